@@ -1,0 +1,2 @@
+/** api. */
+package org.verbena.api;

@@ -1,0 +1,7 @@
+/** FFM bindings to librdmacm. */
+@org.jspecify.annotations.NullMarked
+module org.verbena.cm {
+    requires static org.jspecify;
+    requires org.slf4j;
+    requires transitive org.verbena.verbs;
+}

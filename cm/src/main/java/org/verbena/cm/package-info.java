@@ -1,0 +1,2 @@
+/** cm. */
+package org.verbena.cm;

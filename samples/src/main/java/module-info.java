@@ -1,0 +1,11 @@
+/** The verbena command. */
+@org.jspecify.annotations.NullMarked
+module org.verbena.samples {
+    requires static org.jspecify;
+    requires org.slf4j;
+    requires org.verbena.api;
+    requires info.picocli;
+
+    opens org.verbena.samples to
+            info.picocli;
+}

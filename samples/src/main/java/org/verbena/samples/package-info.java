@@ -1,0 +1,2 @@
+/** samples. */
+package org.verbena.samples;

@@ -1,0 +1,15 @@
+/** Provider SPI, event loops, completion-channel threads and the message protocol. */
+@org.jspecify.annotations.NullMarked
+module org.verbena.transport {
+    requires static org.jspecify;
+    requires org.slf4j;
+    requires transitive org.verbena.verbs;
+    requires org.verbena.cm;
+    requires transitive io.netty.transport;
+    requires transitive io.netty.buffer;
+    requires transitive io.netty.common;
+
+    exports org.verbena.transport.spi;
+
+    uses org.verbena.transport.spi.RdmaProvider;
+}

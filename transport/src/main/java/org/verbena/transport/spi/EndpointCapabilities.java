@@ -1,0 +1,30 @@
+package org.verbena.transport.spi;
+
+/**
+ * What an endpoint can do. Depths and limits are those in force, not those asked for.
+ *
+ * @param sendDepth work requests outstanding
+ * @param receiveDepth receives posted
+ * @param maxSges scatter/gather elements in one send, write or receive
+ * @param maxReadSges scatter/gather elements in one read; 1 on iWARP
+ * @param maxInlineBytes payload of an inline send or write; 0 without inline
+ * @param readDepth reads and atomics outstanding towards the peer; more queue in the device, they do not fail
+ * @param maxMessageBytes one work request's payload
+ * @param atomics compare-and-swap and fetch-and-add on 8 aligned bytes
+ * @param immediateData sends and writes with immediate data
+ * @param sendWithInvalidate sends that invalidate a key of the peer
+ * @param readSinkNeedsRemoteWrite whether memory that reads fill must be registered with REMOTE_WRITE as well, as iWARP adapters
+ *     ask (RFC 5040, 5.2)
+ */
+public record EndpointCapabilities(
+        int sendDepth,
+        int receiveDepth,
+        int maxSges,
+        int maxReadSges,
+        int maxInlineBytes,
+        int readDepth,
+        long maxMessageBytes,
+        boolean atomics,
+        boolean immediateData,
+        boolean sendWithInvalidate,
+        boolean readSinkNeedsRemoteWrite) {}

@@ -1,0 +1,93 @@
+package org.verbena.transport.spi;
+
+import java.net.InetSocketAddress;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What an endpoint is asked to be. Depths, SGEs and inline bytes are requests: a device may give more, and
+ * {@link Endpoint#capabilities()} tells what it gave; what it cannot give fails the connection with the limit's value.
+ *
+ * @param localAddress the local address to use, or null to let the route decide; ignored when accepting
+ * @param connectTimeoutMillis for all steps of connecting or accepting together, 1 or more
+ * @param sendDepth work requests (sends, reads, writes, atomics) that may be outstanding, 1 or more
+ * @param receiveDepth receives that may be posted, 1 or more; ignored with a shared receive queue
+ * @param maxSges scatter/gather elements in one work request, 1 or more
+ * @param maxInlineBytes payload that may be copied into a work request, 0 or more
+ * @param readDepth reads and atomics outstanding in each direction (initiator depth and responder resources), 0 to 128
+ * @param retryCount transport retries before a connection fails, 0 to 7
+ * @param rnrRetryCount receiver-not-ready retries, 0 to 6; 7 is for ever
+ * @param trafficClass the IP type of service, 0 to 255
+ * @param sharedReceiveQueue whether receives come from the loop's shared receive queue, where the provider has one
+ * @param privateData what the peer hears in the connect request or reply, at most {@link #MAX_PRIVATE_DATA_BYTES} bytes; copied, never null
+ */
+@SuppressWarnings("ArrayRecordComponent")
+public record EndpointOptions(
+        @Nullable InetSocketAddress localAddress,
+        int connectTimeoutMillis,
+        int sendDepth,
+        int receiveDepth,
+        int maxSges,
+        int maxInlineBytes,
+        int readDepth,
+        int retryCount,
+        int rnrRetryCount,
+        int trafficClass,
+        boolean sharedReceiveQueue,
+        byte[] privateData) {
+
+    /**
+     * The most private data that every provider carries, in bytes: rdma_cm on InfiniBand and RoCE allows 56 for a connect
+     * request of the IP port space, the least of all.
+     */
+    public static final int MAX_PRIVATE_DATA_BYTES = 56;
+
+    /** Depths of 256, 4 SGEs, 64 bytes inline, 16 reads, retries 7 and 7, 10 s to connect. */
+    public static final EndpointOptions DEFAULTS =
+            new EndpointOptions(null, 10_000, 256, 256, 4, 64, 16, 7, 7, 0, false, new byte[0]);
+
+    /** Checks ranges and copies the private data. */
+    public EndpointOptions {
+        check("connectTimeoutMillis", connectTimeoutMillis, 1, Integer.MAX_VALUE);
+        check("sendDepth", sendDepth, 1, 1 << 16);
+        check("receiveDepth", receiveDepth, 1, 1 << 16);
+        check("maxSges", maxSges, 1, 256);
+        check("maxInlineBytes", maxInlineBytes, 0, 1 << 16);
+        check("readDepth", readDepth, 0, 128);
+        check("retryCount", retryCount, 0, 7);
+        check("rnrRetryCount", rnrRetryCount, 0, 7);
+        check("trafficClass", trafficClass, 0, 255);
+        if (privateData.length > MAX_PRIVATE_DATA_BYTES) {
+            throw new IllegalArgumentException(
+                    "private data of " + privateData.length + " bytes is over the limit of " + MAX_PRIVATE_DATA_BYTES);
+        }
+        privateData = privateData.clone();
+    }
+
+    private static void check(String name, int value, int least, int most) {
+        if (value < least || value > most) {
+            throw new IllegalArgumentException(name + " " + value + " is not within " + least + " to " + most);
+        }
+    }
+
+    /**
+     * These options with other private data.
+     *
+     * @param data copied
+     * @return a copy
+     */
+    public EndpointOptions withPrivateData(byte[] data) {
+        return new EndpointOptions(
+                localAddress,
+                connectTimeoutMillis,
+                sendDepth,
+                receiveDepth,
+                maxSges,
+                maxInlineBytes,
+                readDepth,
+                retryCount,
+                rnrRetryCount,
+                trafficClass,
+                sharedReceiveQueue,
+                data);
+    }
+}

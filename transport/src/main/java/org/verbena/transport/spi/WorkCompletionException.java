@@ -1,0 +1,48 @@
+package org.verbena.transport.spi;
+
+import java.io.Serial;
+import org.verbena.verbs.RdmaException;
+
+/** A work request that failed. On a reliable connection the first of them ends it. */
+public class WorkCompletionException extends RdmaException {
+    @Serial
+    private static final long serialVersionUID = 1L;
+
+    /** How the work request ended. */
+    private final WorkStatus status;
+
+    /** The device's own number, or 0. */
+    private final int vendorError;
+
+    /**
+     * Makes one.
+     *
+     * @param operation what was being done, as words: {@code READ of 64 bytes at 0x7f.. with key 0x12}
+     * @param status how it ended
+     * @param vendorError the device's own number for it, 0 if none
+     */
+    public WorkCompletionException(String operation, WorkStatus status, int vendorError) {
+        super(operation + " failed with " + status + ": " + status.meaning()
+                + (vendorError == 0 ? "" : " (vendor error 0x" + Integer.toHexString(vendorError) + ")"));
+        this.status = status;
+        this.vendorError = vendorError;
+    }
+
+    /**
+     * How the work request ended.
+     *
+     * @return never SUCCESS
+     */
+    public WorkStatus status() {
+        return status;
+    }
+
+    /**
+     * The device's own number.
+     *
+     * @return 0 if it gave none
+     */
+    public int vendorError() {
+        return vendorError;
+    }
+}

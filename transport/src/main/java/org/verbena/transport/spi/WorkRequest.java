@@ -1,0 +1,276 @@
+package org.verbena.transport.spi;
+
+/**
+ * One operation for an endpoint's send queue. A reusable carrier: set it with one of the {@code asX} methods, add local pieces to
+ * {@link #buffers()}, post it, use it again. One thread at a time.
+ */
+public final class WorkRequest {
+    private final ScatterGatherList buffers;
+    private Opcode opcode = Opcode.SEND;
+    private int flags;
+    private long workId;
+    private long remoteAddress;
+    private int remoteKey;
+    private int immediateData;
+    private long compareOrAdd;
+    private long swap;
+
+    /**
+     * An empty request.
+     *
+     * @param maxSges the most local pieces it can hold, 1 or more
+     */
+    public WorkRequest(int maxSges) {
+        buffers = new ScatterGatherList(maxSges);
+    }
+
+    private WorkRequest set(Opcode code, long id, int mask) {
+        opcode = code;
+        workId = id;
+        flags = mask;
+        remoteAddress = 0;
+        remoteKey = 0;
+        immediateData = 0;
+        compareOrAdd = 0;
+        swap = 0;
+        buffers.clear();
+        return this;
+    }
+
+    /**
+     * A send of what {@link #buffers()} will hold.
+     *
+     * @param id comes back in the completion
+     * @param mask of {@link #INLINE}, {@link #FENCE}, {@link #SOLICITED}
+     * @return this
+     */
+    public WorkRequest asSend(long id, int mask) {
+        return set(Opcode.SEND, id, mask);
+    }
+
+    /**
+     * A send with immediate data.
+     *
+     * @param id comes back in the completion
+     * @param mask as in {@link #asSend}
+     * @param immediate 32 bits for the peer, in host order
+     * @return this
+     */
+    public WorkRequest asSendWithImmediate(long id, int mask, int immediate) {
+        set(Opcode.SEND_WITH_IMMEDIATE, id, mask);
+        immediateData = immediate;
+        return this;
+    }
+
+    /**
+     * A send that invalidates a key of the peer.
+     *
+     * @param id comes back in the completion
+     * @param mask as in {@link #asSend}
+     * @param key the peer's remote key
+     * @return this
+     */
+    public WorkRequest asSendWithInvalidate(long id, int mask, int key) {
+        set(Opcode.SEND_WITH_INVALIDATE, id, mask);
+        remoteKey = key;
+        return this;
+    }
+
+    /**
+     * A write of what {@link #buffers()} will hold into the peer's memory.
+     *
+     * @param id comes back in the completion
+     * @param mask as in {@link #asSend}
+     * @param address where, in the peer's memory
+     * @param key the peer's remote key
+     * @return this
+     */
+    public WorkRequest asWrite(long id, int mask, long address, int key) {
+        set(Opcode.WRITE, id, mask);
+        remoteAddress = address;
+        remoteKey = key;
+        return this;
+    }
+
+    /**
+     * A write that also consumes a receive of the peer and tells it 32 bits.
+     *
+     * @param id comes back in the completion
+     * @param mask as in {@link #asSend}
+     * @param address where, in the peer's memory
+     * @param key the peer's remote key
+     * @param immediate 32 bits for the peer, in host order
+     * @return this
+     */
+    public WorkRequest asWriteWithImmediate(long id, int mask, long address, int key, int immediate) {
+        set(Opcode.WRITE_WITH_IMMEDIATE, id, mask);
+        remoteAddress = address;
+        remoteKey = key;
+        immediateData = immediate;
+        return this;
+    }
+
+    /**
+     * A read of the peer's memory into what {@link #buffers()} will hold.
+     *
+     * @param id comes back in the completion
+     * @param mask {@link #FENCE} or 0
+     * @param address where, in the peer's memory
+     * @param key the peer's remote key
+     * @return this
+     */
+    public WorkRequest asRead(long id, int mask, long address, int key) {
+        set(Opcode.READ, id, mask);
+        remoteAddress = address;
+        remoteKey = key;
+        return this;
+    }
+
+    /**
+     * An atomic compare-and-swap of 8 bytes; the old value goes into the one 8-byte piece of {@link #buffers()}, in host order.
+     *
+     * @param id comes back in the completion
+     * @param mask {@link #FENCE} or 0
+     * @param address where, in the peer's memory; a multiple of 8
+     * @param key the peer's remote key
+     * @param expected swap only if the old value equals this
+     * @param value the new value
+     * @return this
+     */
+    public WorkRequest asCompareAndSwap(long id, int mask, long address, int key, long expected, long value) {
+        set(Opcode.COMPARE_AND_SWAP, id, mask);
+        remoteAddress = address;
+        remoteKey = key;
+        compareOrAdd = expected;
+        swap = value;
+        return this;
+    }
+
+    /**
+     * An atomic add to 8 bytes; the old value goes into the one 8-byte piece of {@link #buffers()}, in host order.
+     *
+     * @param id comes back in the completion
+     * @param mask {@link #FENCE} or 0
+     * @param address where, in the peer's memory; a multiple of 8
+     * @param key the peer's remote key
+     * @param add what to add; wraps
+     * @return this
+     */
+    public WorkRequest asFetchAndAdd(long id, int mask, long address, int key, long add) {
+        set(Opcode.FETCH_AND_ADD, id, mask);
+        remoteAddress = address;
+        remoteKey = key;
+        compareOrAdd = add;
+        return this;
+    }
+
+    /**
+     * The local pieces.
+     *
+     * @return this request's own list
+     */
+    public ScatterGatherList buffers() {
+        return buffers;
+    }
+
+    /**
+     * What to do.
+     *
+     * @return the operation
+     */
+    public Opcode opcode() {
+        return opcode;
+    }
+
+    /**
+     * How.
+     *
+     * @return a mask of {@link #INLINE}, {@link #FENCE}, {@link #SOLICITED}
+     */
+    public int flags() {
+        return flags;
+    }
+
+    /**
+     * What comes back in the completion.
+     *
+     * @return as given
+     */
+    public long workId() {
+        return workId;
+    }
+
+    /**
+     * Where, in the peer's memory.
+     *
+     * @return 0 for sends
+     */
+    public long remoteAddress() {
+        return remoteAddress;
+    }
+
+    /**
+     * The peer's key: of the memory to use, or to invalidate.
+     *
+     * @return 0 for plain sends
+     */
+    public int remoteKey() {
+        return remoteKey;
+    }
+
+    /**
+     * 32 bits for the peer.
+     *
+     * @return in host order
+     */
+    public int immediateData() {
+        return immediateData;
+    }
+
+    /**
+     * An atomic's expected value, or what it adds.
+     *
+     * @return 0 for others
+     */
+    public long compareOrAdd() {
+        return compareOrAdd;
+    }
+
+    /**
+     * An atomic's new value.
+     *
+     * @return 0 for others
+     */
+    public long swap() {
+        return swap;
+    }
+
+    /** Copy the payload into the work request while posting: its memory can be reused at once. Sends and writes only. */
+    public static final int INLINE = 1;
+
+    /** Start only when all reads and atomics before it are done. */
+    public static final int FENCE = 1 << 1;
+
+    /** Wake a peer that waits for solicited completions alone. */
+    public static final int SOLICITED = 1 << 2;
+
+    /** The operations of a send queue. */
+    public enum Opcode {
+        /** Two-sided: consumes a receive of the peer. */
+        SEND,
+        /** A send with 32 bits of immediate data. */
+        SEND_WITH_IMMEDIATE,
+        /** A send that invalidates a key of the peer. */
+        SEND_WITH_INVALIDATE,
+        /** One-sided: writes the peer's memory. */
+        WRITE,
+        /** A write that consumes a receive of the peer and carries 32 bits. */
+        WRITE_WITH_IMMEDIATE,
+        /** One-sided: reads the peer's memory. */
+        READ,
+        /** One-sided, atomic: swaps 8 bytes if they equal what is expected. */
+        COMPARE_AND_SWAP,
+        /** One-sided, atomic: adds to 8 bytes. */
+        FETCH_AND_ADD
+    }
+}

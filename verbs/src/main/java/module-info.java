@@ -1,0 +1,11 @@
+/** FFM bindings to libibverbs. */
+@org.jspecify.annotations.NullMarked
+module org.verbena.verbs {
+    requires static org.jspecify;
+    requires org.slf4j;
+
+    exports org.verbena.verbs;
+    exports org.verbena.verbs.ffm to
+            org.verbena.cm,
+            org.verbena.transport;
+}

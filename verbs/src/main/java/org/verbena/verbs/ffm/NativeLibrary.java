@@ -1,0 +1,102 @@
+package org.verbena.verbs.ffm;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A shared library that may be missing. Absence is a value: {@link #unavailabilityCause()} says what to install, and nothing
+ * is thrown while classes load.
+ */
+@SuppressWarnings("restricted") // loading libraries and making downcalls is what this class is for
+public final class NativeLibrary {
+    private static final Linker LINKER = Linker.nativeLinker();
+
+    private final String soname;
+    private final @Nullable SymbolLookup symbols;
+    private final @Nullable Throwable unavailabilityCause;
+
+    private NativeLibrary(String soname, @Nullable SymbolLookup symbols, @Nullable Throwable unavailabilityCause) {
+        this.soname = soname;
+        this.symbols = symbols;
+        this.unavailabilityCause = unavailabilityCause;
+    }
+
+    /**
+     * Loads a library for the life of the process.
+     *
+     * @param soname name with version, as the dynamic loader knows it: {@code libibverbs.so.1}
+     * @param remedy what to do where it is missing, as a sentence
+     * @return the library, loaded or not
+     */
+    public static NativeLibrary load(String soname, String remedy) {
+        try {
+            return new NativeLibrary(soname, SymbolLookup.libraryLookup(soname, Arena.global()), null);
+        } catch (IllegalArgumentException missing) {
+            return new NativeLibrary(
+                    soname,
+                    null,
+                    new UnsatisfiedLinkError(soname + " cannot be loaded (" + missing.getMessage() + "). " + remedy));
+        } catch (IllegalCallerException denied) {
+            return new NativeLibrary(
+                    soname,
+                    null,
+                    new UnsatisfiedLinkError("native access is denied (" + denied.getMessage()
+                            + "). Start the JVM with --enable-native-access=ALL-UNNAMED, or with the names of the modules"
+                            + " org.verbena.verbs and org.verbena.cm."));
+        }
+    }
+
+    /**
+     * Why the library cannot be used.
+     *
+     * @return null if it can
+     */
+    public @Nullable Throwable unavailabilityCause() {
+        return unavailabilityCause;
+    }
+
+    /**
+     * Finds a symbol.
+     *
+     * @param name as exported
+     * @return empty if the library, or this symbol in it, is missing
+     */
+    public Optional<MemorySegment> find(String name) {
+        return symbols == null ? Optional.empty() : symbols.find(name);
+    }
+
+    /**
+     * Makes a handle for a function.
+     *
+     * @param name as exported
+     * @param descriptor its C prototype
+     * @param options such as {@link Errno#CAPTURE}
+     * @return null if the library, or this function in it, is missing
+     */
+    public @Nullable MethodHandle function(String name, FunctionDescriptor descriptor, Linker.Option... options) {
+        MemorySegment address = find(name).orElse(null);
+        return address == null ? null : LINKER.downcallHandle(address, descriptor, options);
+    }
+
+    /**
+     * Makes an unbound handle, for functions that are called through a pointer; the pointer is its first argument.
+     *
+     * @param descriptor its C prototype
+     * @param options such as {@link Errno#CAPTURE}
+     * @return the handle
+     */
+    public static MethodHandle functionPointer(FunctionDescriptor descriptor, Linker.Option... options) {
+        return LINKER.downcallHandle(descriptor, options);
+    }
+
+    @Override
+    public String toString() {
+        return soname;
+    }
+}
