@@ -20,7 +20,6 @@ import org.jspecify.annotations.Nullable;
  * @param sharedReceiveQueue whether receives come from the loop's shared receive queue, where the provider has one
  * @param privateData what the peer hears in the connect request or reply, at most {@link #MAX_PRIVATE_DATA_BYTES} bytes; copied, never null
  */
-@SuppressWarnings("ArrayRecordComponent")
 public record EndpointOptions(
         @Nullable InetSocketAddress localAddress,
         int connectTimeoutMillis,
