@@ -9,6 +9,7 @@ module org.verbena.transport {
     requires transitive io.netty.buffer;
     requires transitive io.netty.common;
 
+    exports org.verbena.transport;
     exports org.verbena.transport.spi;
 
     uses org.verbena.transport.spi.RdmaProvider;

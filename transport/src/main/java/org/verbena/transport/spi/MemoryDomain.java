@@ -18,6 +18,17 @@ public interface MemoryDomain {
     RegisteredMemory register(MemorySegment segment, Set<Access> access);
 
     /**
+     * Registers native memory, as {@link #register(MemorySegment, Set)} does.
+     *
+     * @param segment native memory whose arena is shared or global
+     * @param access what may be done with it
+     * @return the region, with one reference that {@link RegisteredMemory#close()} gives up
+     */
+    default RegisteredMemory register(MemorySegment segment, Access... access) {
+        return register(segment, Set.of(access));
+    }
+
+    /**
      * Bytes that are registered now.
      *
      * @return the sum over all live regions

@@ -88,6 +88,15 @@ public abstract class RegisteredMemory implements AutoCloseable {
     }
 
     /**
+     * A token for the peer.
+     *
+     * @return address, length, key and the rights that a peer can use
+     */
+    public final RemoteMemory remote() {
+        return new RemoteMemory(address, lengthBytes, remoteKey(), access);
+    }
+
+    /**
      * Whether its owner has closed it.
      *
      * @return true from {@link #close()} on, though work in flight may hold it still

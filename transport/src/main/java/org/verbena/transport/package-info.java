@@ -1,0 +1,2 @@
+/** What providers share, and how one is chosen. */
+package org.verbena.transport;
