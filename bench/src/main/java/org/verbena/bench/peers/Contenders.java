@@ -1,0 +1,41 @@
+package org.verbena.bench.peers;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.Supplier;
+import org.verbena.bench.peers.contenders.AeronContender;
+import org.verbena.bench.peers.contenders.BlockingContender;
+import org.verbena.bench.peers.contenders.GrpcContender;
+import org.verbena.bench.peers.contenders.NettyContender;
+import org.verbena.bench.peers.contenders.SpinningContender;
+
+/** The contenders by name. Add one here, or name its class in full on the command line. */
+final class Contenders {
+    static final Map<String, Supplier<Contender>> ALL = new LinkedHashMap<>();
+
+    static {
+        ALL.put("socket", () -> new BlockingContender(BlockingContender.Io.STREAMS));
+        ALL.put("channel", () -> new BlockingContender(BlockingContender.Io.CHANNEL));
+        ALL.put("channel-uds", () -> new BlockingContender(BlockingContender.Io.UNIX_CHANNEL));
+        ALL.put("channel-spin", SpinningContender::new);
+        ALL.put("netty-nio", NettyContender::new);
+        ALL.put("aeron-ipc", () -> new AeronContender(AeronContender.Medium.IPC));
+        ALL.put("aeron-udp", () -> new AeronContender(AeronContender.Medium.UDP));
+        ALL.put("grpc", GrpcContender::new);
+    }
+
+    static Contender named(String name) {
+        Supplier<Contender> known = ALL.get(name);
+        if (known != null) {
+            return known.get();
+        }
+        try {
+            return Class.forName(name)
+                    .asSubclass(Contender.class)
+                    .getDeclaredConstructor()
+                    .newInstance();
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalArgumentException("no contender " + name + "; there are " + ALL.keySet(), e);
+        }
+    }
+}

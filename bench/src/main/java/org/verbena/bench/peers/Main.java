@@ -1,0 +1,264 @@
+package org.verbena.bench.peers;
+
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Stream;
+
+/**
+ * Runs the contenders in rounds (A B C, A B C, ...), each time in two fresh JVMs, and prints each figure's median
+ * over the rounds.
+ */
+@SuppressWarnings("NullAway") // processes and results that are not there yet
+public final class Main {
+    private static final List<String> JVM_FLAGS = List.of("-Xms1g", "-Xmx1g");
+
+    private int rounds = 3;
+    private double seconds = 2;
+    private double warmup = 0.5;
+    private final List<String> names = new ArrayList<>();
+    /** contender, workload, and a result for each round. */
+    private final Map<String, Map<Workload, List<Result>>> results = new LinkedHashMap<>();
+
+    private final Map<String, String> failures = new LinkedHashMap<>();
+    private PrintStream raw;
+
+    public static void main(String[] args) throws Exception {
+        new Main().run(args);
+    }
+
+    private void run(String[] args) throws Exception {
+        for (int i = 0; i < args.length; i++) {
+            switch (args[i]) {
+                case "--rounds" -> rounds = Integer.parseInt(args[++i]);
+                case "--seconds" -> seconds = Double.parseDouble(args[++i]);
+                case "--warmup" -> warmup = Double.parseDouble(args[++i]);
+                case "--list" -> {
+                    System.out.println(String.join("\n", Contenders.ALL.keySet()));
+                    return;
+                }
+                default -> names.add(args[i]);
+            }
+        }
+        if (names.isEmpty()) {
+            names.addAll(Contenders.ALL.keySet());
+        }
+        names.forEach(Contenders::named); // a wrong name ends it here
+        Path logs = Path.of(System.getProperty("peers.logs"));
+        try (Stream<Path> old = Files.list(logs)) {
+            for (Path log : old.toList()) {
+                Files.delete(log);
+            }
+        }
+        raw = new PrintStream(logs.resolve("rounds.tsv").toFile());
+        long started = System.nanoTime();
+        for (int round = 1; round <= rounds; round++) {
+            for (String name : names) {
+                System.err.printf("round %d/%d %s%n", round, rounds, name);
+                try {
+                    once(name);
+                } catch (IOException e) {
+                    failures.put(name, e.getMessage());
+                    System.err.println("  " + e.getMessage());
+                }
+            }
+        }
+        raw.close();
+        report(System.out, (System.nanoTime() - started) / 1e9);
+    }
+
+    /** One contender in one round: a server process and a client process. */
+    private void once(String name) throws Exception {
+        Path scratch = Files.createTempDirectory("verbena-peers");
+        Process server = null;
+        Process client = null;
+        try {
+            server = start(name, "server", name, scratch.toString());
+            String address = answer(server, "READY ", 20);
+            client = start(
+                    name,
+                    "client",
+                    name,
+                    address,
+                    Long.toString(server.pid()),
+                    Double.toString(warmup),
+                    Double.toString(seconds));
+            Process running = client;
+            double limit = 20 + 2 * Workload.ALL.size() * (seconds + 2 * warmup);
+            Thread watch = Thread.ofVirtual().start(() -> {
+                LockSupport.parkNanos((long) (limit * 1e9));
+                if (!Thread.currentThread().isInterrupted()) {
+                    running.destroyForcibly();
+                }
+            });
+            Map<String, Result> lines = new LinkedHashMap<>();
+            try (BufferedReader out = client.inputReader()) {
+                for (String line; (line = out.readLine()) != null; ) {
+                    if (line.startsWith("RESULT\t")) {
+                        String[] parts = line.split("\t");
+                        lines.put(parts[1], Result.parse(parts[2]));
+                    } else if (line.startsWith("FAILED ")) {
+                        throw new IOException(line);
+                    }
+                }
+            } finally {
+                watch.interrupt();
+            }
+            for (Workload workload : Workload.ALL) {
+                Result result = lines.get(workload.toString());
+                if (result == null) {
+                    throw new IOException("no result for " + workload + ": the client died or ran out of time");
+                }
+                results.computeIfAbsent(name, k -> new LinkedHashMap<>())
+                        .computeIfAbsent(workload, k -> new ArrayList<>())
+                        .add(result);
+                raw.printf("%s\t%s\t%s%n", name, workload, result.toLine().replace(' ', '\t'));
+            }
+        } finally {
+            stop(client);
+            stop(server);
+            try (Stream<Path> files = Files.list(scratch)) {
+                for (Path file : files.toList()) {
+                    Files.delete(file);
+                }
+            }
+            Files.delete(scratch);
+        }
+    }
+
+    private static Process start(String name, String... arguments) throws IOException {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(JVM_FLAGS);
+        command.add("-Djava.library.path=" + System.getProperty("java.library.path"));
+        command.addAll(Contenders.named(name).jvmFlags());
+        command.addAll(
+                Arrays.stream(System.getenv().getOrDefault("PEERS_JVM", "").split(" "))
+                        .filter(flag -> !flag.isEmpty())
+                        .toList());
+        command.addAll(List.of("-cp", System.getProperty("java.class.path"), Child.class.getName()));
+        command.addAll(List.of(arguments));
+        File log = Path.of(System.getProperty("peers.logs"), name + "-" + arguments[0] + ".log")
+                .toFile();
+        return new ProcessBuilder(command)
+                .redirectError(ProcessBuilder.Redirect.appendTo(log))
+                .start();
+    }
+
+    /** The rest of the line that a process begins like this. */
+    private static String answer(Process process, String start, int timeoutSeconds) throws IOException {
+        Thread watch = Thread.ofVirtual().start(() -> {
+            LockSupport.parkNanos(TimeUnit.SECONDS.toNanos(timeoutSeconds));
+            if (!Thread.currentThread().isInterrupted()) {
+                process.destroyForcibly();
+            }
+        });
+        try {
+            for (String line; (line = process.inputReader().readLine()) != null; ) {
+                if (line.startsWith(start)) {
+                    return line.substring(start.length());
+                } else if (line.startsWith("FAILED ")) {
+                    throw new IOException(line);
+                }
+            }
+            throw new IOException("the server did not start");
+        } finally {
+            watch.interrupt();
+        }
+    }
+
+    private static void stop(Process process) throws Exception {
+        if (process == null) {
+            return;
+        }
+        process.getOutputStream().close(); // a child ends when its input does
+        if (!process.waitFor(5, TimeUnit.SECONDS)) {
+            process.destroyForcibly().waitFor();
+        }
+    }
+
+    private void report(PrintStream out, double took) {
+        out.printf(
+                "%nJava %s, %d cores, Linux %s; %d rounds, %.1f s a workload, %.0f s in all; medians of rounds%n",
+                Runtime.version(),
+                Runtime.getRuntime().availableProcessors(),
+                System.getProperty("os.version"),
+                rounds,
+                seconds,
+                took);
+        double others = results.values().stream()
+                .flatMap(m -> m.values().stream())
+                .flatMap(List::stream)
+                .mapToDouble(Result::others)
+                .average()
+                .orElse(0);
+        out.printf("Other processes took %.2f of the cores on average while it measured.%n", others);
+        failures.forEach((name, why) -> out.printf("%s: not complete: %s%n", name, why));
+
+        out.printf("%nOverview: x1 is the p50 of the round trip in microseconds, x64 is messages/s%n%-14s", "");
+        Workload.ALL.forEach(workload -> out.printf("%12s", workload));
+        out.println();
+        results.forEach((name, byWorkload) -> {
+            out.printf("%-14s", name);
+            byWorkload.forEach((workload, all) -> {
+                Result median = Result.median(all);
+                out.printf(
+                        "%12s",
+                        workload.pingPong() ? "%.1f".formatted(median.p50()) : "%,.0f".formatted(median.perSecond()));
+            });
+            out.println();
+        });
+
+        out.printf("%nAll figures: round trip in microseconds; payload MB/s (10^6) each way; bytes allocated on the "
+                + "client's heap a message;%ncores used by both processes, and by everything else on the machine; spread is "
+                + "the least and the most messages/s%nof a round, against the median%n%n");
+        out.printf(
+                "%-11s%-14s%10s%10s%10s%12s%12s%10s%12s%6s%7s  %s%n",
+                "workload",
+                "contender",
+                "p50",
+                "p90",
+                "p99",
+                "max",
+                "msg/s",
+                "MB/s",
+                "B/msg",
+                "cores",
+                "others",
+                "spread");
+        for (Workload workload : Workload.ALL) {
+            results.forEach((name, byWorkload) -> {
+                List<Result> all = byWorkload.get(workload);
+                Result m = Result.median(all);
+                double least = all.stream().mapToDouble(Result::perSecond).min().orElseThrow();
+                double most = all.stream().mapToDouble(Result::perSecond).max().orElseThrow();
+                out.printf(
+                        "%-11s%-14s%10.1f%10.1f%10.1f%12.1f%,12.0f%10.1f%,12.1f%6.2f%7.2f  %+.0f%% %+.0f%%%n",
+                        workload,
+                        name,
+                        m.p50(),
+                        m.p90(),
+                        m.p99(),
+                        m.max(),
+                        m.perSecond(),
+                        m.megabytes(),
+                        m.allocated(),
+                        m.cores(),
+                        m.others(),
+                        100 * (least / m.perSecond() - 1),
+                        100 * (most / m.perSecond() - 1));
+            });
+            out.println();
+        }
+    }
+}

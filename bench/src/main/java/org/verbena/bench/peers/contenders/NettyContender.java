@@ -1,0 +1,201 @@
+package org.verbena.bench.peers.contenders;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.PooledByteBufAllocator;
+import io.netty.channel.AdaptiveRecvByteBufAllocator;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.handler.codec.ByteToMessageDecoder;
+import io.netty.handler.codec.LengthFieldBasedFrameDecoder;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.verbena.bench.peers.Contender;
+import org.verbena.bench.peers.Load;
+
+/**
+ * Netty with frames of a 4-byte length and the message, pooled direct buffers and one event loop thread a process.
+ * The client works in its event loop, where Netty is fastest: an echo is answered with the next message there,
+ * with no hand-over to another thread. Both sides flush when a batch of reads is complete.
+ */
+@SuppressWarnings({"NullAway", "CatchAndPrintStackTrace"}) // a measured program: what it prints goes to its log
+public final class NettyContender implements Contender {
+
+    private static final int MAX_FRAME = 4 << 20;
+
+    @Override
+    public List<String> jvmFlags() {
+        return List.of(
+                "--enable-native-access=ALL-UNNAMED",
+                "--sun-misc-unsafe-memory-access=allow", // else Netty does without Unsafe since Java 24
+                "--add-opens=java.base/java.nio=ALL-UNNAMED",
+                "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
+                "-Dio.netty.tryReflectionSetAccessible=true"); // buffers without a Cleaner
+    }
+
+    private void setUp(Channel channel, ChannelInboundHandlerAdapter handler) {
+        channel.config().setAllocator(PooledByteBufAllocator.DEFAULT);
+        channel.config().setRecvByteBufAllocator(new AdaptiveRecvByteBufAllocator(64, 16 << 10, 64 << 10));
+        channel.config().setOption(ChannelOption.TCP_NODELAY, true);
+        // The length stays on the frame, so that the server can send it back as it is.
+        // The default cumulator copies, and on TCP 64 messages of 64 KiB then stall for tens of milliseconds at a time.
+        // The composite one keeps a whole receive buffer for each short read: with 1 MiB ones it took all memory.
+        LengthFieldBasedFrameDecoder decoder = new LengthFieldBasedFrameDecoder(MAX_FRAME, 0, 4, 0, 0);
+        decoder.setCumulator(ByteToMessageDecoder.COMPOSITE_CUMULATOR);
+        channel.pipeline().addLast(decoder, handler);
+    }
+
+    @Override
+    public Server startServer(Path scratch) throws Exception {
+        EventLoopGroup group = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+        SocketAddress at = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+        Channel server = new ServerBootstrap()
+                .group(group)
+                .channel(NioServerSocketChannel.class)
+                .childHandler(new ChannelInitializer<>() {
+                    @Override
+                    protected void initChannel(Channel channel) {
+                        setUp(channel, new EchoHandler());
+                    }
+                })
+                .bind(at)
+                .sync()
+                .channel();
+        String address = Integer.toString(((InetSocketAddress) server.localAddress()).getPort());
+        return new Server() {
+            @Override
+            public String address() {
+                return address;
+            }
+
+            @Override
+            public void close() {
+                group.shutdownGracefully();
+            }
+        };
+    }
+
+    private static final class EchoHandler extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext context, Object frame) {
+            context.write(frame, context.voidPromise());
+        }
+
+        @Override
+        public void channelReadComplete(ChannelHandlerContext context) {
+            context.flush();
+        }
+
+        @Override
+        public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+            cause.printStackTrace(); // to the log
+            context.close();
+        }
+    }
+
+    @Override
+    public Client connect(String address) throws Exception {
+        EventLoopGroup group = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+        SocketAddress to = new InetSocketAddress(InetAddress.getLoopbackAddress(), Integer.parseInt(address));
+        ClientHandler handler = new ClientHandler();
+        Channel channel = new Bootstrap()
+                .group(group)
+                .channel(NioSocketChannel.class)
+                .handler(new ChannelInitializer<>() {
+                    @Override
+                    protected void initChannel(Channel channel) {
+                        setUp(channel, handler);
+                    }
+                })
+                .connect(to)
+                .sync()
+                .channel();
+        return new Client() {
+            @Override
+            public void run(Load load) throws Exception {
+                CompletableFuture<Void> done = new CompletableFuture<>();
+                channel.eventLoop().execute(() -> handler.start(load, done));
+                done.get();
+            }
+
+            @Override
+            public void close() {
+                group.shutdownGracefully();
+            }
+        };
+    }
+
+    /** All of it runs in the event loop. */
+    private static final class ClientHandler extends ChannelInboundHandlerAdapter {
+        private ChannelHandlerContext context;
+        private Load load;
+        private CompletableFuture<Void> done;
+
+        @Override
+        public void handlerAdded(ChannelHandlerContext context) {
+            this.context = context;
+        }
+
+        void start(Load load, CompletableFuture<Void> done) {
+            this.load = load;
+            this.done = done;
+            send();
+            context.flush();
+        }
+
+        private void send() {
+            for (long sequence; (sequence = load.next()) >= 0; ) {
+                ByteBuf frame = context.alloc().directBuffer(4 + load.size);
+                frame.writeInt(load.size).writeLong(sequence).writeBytes(load.payload, 8, load.size - 8);
+                context.write(frame, context.voidPromise());
+            }
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext context, Object message) {
+            ByteBuf frame = (ByteBuf) message;
+            try {
+                load.echoed(
+                        frame.getLong(frame.readerIndex() + 4),
+                        frame.readableBytes() - 4,
+                        frame.getByte(frame.writerIndex() - 1));
+            } finally {
+                frame.release();
+            }
+            send();
+            if (load.finished()) {
+                done.complete(null);
+            }
+        }
+
+        @Override
+        public void channelReadComplete(ChannelHandlerContext context) {
+            context.flush();
+        }
+
+        @Override
+        public void channelInactive(ChannelHandlerContext context) {
+            if (done != null) {
+                done.completeExceptionally(new IllegalStateException("connection closed"));
+            }
+        }
+
+        @Override
+        public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+            done.completeExceptionally(cause);
+        }
+    }
+}
