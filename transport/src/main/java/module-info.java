@@ -10,6 +10,7 @@ module org.verbena.transport {
     requires transitive io.netty.common;
 
     exports org.verbena.transport;
+    exports org.verbena.transport.protocol;
     exports org.verbena.transport.spi;
 
     uses org.verbena.transport.spi.RdmaProvider;
