@@ -12,7 +12,8 @@ public record Workload(int size, int window) {
             new Workload(1 << 20, 1),
             new Workload(64, 64),
             new Workload(4 << 10, 64),
-            new Workload(64 << 10, 64), new Workload(1 << 20, 64));
+            new Workload(64 << 10, 64),
+            new Workload(1 << 20, 64));
 
     boolean pingPong() {
         return window == 1;
