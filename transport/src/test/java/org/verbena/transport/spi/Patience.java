@@ -1,0 +1,83 @@
+package org.verbena.transport.spi;
+
+import java.time.Duration;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.BooleanSupplier;
+
+/** How long a test waits for something before it fails: no wait in a test is without this bound. */
+public final class Patience {
+    /** Generous, because a guest without hardware virtualisation runs ten times slower; {@code -Dverbena.test.patienceSeconds} changes it. */
+    public static final Duration LIMIT = Duration.ofSeconds(Integer.getInteger("verbena.test.patienceSeconds", 20));
+
+    private Patience() {}
+
+    /**
+     * Waits for a future.
+     *
+     * @param what for the message
+     * @param future what to wait for
+     * @param <T> of its value
+     * @return its value
+     */
+    public static <T> T await(String what, Future<T> future) {
+        try {
+            return future.get(LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (TimeoutException e) {
+            throw new AssertionError("waited " + LIMIT + " for: " + what, e);
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof RuntimeException cause) {
+                throw cause;
+            }
+            throw new AssertionError(what + " failed", e.getCause());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError("interrupted while waiting for: " + what, e);
+        }
+    }
+
+    /**
+     * Waits for an element.
+     *
+     * @param what for the message
+     * @param queue where it will appear
+     * @param <T> of the element
+     * @return the element, removed
+     */
+    public static <T> T take(String what, BlockingQueue<T> queue) {
+        try {
+            T element = queue.poll(LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+            if (element == null) {
+                throw new AssertionError("waited " + LIMIT + " for: " + what);
+            }
+            return element;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError("interrupted while waiting for: " + what, e);
+        }
+    }
+
+    /**
+     * Waits until a condition holds.
+     *
+     * @param what for the message
+     * @param condition looked at every few milliseconds
+     */
+    public static void until(String what, BooleanSupplier condition) {
+        long deadlineNanos = System.nanoTime() + LIMIT.toNanos();
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() - deadlineNanos > 0) {
+                throw new AssertionError("waited " + LIMIT + " until: " + what);
+            }
+            try {
+                Thread.sleep(2);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new AssertionError("interrupted while waiting until: " + what, e);
+            }
+        }
+    }
+}
