@@ -1,0 +1,183 @@
+package org.verbena.it.guest;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.junit.platform.engine.TestExecutionResult;
+import org.junit.platform.engine.TestSource;
+import org.junit.platform.engine.discovery.DiscoverySelectors;
+import org.junit.platform.engine.reporting.ReportEntry;
+import org.junit.platform.engine.support.descriptor.ClassSource;
+import org.junit.platform.engine.support.descriptor.MethodSource;
+import org.junit.platform.launcher.LauncherDiscoveryRequest;
+import org.junit.platform.launcher.TestExecutionListener;
+import org.junit.platform.launcher.TestIdentifier;
+import org.junit.platform.launcher.TestPlan;
+import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
+import org.verbena.it.guest.LabEvent.Kind;
+
+/**
+ * Runs tests with Jupiter in the guest and writes what happens into the event log.
+ *
+ * <p>Its argument is the exchange folder: {@value #TESTS} has the unique ids of what to run, a line each;
+ * {@value #EVENTS} is the log. Ends with 0 whether tests fail or not: the log says so.
+ */
+final class GuestMain {
+    static final String TESTS = "tests";
+    static final String EVENTS = "events";
+
+    /** Without an event for so long, all threads' stacks are printed and the run ends. */
+    private static final Duration SILENCE_LIMIT = Duration.ofMinutes(3);
+
+    private static final int SILENCE_STATUS = 97;
+
+    private GuestMain() {}
+
+    public static void main(String[] args) throws IOException {
+        Path exchange = Path.of(args[0]);
+        try (EventLog.Writer log = new EventLog.Writer(exchange.resolve(EVENTS))) {
+            Recorder recorder = new Recorder(log);
+            PrintStream console = System.out;
+            System.setOut(new PrintStream(new LineOutput(recorder), true, StandardCharsets.UTF_8));
+            System.setErr(System.out);
+            Thread.ofPlatform().daemon().name("silence watch").start(() -> endWhenSilent(recorder, console));
+
+            LauncherDiscoveryRequest request = LauncherDiscoveryRequestBuilder.request()
+                    .selectors(Files.readAllLines(exchange.resolve(TESTS)).stream()
+                            .map(DiscoverySelectors::selectUniqueId)
+                            .toList())
+                    .build();
+            Jupiter.launcher().execute(request, recorder);
+            recorder.record(LabEvent.of(Kind.ALL_DONE, "", ""));
+        }
+        // Tests may have left threads that are no daemons.
+        System.exit(0);
+    }
+
+    private static void endWhenSilent(Recorder recorder, PrintStream console) {
+        try {
+            while (System.nanoTime() - recorder.lastEventNanos < SILENCE_LIMIT.toNanos()) {
+                TimeUnit.SECONDS.sleep(1);
+            }
+        } catch (InterruptedException e) {
+            return;
+        }
+        console.printf("lab: nothing happened for %d s; the threads are:%n", SILENCE_LIMIT.toSeconds());
+        for (Map.Entry<Thread, StackTraceElement[]> thread :
+                Thread.getAllStackTraces().entrySet()) {
+            console.println(thread.getKey());
+            for (StackTraceElement element : thread.getValue()) {
+                console.println("    at " + element);
+            }
+        }
+        console.flush();
+        Runtime.getRuntime().halt(SILENCE_STATUS);
+    }
+
+    /** Turns what Jupiter reports into events. */
+    private static final class Recorder implements TestExecutionListener {
+        private final EventLog.Writer log;
+
+        /** Written by whichever thread reports, read by the silence watch. */
+        private volatile long lastEventNanos = System.nanoTime();
+
+        Recorder(EventLog.Writer log) {
+            this.log = log;
+        }
+
+        void record(LabEvent event) {
+            lastEventNanos = System.nanoTime();
+            try {
+                log.write(event);
+            } catch (IOException e) {
+                // Without the log nobody hears of the tests: the host reports them as lost.
+                Runtime.getRuntime().halt(70);
+            }
+        }
+
+        @Override
+        public void dynamicTestRegistered(TestIdentifier test) {
+            TestSource source = test.getSource().orElse(null);
+            String className = "";
+            String methodName = "";
+            String parameterTypes = "";
+            if (source instanceof MethodSource method) {
+                className = method.getClassName();
+                methodName = method.getMethodName();
+                parameterTypes = method.getMethodParameterTypes();
+            } else if (source instanceof ClassSource inClass) {
+                className = inClass.getClassName();
+            }
+            LabEvent.Registered registered = new LabEvent.Registered(
+                    test.getParentId().orElse(""),
+                    test.getDisplayName(),
+                    test.getLegacyReportingName(),
+                    test.isContainer(),
+                    className,
+                    methodName,
+                    parameterTypes == null ? "" : parameterTypes);
+            record(new LabEvent(Kind.REGISTERED, test.getUniqueId(), "", registered, null));
+        }
+
+        @Override
+        public void executionStarted(TestIdentifier test) {
+            record(LabEvent.of(Kind.STARTED, test.getUniqueId(), ""));
+        }
+
+        @Override
+        public void executionSkipped(TestIdentifier test, String reason) {
+            record(LabEvent.of(Kind.SKIPPED, test.getUniqueId(), reason));
+        }
+
+        @Override
+        public void executionFinished(TestIdentifier test, TestExecutionResult result) {
+            Kind kind = switch (result.getStatus()) {
+                case SUCCESSFUL -> Kind.SUCCESSFUL;
+                case ABORTED -> Kind.ABORTED;
+                case FAILED -> Kind.FAILED;
+            };
+            GuestFailure failure = result.getThrowable().map(GuestFailure::of).orElse(null);
+            record(new LabEvent(kind, test.getUniqueId(), "", null, failure));
+        }
+
+        @Override
+        public void reportingEntryPublished(TestIdentifier test, ReportEntry entry) {
+            entry.getKeyValuePairs()
+                    .forEach((key, value) ->
+                            record(LabEvent.of(Kind.REPORTED, test.getUniqueId(), key + " = " + value)));
+        }
+
+        @Override
+        public void testPlanExecutionFinished(TestPlan testPlan) {
+            System.out.flush();
+        }
+    }
+
+    /** Standard output as events, a line each: small writes over the exchange folder are slow. */
+    private static final class LineOutput extends OutputStream {
+        private static final int MAX_LINE_BYTES = 64 * 1024;
+
+        private final Recorder recorder;
+        private final ByteArrayOutputStream line = new ByteArrayOutputStream();
+
+        LineOutput(Recorder recorder) {
+            this.recorder = recorder;
+        }
+
+        @Override
+        public synchronized void write(int b) {
+            line.write(b);
+            if (b == '\n' || line.size() >= MAX_LINE_BYTES) {
+                recorder.record(LabEvent.of(Kind.OUTPUT, "", line.toString(StandardCharsets.UTF_8)));
+                line.reset();
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+package org.verbena.it.guest;
+
+import java.util.Locale;
+
+/** Whether the lab's tests run: the property {@code lab} of the build. */
+enum LabMode {
+    /** Where there can be a lab; otherwise they are skipped, with the reason. */
+    AUTO,
+    /** Always; where there can be no lab they fail. */
+    REQUIRE,
+    /** Never. */
+    OFF;
+
+    static LabMode parse(String value) {
+        try {
+            return valueOf(value.toUpperCase(Locale.ROOT));
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException("-Dlab=" + value + ": use auto, require or off", e);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+package org.verbena.it.guest;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/** The guest under QEMU, by the scripts in {@code it/lab}. */
+final class QemuGuest implements Guest {
+    /** The flags of a JVM in the guest, where compiling is dear and runs are short. */
+    private static final List<String> GUEST_JVM_FLAGS =
+            List.of("-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData");
+
+    private static final int CONSOLE_TAIL_LINES = 60;
+
+    /** Properties of the host's JVM that are the tests' in the guest too. */
+    private static final List<String> FORWARDED_PREFIXES = List.of("lab.", "org.verbena.", "io.netty.");
+
+    private final Path labFolder;
+    private final List<String> jvmFlags;
+    private final int timeLimitSeconds;
+
+    /**
+     * @param labFolder {@code it/lab}
+     * @param jvmFlags the flags that every JVM of the project is started with
+     * @param timeLimitSeconds after which the guest is ended
+     */
+    QemuGuest(Path labFolder, List<String> jvmFlags, int timeLimitSeconds) {
+        this.labFolder = labFolder;
+        this.jvmFlags = List.copyOf(jvmFlags);
+        this.timeLimitSeconds = timeLimitSeconds;
+    }
+
+    @Override
+    public Run start(Path exchange) throws UnavailableException {
+        try {
+            build();
+            writeJavaArguments(exchange);
+            Path console = exchange.resolveSibling("console.log");
+            ProcessBuilder boot = new ProcessBuilder(
+                            labFolder.resolve("boot").toString(),
+                            labFolder.resolve("jobs/with-devices").toString(),
+                            Path.of(System.getProperty("java.home"), "bin", "java")
+                                    .toString(),
+                            "@/lab-exchange/java.args")
+                    .redirectInput(
+                            ProcessBuilder.Redirect.from(Path.of("/dev/null").toFile()))
+                    .redirectErrorStream(true)
+                    .redirectOutput(console.toFile());
+            boot.environment()
+                    .putAll(Map.of(
+                            "LAB_EXCHANGE", exchange.toString(), "LAB_TIMEOUT", Integer.toString(timeLimitSeconds)));
+            return new QemuRun(boot.start(), console, timeLimitSeconds);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private void build() throws IOException, UnavailableException {
+        Process build = new ProcessBuilder(labFolder.resolve("build-guest").toString())
+                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                .start();
+        List<String> said = new ArrayList<>();
+        try (var lines = build.errorReader(StandardCharsets.UTF_8)) {
+            lines.lines().forEach(line -> {
+                System.out.println(line);
+                said.add(line);
+            });
+        }
+        try {
+            if (build.waitFor() != 0) {
+                String reason = said.isEmpty() ? "it/lab/build-guest failed without a word" : said.getLast();
+                throw new UnavailableException(reason.replaceFirst("^lab: ", ""));
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new UnavailableException("interrupted while the guest was built");
+        }
+    }
+
+    private void writeJavaArguments(Path exchange) throws IOException {
+        List<String> arguments = new ArrayList<>(jvmFlags);
+        arguments.addAll(GUEST_JVM_FLAGS);
+        arguments.add("-XX:ErrorFile=/lab-exchange/hs_err.log");
+        System.getProperties().stringPropertyNames().stream()
+                .filter(name -> FORWARDED_PREFIXES.stream().anyMatch(name::startsWith))
+                .sorted()
+                .forEach(name -> arguments.add("-D" + name + "=" + System.getProperty(name)));
+        arguments.add("-cp");
+        arguments.add(System.getProperty("java.class.path"));
+        arguments.add(GuestMain.class.getName());
+        arguments.add("/lab-exchange");
+        Files.write(
+                exchange.resolve("java.args"),
+                arguments.stream()
+                        .map(argument -> '"' + argument.replace("\\", "\\\\").replace("\"", "\\\"") + '"')
+                        .toList());
+    }
+
+    private static final class QemuRun implements Run {
+        private final Process boot;
+        private final Path console;
+        private final int timeLimitSeconds;
+        private final Thread endWithTheHost = new Thread(this::kill);
+
+        QemuRun(Process boot, Path console, int timeLimitSeconds) {
+            this.boot = boot;
+            this.console = console;
+            this.timeLimitSeconds = timeLimitSeconds;
+            Runtime.getRuntime().addShutdownHook(endWithTheHost);
+        }
+
+        @Override
+        public boolean isAlive() {
+            return boot.isAlive();
+        }
+
+        @Override
+        public String howItEnded() {
+            if (boot.isAlive()) {
+                return "the guest still runs";
+            }
+            return switch (boot.exitValue()) {
+                case 0 -> "the guest ended";
+                case 124 ->
+                    "the guest was ended at its time limit of " + timeLimitSeconds + " s (-Dlab.timeLimitSeconds)";
+                case 70 -> "the guest's kernel or QEMU died";
+                case 71 -> "the guest's RDMA devices could not be set up";
+                case 97 ->
+                    "the guest's JVM was ended since no test event came for minutes; the console has its threads";
+                case 134 -> "the guest's JVM crashed: see hs_err.log in target/lab/exchange";
+                case 137 -> "the guest's JVM was killed, perhaps for want of memory";
+                default -> "the guest's JVM ended with status " + boot.exitValue();
+            };
+        }
+
+        @Override
+        public List<String> consoleTail() {
+            try {
+                // The firmware's escape sequences and the terminal's line ends are not wanted in a report.
+                List<String> lines = new String(Files.readAllBytes(console), StandardCharsets.UTF_8)
+                        .replaceAll("\u001b(\\[[0-9;?]*[a-zA-Z]|c)", "")
+                        .replace("\r", "")
+                        .lines()
+                        .toList();
+                return lines.subList(Math.max(0, lines.size() - CONSOLE_TAIL_LINES), lines.size());
+            } catch (IOException e) {
+                return List.of("(no console: " + e + ")");
+            }
+        }
+
+        @Override
+        public void close() {
+            try {
+                // The tests are done or lost; powering off takes a second.
+                if (!boot.waitFor(10, TimeUnit.SECONDS)) {
+                    kill();
+                    boot.waitFor(10, TimeUnit.SECONDS);
+                }
+            } catch (InterruptedException e) {
+                kill();
+                Thread.currentThread().interrupt();
+            }
+            Runtime.getRuntime().removeShutdownHook(endWithTheHost);
+        }
+
+        private void kill() {
+            List<ProcessHandle> descendants = boot.descendants().toList();
+            boot.destroy();
+            descendants.forEach(ProcessHandle::destroy);
+        }
+    }
+}
