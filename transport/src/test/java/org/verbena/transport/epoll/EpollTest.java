@@ -129,18 +129,18 @@ class EpollTest {
     void allocatesNothingPerWait() {
         epoll.add(event.fd(), Epoll.READABLE, 1);
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        // Compiled code allocates nothing; when it gets compiled depends on how busy the machine is.
+        long allocated = Long.MAX_VALUE;
         long sum = 0;
-        for (int i = 0; i < 20_000; i++) {
-            sum += turn();
+        for (int round = 0; round < 100 && allocated > 8_000; round++) {
+            long before = threads.getCurrentThreadAllocatedBytes();
+            for (int i = 0; i < 10_000; i++) {
+                sum += turn();
+            }
+            allocated = threads.getCurrentThreadAllocatedBytes() - before;
         }
-        long before = threads.getCurrentThreadAllocatedBytes();
-        for (int i = 0; i < 10_000; i++) {
-            sum += turn();
-        }
-        long allocated = threads.getCurrentThreadAllocatedBytes() - before;
         assertThat(sum).isPositive();
-        // Far below one object a turn: what is left is the compiler's own doing.
-        assertThat(allocated).isLessThan(10_000L * 8);
+        assertThat(allocated).as("bytes in 10,000 turns").isLessThanOrEqualTo(8_000);
     }
 
     private long turn() {
