@@ -131,7 +131,7 @@ final class QemuGuest implements Guest {
                     "the guest was ended at its time limit of " + timeLimitSeconds + " s (-Dlab.timeLimitSeconds)";
                 case 70 -> "the guest's kernel or QEMU died";
                 case 71 -> "the guest's RDMA devices could not be set up";
-                case 97 ->
+                case GuestMain.SILENCE_STATUS ->
                     "the guest's JVM was ended since no test event came for minutes; the console has its threads";
                 case 134 -> "the guest's JVM crashed: see hs_err.log in target/lab/exchange";
                 case 137 -> "the guest's JVM was killed, perhaps for want of memory";
