@@ -65,17 +65,20 @@ final class QemuGuest implements Guest {
         Process build = new ProcessBuilder(labFolder.resolve("build-guest").toString())
                 .redirectOutput(ProcessBuilder.Redirect.DISCARD)
                 .start();
-        List<String> said = new ArrayList<>();
+        // The last line is the reason if it fails; whoever is told prints it.
+        String last = "";
         try (var lines = build.errorReader(StandardCharsets.UTF_8)) {
-            lines.lines().forEach(line -> {
-                System.out.println(line);
-                said.add(line);
-            });
+            for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                if (!last.isEmpty()) {
+                    System.out.println(last);
+                }
+                last = line;
+            }
         }
         try {
             if (build.waitFor() != 0) {
-                String reason = said.isEmpty() ? "it/lab/build-guest failed without a word" : said.getLast();
-                throw new UnavailableException(reason.replaceFirst("^lab: ", ""));
+                throw new UnavailableException(
+                        last.isEmpty() ? "it/lab/build-guest failed without a word" : last.replaceFirst("^lab: ", ""));
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
