@@ -3,6 +3,8 @@ package org.verbena.transport.spi;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Memory that a device knows. It is held by its owner until {@link #close()}, and by each work request that uses it until that completes; the
@@ -13,6 +15,16 @@ public abstract class RegisteredMemory implements AutoCloseable {
             AtomicIntegerFieldUpdater.newUpdater(RegisteredMemory.class, "references");
     private static final AtomicIntegerFieldUpdater<RegisteredMemory> CLOSED =
             AtomicIntegerFieldUpdater.newUpdater(RegisteredMemory.class, "closed");
+    private static final AtomicReferenceFieldUpdater<RegisteredMemory, @Nullable Runnable> WHEN_GONE =
+            AtomicReferenceFieldUpdater.newUpdater(RegisteredMemory.class, Runnable.class, "whenGone");
+
+    /** Stands in {@code whenGone} once the device has forgotten the memory. */
+    private enum Gone implements Runnable {
+        GONE;
+
+        @Override
+        public void run() {}
+    }
 
     private final MemorySegment segment;
     private final Set<MemoryDomain.Access> access;
@@ -20,6 +32,7 @@ public abstract class RegisteredMemory implements AutoCloseable {
     private final long lengthBytes;
     private volatile int references = 1;
     private volatile int closed;
+    private volatile @Nullable Runnable whenGone;
 
     /**
      * Called by a provider.
@@ -137,9 +150,39 @@ public abstract class RegisteredMemory implements AutoCloseable {
         int now = REFERENCES.decrementAndGet(this);
         if (now == 0) {
             deregister();
+            Runnable action = WHEN_GONE.getAndSet(this, Gone.GONE);
+            if (action != null) {
+                action.run();
+            }
         } else if (now < 0) {
             throw new IllegalStateException("registered memory was released more often than retained");
         }
+    }
+
+    /**
+     * Says when the memory itself may be freed: not at {@link #close()}, but when no work request uses it any more and the device has
+     * forgotten it. Runs on the thread that let go last, or at once if it is gone already; several actions run in the order given. If the
+     * device refuses to forget the memory, the actions never run.
+     *
+     * @param action frees the memory; must not throw
+     */
+    public final void whenGone(Runnable action) {
+        Runnable first;
+        Runnable both;
+        do {
+            first = whenGone;
+            if (first instanceof Gone) {
+                action.run();
+                return;
+            }
+            Runnable before = first;
+            both = before == null
+                    ? action
+                    : () -> {
+                        before.run();
+                        action.run();
+                    };
+        } while (!WHEN_GONE.compareAndSet(this, first, both));
     }
 
     /** Lets go of it, as its owner. Idempotent. Work in flight finishes first. */
