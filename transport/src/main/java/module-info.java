@@ -11,6 +11,7 @@ module org.verbena.transport {
 
     exports org.verbena.transport;
     exports org.verbena.transport.protocol;
+    exports org.verbena.transport.buffer;
     exports org.verbena.transport.spi;
 
     uses org.verbena.transport.spi.RdmaProvider;

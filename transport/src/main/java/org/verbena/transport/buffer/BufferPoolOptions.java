@@ -1,0 +1,223 @@
+package org.verbena.transport.buffer;
+
+import java.util.EnumSet;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.verbena.transport.spi.MemoryDomain;
+
+/**
+ * How a {@link RegisteredBufferPool} behaves. Start from {@link #DEFAULTS} and change what differs.
+ *
+ * @param maxRegisteredBytes the most memory the pool keeps registered at once, 4096 or more; what is registered is pinned, and counts against
+ *     the process's memlock limit
+ * @param chunkBytes how much is registered at a time, and the largest size class: a power of two from 256 KiB to 1 GiB. A larger buffer gets a
+ *     chunk of its own
+ * @param largestPooledBytes what the allocator takes from the pool at the most; a larger buffer is plain direct memory (counted, see
+ *     {@link BufferPoolMetrics#oversizeBuffers()}). {@link RegisteredBufferPool#allocate} is bound by {@code maxRegisteredBytes} alone
+ * @param access what chunks are registered for. REMOTE_READ, REMOTE_WRITE and REMOTE_ATOMIC open every buffer of the pool to every
+ *     peer that learns or guesses a key: use such a pool for peers that trust each other, or register a buffer for one operation
+ *     ({@link OperationRegistration})
+ * @param onExhaustion what the allocator does when the pool is at its limit
+ * @param loopCacheBytesPerClass how much an attached event loop keeps for itself of each size class, 0 or more
+ * @param idleNanos after how long unused chunks are given back, in nanoseconds, 0 or more; noticed by {@link RegisteredBufferPool#trim()},
+ *     which attached event loops call at half this interval
+ * @param hugePages ask the kernel to back chunks with huge pages; {@code chunkBytes} must be 2 MiB or more
+ */
+public record BufferPoolOptions(
+        long maxRegisteredBytes,
+        int chunkBytes,
+        int largestPooledBytes,
+        Set<MemoryDomain.Access> access,
+        Exhaustion onExhaustion,
+        int loopCacheBytesPerClass,
+        long idleNanos,
+        boolean hugePages) {
+
+    private static final int MIN_CHUNK_BYTES = 256 << 10;
+    private static final int MAX_CHUNK_BYTES = 1 << 30;
+
+    /**
+     * 512 MiB in chunks of 2 MiB, buffers of up to 64 MiB from the allocator, LOCAL_WRITE alone, plain memory at the limit, 256 KiB a
+     * size class and loop, idle after 30 s, no huge pages.
+     */
+    public static final BufferPoolOptions DEFAULTS = new BufferPoolOptions(
+            512L << 20,
+            2 << 20,
+            64 << 20,
+            EnumSet.of(MemoryDomain.Access.LOCAL_WRITE),
+            Exhaustion.UNPOOLED,
+            256 << 10,
+            TimeUnit.SECONDS.toNanos(30),
+            false);
+
+    /** What an allocator does when the pool is at its limit, or the device refuses to register more. */
+    public enum Exhaustion {
+        /** It throws; the exception says which limit and which option. */
+        FAIL,
+        /** It gives plain direct memory, which is copied or registered when it is sent. Counted, and logged the first time. */
+        UNPOOLED
+    }
+
+    /** Checks ranges. */
+    public BufferPoolOptions {
+        if (maxRegisteredBytes < Chunk.PAGE_BYTES) {
+            throw new IllegalArgumentException(
+                    "maxRegisteredBytes " + maxRegisteredBytes + " is below a page of " + Chunk.PAGE_BYTES);
+        }
+        if (chunkBytes < MIN_CHUNK_BYTES || chunkBytes > MAX_CHUNK_BYTES || Integer.bitCount(chunkBytes) != 1) {
+            throw new IllegalArgumentException("chunkBytes " + chunkBytes + " is not a power of two from "
+                    + MIN_CHUNK_BYTES + " to " + MAX_CHUNK_BYTES);
+        }
+        if (largestPooledBytes < 0) {
+            throw new IllegalArgumentException("largestPooledBytes " + largestPooledBytes + " is negative");
+        }
+        if (loopCacheBytesPerClass < 0) {
+            throw new IllegalArgumentException("loopCacheBytesPerClass " + loopCacheBytesPerClass + " is negative");
+        }
+        if (idleNanos < 0) {
+            throw new IllegalArgumentException("idleNanos " + idleNanos + " is negative");
+        }
+        if (hugePages && chunkBytes < HugePages.PAGE_BYTES) {
+            throw new IllegalArgumentException(
+                    "hugePages need a chunkBytes of " + HugePages.PAGE_BYTES + " or more, not " + chunkBytes);
+        }
+        access = Set.copyOf(access);
+    }
+
+    /**
+     * Changes the limit.
+     *
+     * @param bytes see {@link #maxRegisteredBytes()}
+     * @return a copy
+     */
+    public BufferPoolOptions withMaxRegisteredBytes(long bytes) {
+        return new BufferPoolOptions(
+                bytes,
+                chunkBytes,
+                largestPooledBytes,
+                access,
+                onExhaustion,
+                loopCacheBytesPerClass,
+                idleNanos,
+                hugePages);
+    }
+
+    /**
+     * Changes the chunks' size.
+     *
+     * @param bytes see {@link #chunkBytes()}
+     * @return a copy
+     */
+    public BufferPoolOptions withChunkBytes(int bytes) {
+        return new BufferPoolOptions(
+                maxRegisteredBytes,
+                bytes,
+                largestPooledBytes,
+                access,
+                onExhaustion,
+                loopCacheBytesPerClass,
+                idleNanos,
+                hugePages);
+    }
+
+    /**
+     * Changes what the allocator takes from the pool.
+     *
+     * @param bytes see {@link #largestPooledBytes()}
+     * @return a copy
+     */
+    public BufferPoolOptions withLargestPooledBytes(int bytes) {
+        return new BufferPoolOptions(
+                maxRegisteredBytes,
+                chunkBytes,
+                bytes,
+                access,
+                onExhaustion,
+                loopCacheBytesPerClass,
+                idleNanos,
+                hugePages);
+    }
+
+    /**
+     * Changes what chunks are registered for.
+     *
+     * @param rights see {@link #access()}
+     * @return a copy
+     */
+    public BufferPoolOptions withAccess(Set<MemoryDomain.Access> rights) {
+        return new BufferPoolOptions(
+                maxRegisteredBytes,
+                chunkBytes,
+                largestPooledBytes,
+                rights,
+                onExhaustion,
+                loopCacheBytesPerClass,
+                idleNanos,
+                hugePages);
+    }
+
+    /**
+     * Changes what happens at the limit.
+     *
+     * @param what see {@link #onExhaustion()}
+     * @return a copy
+     */
+    public BufferPoolOptions withOnExhaustion(Exhaustion what) {
+        return new BufferPoolOptions(
+                maxRegisteredBytes,
+                chunkBytes,
+                largestPooledBytes,
+                access,
+                what,
+                loopCacheBytesPerClass,
+                idleNanos,
+                hugePages);
+    }
+
+    /**
+     * Changes what loops keep.
+     *
+     * @param bytes see {@link #loopCacheBytesPerClass()}
+     * @return a copy
+     */
+    public BufferPoolOptions withLoopCacheBytesPerClass(int bytes) {
+        return new BufferPoolOptions(
+                maxRegisteredBytes, chunkBytes, largestPooledBytes, access, onExhaustion, bytes, idleNanos, hugePages);
+    }
+
+    /**
+     * Changes when unused chunks are given back.
+     *
+     * @param nanos see {@link #idleNanos()}
+     * @return a copy
+     */
+    public BufferPoolOptions withIdleNanos(long nanos) {
+        return new BufferPoolOptions(
+                maxRegisteredBytes,
+                chunkBytes,
+                largestPooledBytes,
+                access,
+                onExhaustion,
+                loopCacheBytesPerClass,
+                nanos,
+                hugePages);
+    }
+
+    /**
+     * Changes what kind of pages chunks ask for.
+     *
+     * @param wanted see {@link #hugePages()}
+     * @return a copy
+     */
+    public BufferPoolOptions withHugePages(boolean wanted) {
+        return new BufferPoolOptions(
+                maxRegisteredBytes,
+                chunkBytes,
+                largestPooledBytes,
+                access,
+                onExhaustion,
+                loopCacheBytesPerClass,
+                idleNanos,
+                wanted);
+    }
+}

@@ -1,0 +1,73 @@
+package org.verbena.transport.buffer;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RegisteredMemory;
+
+/**
+ * A piece of memory of its own arena, registered as one region. Its life:
+ *
+ * <pre>{@code
+ * in the pool --all its blocks are home, and it is idle--> region closed --the device has forgotten it--> arena closed
+ * }</pre>
+ *
+ * so that memory is never freed under a buffer, nor under work in flight.
+ */
+final class Chunk {
+    /** What slabs are measured in: the page of every system that has RDMA devices, or a fraction of it. */
+    static final int PAGE_BYTES = 4096;
+
+    final MemorySegment segment;
+    final RegisteredMemory region;
+    final long lengthBytes;
+    final PageMap pageMap;
+
+    /** Since when all pages are free, by the pool's clock. Guarded by the pool's lock. */
+    long idleSinceNanos;
+
+    /** The next in a list of chunks to let go. */
+    @Nullable Chunk next;
+
+    private final Arena arena;
+
+    private Chunk(Arena arena, MemorySegment segment, RegisteredMemory region) {
+        this.arena = arena;
+        this.segment = segment;
+        this.region = region;
+        lengthBytes = segment.byteSize();
+        pageMap = new PageMap(Math.toIntExact(lengthBytes / PAGE_BYTES));
+    }
+
+    /** Allocates and registers. Unwinds what it took when it fails. */
+    static Chunk create(MemoryDomain domain, BufferPoolOptions options, long lengthBytes) {
+        Arena arena = Arena.ofShared();
+        try {
+            MemorySegment segment =
+                    options.hugePages() ? HugePages.map(arena, lengthBytes) : arena.allocate(lengthBytes, PAGE_BYTES);
+            return new Chunk(arena, segment, domain.register(segment, options.access()));
+        } catch (Throwable failure) {
+            arena.close();
+            throw failure;
+        }
+    }
+
+    boolean isWhole() {
+        return pageMap.freePages() == pageMap.pages();
+    }
+
+    /**
+     * Frees the memory, once the region is gone.
+     *
+     * @return false if some other thread uses a view of it in a system call just now: try again later
+     */
+    boolean tryFree() {
+        try {
+            arena.close();
+            return true;
+        } catch (IllegalStateException inUse) {
+            return !arena.scope().isAlive();
+        }
+    }
+}

@@ -1,0 +1,258 @@
+package org.verbena.transport.buffer;
+
+import io.netty.util.concurrent.EventExecutor;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.Future;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Free blocks that one event loop keeps for itself. Everything here belongs to the loop's thread and is free of atomics, but for {@link #foreign}:
+ * a stack that other threads push the blocks onto that they release, and that the loop takes whole, so that no entry is ever met twice by a
+ * compare-and-set.
+ */
+@SuppressWarnings("ReferenceEquality") // the sentinel is an identity
+final class LoopCache {
+    /** More blocks than this of one class are not worth keeping, however small they are. */
+    private static final int MAX_BLOCKS_PER_CLASS = 256;
+
+    /** How many blocks are fetched from the shared part at a time: enough to make its lock rare, few enough to take little. */
+    private static final int MAX_REFILL_BLOCKS = 32;
+
+    /** Stands on the foreign stack once the loop is gone. */
+    @SuppressWarnings("NullAway") // never used as a block
+    private static final Block DETACHED = new Block(null, 0, 0);
+
+    private static final VarHandle FOREIGN;
+    private static final VarHandle CACHED_BYTES;
+    private static final VarHandle ALLOCATIONS;
+    private static final VarHandle RELEASES;
+
+    static {
+        try {
+            MethodHandles.Lookup lookup = MethodHandles.lookup();
+            FOREIGN = lookup.findVarHandle(LoopCache.class, "foreign", Block.class);
+            CACHED_BYTES = lookup.findVarHandle(LoopCache.class, "cachedBytes", long.class);
+            ALLOCATIONS = lookup.findVarHandle(LoopCache.class, "allocations", long.class);
+            RELEASES = lookup.findVarHandle(LoopCache.class, "releases", long.class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new ExceptionInInitializerError(impossible);
+        }
+    }
+
+    final RegisteredBufferPool pool;
+    final EventExecutor loop;
+    private final Thread thread;
+
+    private final @Nullable Block[] heads;
+    private final int[] counts;
+    private final int[] limits;
+
+    /** The fewest blocks of each class since the last trim: that many were not needed. */
+    private final int[] lowest;
+
+    /** Written by releasing threads and, to take or to close it, by the loop. */
+    @SuppressWarnings("unused") // through FOREIGN
+    private volatile @Nullable Block foreign;
+
+    /** Written by the loop, read by whoever asks for metrics. */
+    private long cachedBytes;
+
+    private long allocations;
+    private long releases;
+
+    private boolean detached;
+    private @Nullable Future<?> trimming;
+
+    LoopCache(RegisteredBufferPool pool, EventExecutor loop, int classes, int bytesPerClass) {
+        this.pool = pool;
+        this.loop = loop;
+        thread = Thread.currentThread();
+        heads = new Block[classes];
+        counts = new int[classes];
+        limits = new int[classes];
+        lowest = new int[classes];
+        for (int i = 0; i < classes; i++) {
+            limits[i] = Math.min(MAX_BLOCKS_PER_CLASS, bytesPerClass / SizeClasses.bytesOf(i));
+        }
+    }
+
+    /** Remembers what trims it, to cancel it with the cache. */
+    void trimmedBy(Future<?> task) {
+        trimming = task;
+    }
+
+    boolean isOwnedByCurrentThread() {
+        return thread == Thread.currentThread();
+    }
+
+    /** Whether blocks of a class are kept here at all. */
+    boolean keeps(int sizeClass) {
+        return limits[sizeClass] > 0;
+    }
+
+    long cachedBytes() {
+        return (long) CACHED_BYTES.getOpaque(this);
+    }
+
+    long allocations() {
+        return (long) ALLOCATIONS.getOpaque(this);
+    }
+
+    long releases() {
+        return (long) RELEASES.getOpaque(this);
+    }
+
+    /** Takes a block, or null if the pool is at its limit. */
+    @Nullable Block take(int sizeClass) {
+        assert isOwnedByCurrentThread();
+        Block block = heads[sizeClass];
+        if (block == null) {
+            collect();
+            block = heads[sizeClass];
+            if (block == null) {
+                block = refill(sizeClass);
+                if (block == null) {
+                    return null;
+                }
+            }
+        }
+        heads[sizeClass] = block.next;
+        block.next = null;
+        block.home = this;
+        int left = --counts[sizeClass];
+        if (left < lowest[sizeClass]) {
+            lowest[sizeClass] = left;
+        }
+        CACHED_BYTES.setOpaque(this, cachedBytes - block.lengthBytes);
+        ALLOCATIONS.setOpaque(this, allocations + 1);
+        return block;
+    }
+
+    private @Nullable Block refill(int sizeClass) {
+        int wanted = Math.min(MAX_REFILL_BLOCKS, (limits[sizeClass] + 1) / 2);
+        Block list = pool.takeShared(sizeClass, wanted, false);
+        int count = 0;
+        for (Block block = list; block != null; block = block.next) {
+            count++;
+        }
+        heads[sizeClass] = list;
+        counts[sizeClass] = count;
+        lowest[sizeClass] = 0;
+        CACHED_BYTES.setOpaque(this, cachedBytes + (long) count * SizeClasses.bytesOf(sizeClass));
+        return list;
+    }
+
+    /** Takes a released block home, from any thread. */
+    void give(Block block) {
+        if (isOwnedByCurrentThread()) {
+            if (detached) {
+                pool.giveShared(block, true);
+            } else {
+                giveOwn(block);
+            }
+            return;
+        }
+        Block top;
+        do {
+            top = (Block) FOREIGN.getAcquire(this);
+            if (top == DETACHED) {
+                block.next = null;
+                pool.giveShared(block, true);
+                return;
+            }
+            block.next = top;
+        } while (!FOREIGN.weakCompareAndSetRelease(this, top, block));
+    }
+
+    private void giveOwn(Block block) {
+        int sizeClass = block.slab.sizeClass;
+        block.next = heads[sizeClass];
+        heads[sizeClass] = block;
+        int count = ++counts[sizeClass];
+        CACHED_BYTES.setOpaque(this, cachedBytes + block.lengthBytes);
+        RELEASES.setOpaque(this, releases + 1);
+        if (count > limits[sizeClass]) {
+            flush(sizeClass, count - limits[sizeClass] / 2);
+        }
+    }
+
+    /** Takes in what other threads have released. */
+    private void collect() {
+        Block block = (Block) FOREIGN.getAndSet(this, null);
+        while (block != null) {
+            Block following = block.next;
+            giveOwn(block);
+            block = following;
+        }
+    }
+
+    /** Gives blocks of one class to the shared part. */
+    private void flush(int sizeClass, int count) {
+        Block list = null;
+        for (int i = 0; i < count; i++) {
+            Block block = heads[sizeClass];
+            if (block == null) {
+                break;
+            }
+            heads[sizeClass] = block.next;
+            counts[sizeClass]--;
+            block.next = list;
+            list = block;
+        }
+        if (counts[sizeClass] < lowest[sizeClass]) {
+            lowest[sizeClass] = counts[sizeClass];
+        }
+        CACHED_BYTES.setOpaque(this, cachedBytes - (long) count * SizeClasses.bytesOf(sizeClass));
+        pool.giveShared(list, false);
+    }
+
+    /** Gives up what was not needed since the last time. */
+    void trim() {
+        assert isOwnedByCurrentThread();
+        collect();
+        for (int i = 0; i < heads.length; i++) {
+            if (lowest[i] > 0) {
+                flush(i, lowest[i]);
+            }
+            lowest[i] = counts[i];
+        }
+    }
+
+    /** Gives up everything, and goes on. */
+    void flushAll() {
+        assert isOwnedByCurrentThread();
+        collect();
+        for (int i = 0; i < heads.length; i++) {
+            if (counts[i] > 0) {
+                flush(i, counts[i]);
+            }
+        }
+    }
+
+    /** Gives up everything for good. What is released later goes to the shared part. Idempotent. */
+    void detach() {
+        assert isOwnedByCurrentThread();
+        if (detached) {
+            return;
+        }
+        detached = true;
+        Future<?> task = trimming;
+        if (task != null) {
+            task.cancel(false);
+        }
+        Block block = (Block) FOREIGN.getAndSet(this, DETACHED);
+        while (block != null) {
+            Block following = block.next;
+            giveOwn(block);
+            block = following;
+        }
+        for (int i = 0; i < heads.length; i++) {
+            if (counts[i] > 0) {
+                flush(i, counts[i]);
+            }
+        }
+        LoopCaches.forget(this);
+        pool.forget(this);
+    }
+}

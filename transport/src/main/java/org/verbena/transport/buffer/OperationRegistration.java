@@ -1,0 +1,61 @@
+package org.verbena.transport.buffer;
+
+import io.netty.buffer.ByteBuf;
+import java.lang.foreign.MemorySegment;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RegisteredMemory;
+
+/**
+ * Registers exactly the bytes of one operation, for as long as it takes: a large buffer that no pool knows, or a pooled one that a peer shall
+ * read or write for once, under a key that opens nothing else and is worthless afterwards.
+ *
+ * <p>There is no cache of such registrations. A device goes on using the physical pages that a region was registered with; when its owner frees
+ * the memory and the system maps other pages at the same address, a cached region is silently stale, and for memory that others allocate and
+ * free there is no way to know. The price is a system call an operation; a {@link RegisteredBufferPool}'s memory does not pay it.
+ */
+public final class OperationRegistration {
+    private OperationRegistration() {}
+
+    /**
+     * Registers a part of a buffer, and retains the buffer until the region is gone, which is when it is closed and no work request uses it.
+     *
+     * @param buffer a direct buffer in one piece
+     * @param index where the part begins
+     * @param lengthBytes how long it is, 1 or more
+     * @param domain where to register
+     * @param access what may be done with it
+     * @return a region of the part alone, whose owner closes it; or null if the buffer has no memory address (a heap buffer, a composite of
+     *     several): copy it instead
+     * @throws IndexOutOfBoundsException outside the buffer
+     * @throws org.verbena.verbs.RdmaException the device refused; the message says why and what to do
+     */
+    public static @Nullable RegisteredMemory register(
+            ByteBuf buffer, int index, int lengthBytes, MemoryDomain domain, Set<MemoryDomain.Access> access) {
+        if (index < 0 || lengthBytes < 1 || index > buffer.capacity() - lengthBytes) {
+            throw new IndexOutOfBoundsException("index " + index + " and length " + lengthBytes
+                    + " are not at least a byte of a buffer of " + buffer.capacity());
+        }
+        if (!buffer.hasMemoryAddress()) {
+            return null;
+        }
+        MemorySegment part = segmentOf(buffer.memoryAddress() + index, lengthBytes);
+        buffer.retain();
+        RegisteredMemory region;
+        try {
+            region = domain.register(part, access);
+        } catch (Throwable failure) {
+            buffer.release();
+            throw failure;
+        }
+        region.whenGone(buffer::release);
+        return region;
+    }
+
+    /** The reference on the buffer keeps the memory; the segment itself is for ever. */
+    @SuppressWarnings("restricted")
+    private static MemorySegment segmentOf(long address, int lengthBytes) {
+        return MemorySegment.ofAddress(address).reinterpret(lengthBytes);
+    }
+}

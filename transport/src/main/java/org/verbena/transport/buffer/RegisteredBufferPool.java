@@ -1,0 +1,743 @@
+package org.verbena.transport.buffer;
+
+import io.netty.util.concurrent.EventExecutor;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.verbs.RdmaException;
+
+/**
+ * Buffers in memory that is registered once. The pool allocates chunks, registers each as one region, and cuts them into blocks; a buffer is a
+ * block with a recycled {@link RegisteredByteBuf}, so that taking and releasing one allocates nothing once the pool is warm.
+ *
+ * <pre>{@code
+ * chunk (registered) --runs of pages--> slab of one size class --> blocks --> caches of event loops --> buffers
+ * }</pre>
+ *
+ * <p>Any thread may allocate and release. An event loop that is {@linkplain #attach attached} has a cache of its own: it takes and releases
+ * without atomics or locks, and gets back what other threads release of its buffers. Other threads share a lock.
+ *
+ * <p>The memory is bounded by {@link BufferPoolOptions#maxRegisteredBytes()}. A chunk whose blocks are all home is given back when it has been idle
+ * for {@link BufferPoolOptions#idleNanos()}: its region is closed, and its memory freed when no work request uses it any more.
+ *
+ * <p>Two budgets need two pools: one pool for sending and receiving lets either starve the other.
+ */
+public final class RegisteredBufferPool implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(RegisteredBufferPool.class);
+
+    /** Trimming more often than this costs more than it frees. */
+    private static final long MIN_TRIM_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+    private final MemoryDomain domain;
+    private final BufferPoolOptions options;
+    private final LongSupplier nanoClock;
+    private final int classes;
+    private final RdmaByteBufAllocator allocator = new RdmaByteBufAllocator(this);
+
+    private final ReentrantLock lock = new ReentrantLock();
+
+    // Everything from here on is guarded by the lock.
+    private final Bin[] bins;
+    private final List<Chunk> sharedChunks = new ArrayList<>();
+    private final List<Slab> idleDedicated = new ArrayList<>();
+    private final List<LoopCache> caches = new ArrayList<>();
+    private final List<Chunk> unfreed = new ArrayList<>();
+    private boolean closed;
+    private int chunks;
+    private long registeredBytes;
+    private long outBytes;
+    private long allocations;
+    private long releases;
+    private long chunksRegistered;
+    private long chunksReleased;
+
+    private final LongAdder grows = new LongAdder();
+    private final LongAdder refusals = new LongAdder();
+
+    /**
+     * Makes an empty pool. The first allocation registers the first chunk.
+     *
+     * @param domain where chunks are registered; must outlive the pool
+     * @param options limits and sizes
+     * @throws IllegalStateException huge pages are asked for where there are none; the message says why
+     */
+    public RegisteredBufferPool(MemoryDomain domain, BufferPoolOptions options) {
+        this(domain, options, System::nanoTime);
+    }
+
+    /** With a clock for tests. */
+    RegisteredBufferPool(MemoryDomain domain, BufferPoolOptions options, LongSupplier nanoClock) {
+        this.domain = domain;
+        this.options = options;
+        this.nanoClock = nanoClock;
+        if (options.hugePages()) {
+            String cause = HugePages.unavailabilityCause();
+            if (cause != null) {
+                throw new IllegalStateException("BufferPoolOptions.hugePages cannot be had: " + cause);
+            }
+        }
+        classes = SizeClasses.indexOf(options.chunkBytes()) + 1;
+        bins = new Bin[classes];
+        for (int i = 0; i < classes; i++) {
+            bins[i] = new Bin();
+        }
+    }
+
+    /**
+     * Where the memory is registered.
+     *
+     * @return as given
+     */
+    public MemoryDomain domain() {
+        return domain;
+    }
+
+    /**
+     * Limits and sizes.
+     *
+     * @return as given
+     */
+    public BufferPoolOptions options() {
+        return options;
+    }
+
+    /**
+     * The pool as a channel's allocator.
+     *
+     * @return always the same
+     */
+    public RdmaByteBufAllocator allocator() {
+        return allocator;
+    }
+
+    /**
+     * Takes a buffer that may grow without bound. Not tracked by Netty's leak detector; {@link #allocator()}'s buffers are.
+     *
+     * @param capacityBytes 0 or more
+     * @return a buffer with one reference, nothing readable, and the capacity asked for; its content is whatever was there before
+     * @throws RegisteredMemoryExhaustedException the pool is at its limit
+     * @throws RdmaException the device refused to register more; the message says why and what to do
+     * @throws IllegalStateException the pool is closed
+     */
+    public RegisteredByteBuf allocate(int capacityBytes) {
+        return allocate(capacityBytes, Integer.MAX_VALUE);
+    }
+
+    /**
+     * Takes a buffer. Not tracked by Netty's leak detector; {@link #allocator()}'s buffers are.
+     *
+     * @param capacityBytes 0 or more
+     * @param maxCapacityBytes what it may grow to
+     * @return a buffer with one reference, nothing readable, and the capacity asked for; its content is whatever was there before
+     * @throws RegisteredMemoryExhaustedException the pool is at its limit
+     * @throws RdmaException the device refused to register more; the message says why and what to do
+     * @throws IllegalStateException the pool is closed
+     */
+    public RegisteredByteBuf allocate(int capacityBytes, int maxCapacityBytes) {
+        RegisteredByteBuf buffer = tryAllocate(capacityBytes, maxCapacityBytes);
+        if (buffer == null) {
+            throw exhausted(capacityBytes);
+        }
+        return buffer;
+    }
+
+    /**
+     * Takes a buffer, if the limit allows.
+     *
+     * @param capacityBytes 0 or more
+     * @param maxCapacityBytes what it may grow to
+     * @return null if the pool is at its limit
+     * @throws RdmaException the device refused to register more; the message says why and what to do
+     * @throws IllegalStateException the pool is closed
+     */
+    public @Nullable RegisteredByteBuf tryAllocate(int capacityBytes, int maxCapacityBytes) {
+        if (capacityBytes < 0 || maxCapacityBytes < capacityBytes) {
+            throw new IllegalArgumentException(
+                    "capacity " + capacityBytes + " is not from 0 to the maximum capacity " + maxCapacityBytes);
+        }
+        Block block = takeBlock(capacityBytes);
+        if (block == null) {
+            return null;
+        }
+        RegisteredByteBuf buffer = block.buffer;
+        if (buffer == null) {
+            buffer = new RegisteredByteBuf(this, block, capacityBytes, maxCapacityBytes);
+            block.buffer = buffer;
+        } else {
+            buffer.reuse(capacityBytes, maxCapacityBytes);
+        }
+        return buffer;
+    }
+
+    /**
+     * Gives an event loop a cache of its own, and has it {@linkplain #trim() trim} the pool now and then. Ends with the loop or the pool.
+     * Does nothing if the loop has one.
+     *
+     * @param loop runs on one thread for all its life, as Netty's event loops do
+     */
+    public void attach(EventExecutor loop) {
+        if (loop.inEventLoop()) {
+            attach0(loop);
+        } else {
+            loop.execute(() -> attach0(loop));
+        }
+    }
+
+    private void attach0(EventExecutor loop) {
+        assert loop.inEventLoop();
+        if (LoopCaches.of(this) != null) {
+            return;
+        }
+        LoopCache cache = new LoopCache(this, loop, classes, options.loopCacheBytesPerClass());
+        lock.lock();
+        try {
+            if (closed) {
+                return;
+            }
+            caches.add(cache);
+        } finally {
+            lock.unlock();
+        }
+        LoopCaches.add(cache);
+        long intervalNanos = Math.max(MIN_TRIM_INTERVAL_NANOS, options.idleNanos() / 2);
+        cache.trimmedBy(loop.scheduleWithFixedDelay(this::trim, intervalNanos, intervalNanos, TimeUnit.NANOSECONDS));
+    }
+
+    /**
+     * Gives up what is not needed: what the calling loop's cache has not used since the last time, and chunks that have been idle long enough.
+     */
+    public void trim() {
+        LoopCache cache = LoopCaches.of(this);
+        if (cache != null) {
+            cache.trim();
+        }
+        Chunk leaving;
+        lock.lock();
+        try {
+            dissolveWholeSlabs();
+            leaving = removeIdleChunks(nanoClock.getAsLong(), options.idleNanos());
+            unfreed.removeIf(Chunk::tryFree);
+        } finally {
+            lock.unlock();
+        }
+        letGo(leaving);
+    }
+
+    /**
+     * What the pool has done and holds.
+     *
+     * @return a snapshot
+     */
+    public BufferPoolMetrics metrics() {
+        lock.lock();
+        try {
+            long cachedBytes = 0;
+            long allAllocations = allocations;
+            long allReleases = releases;
+            for (LoopCache cache : caches) {
+                cachedBytes += cache.cachedBytes();
+                allAllocations += cache.allocations();
+                allReleases += cache.releases();
+            }
+            return new BufferPoolMetrics(
+                    registeredBytes,
+                    options.maxRegisteredBytes(),
+                    chunks,
+                    outBytes - cachedBytes,
+                    cachedBytes,
+                    registeredBytes - outBytes,
+                    allAllocations,
+                    allReleases,
+                    grows.sum(),
+                    refusals.sum(),
+                    allocator.exhaustedBuffers(),
+                    allocator.oversizeBuffers(),
+                    allocator.plainBytes(),
+                    chunksRegistered,
+                    chunksReleased);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Ends the pool: no more allocations. Free memory is given back now, the rest as its buffers are released. Idempotent.
+     */
+    @Override
+    public void close() {
+        List<LoopCache> attached;
+        lock.lock();
+        try {
+            if (closed) {
+                return;
+            }
+            closed = true;
+            attached = List.copyOf(caches);
+        } finally {
+            lock.unlock();
+        }
+        for (LoopCache cache : attached) {
+            if (cache.isOwnedByCurrentThread()) {
+                cache.detach();
+            } else {
+                executeOn(cache.loop, cache::detach);
+            }
+        }
+        Chunk leaving;
+        lock.lock();
+        try {
+            dissolveWholeSlabs();
+            leaving = removeIdleChunks(nanoClock.getAsLong(), 0);
+            unfreed.removeIf(Chunk::tryFree);
+        } finally {
+            lock.unlock();
+        }
+        letGo(leaving);
+    }
+
+    private static void executeOn(EventExecutor loop, Runnable task) {
+        try {
+            loop.execute(task);
+        } catch (RejectedExecutionException ended) {
+            // The loop is over: its thread-local caches are detached as its thread ends.
+            LOG.trace("loop {} is over", loop, ended);
+        }
+    }
+
+    /** What to throw at the limit. */
+    RegisteredMemoryExhaustedException exhausted(int capacityBytes) {
+        BufferPoolMetrics now = metrics();
+        return new RegisteredMemoryExhaustedException("no registered memory for a buffer of " + capacityBytes
+                + " bytes: " + now.registeredBytes() + " of at most " + now.maxRegisteredBytes()
+                + " bytes are registered (" + now.usedBytes() + " in buffers, " + now.cachedBytes()
+                + " in the caches of event loops). Release buffers, or raise BufferPoolOptions.maxRegisteredBytes.");
+    }
+
+    /** Counts a buffer that moved to a larger block. */
+    void countGrow() {
+        grows.increment();
+    }
+
+    /** Takes a block for so many bytes, or null at the limit. */
+    @Nullable Block takeBlock(int bytes) {
+        if (bytes > options.chunkBytes()) {
+            return takeDedicated(bytes);
+        }
+        int sizeClass = SizeClasses.indexOf(bytes);
+        LoopCache cache = LoopCaches.of(this);
+        if (cache == null || !cache.keeps(sizeClass)) {
+            Block block = takeShared(sizeClass, 1, true);
+            if (block == null && cache != null) {
+                cache.flushAll();
+                block = takeShared(sizeClass, 1, true);
+            }
+            return refusedIfNull(block);
+        }
+        Block block = cache.take(sizeClass);
+        if (block == null) {
+            cache.flushAll();
+            block = cache.take(sizeClass);
+        }
+        return refusedIfNull(block);
+    }
+
+    private @Nullable Block refusedIfNull(@Nullable Block block) {
+        if (block == null) {
+            refusals.increment();
+            askLoopsToFlush();
+        }
+        return block;
+    }
+
+    /** Has other loops give up their free blocks, for the next one who asks. */
+    private void askLoopsToFlush() {
+        List<LoopCache> attached;
+        lock.lock();
+        try {
+            attached = List.copyOf(caches);
+        } finally {
+            lock.unlock();
+        }
+        for (LoopCache cache : attached) {
+            if (!cache.isOwnedByCurrentThread() && cache.cachedBytes() > 0) {
+                executeOn(cache.loop, cache::flushAll);
+            }
+        }
+    }
+
+    /**
+     * Takes blocks from the shared part.
+     *
+     * @param sizeClass which size
+     * @param most how many at the most
+     * @param counted whether a buffer is about to live in it
+     * @return a list of at least one, or null at the limit
+     */
+    @Nullable Block takeShared(int sizeClass, int most, boolean counted) {
+        int slabPages = Slab.pagesFor(SizeClasses.bytesOf(sizeClass));
+        while (true) {
+            long growBytes;
+            Chunk leaving = null;
+            lock.lock();
+            try {
+                requireOpen();
+                Block list = takeFromBin(sizeClass, slabPages, most);
+                if (list != null) {
+                    if (counted) {
+                        allocations++;
+                    }
+                    return list;
+                }
+                growBytes = reserve((long) slabPages * Chunk.PAGE_BYTES);
+                if (growBytes == 0) {
+                    leaving = removeIdleChunks(nanoClock.getAsLong(), 0);
+                }
+            } finally {
+                lock.unlock();
+            }
+            if (growBytes > 0) {
+                Chunk chunk = register(growBytes);
+                if (!addIfOpen(chunk)) {
+                    letGo(chunk);
+                }
+            } else if (leaving == null) {
+                return null;
+            } else {
+                letGo(leaving);
+            }
+        }
+    }
+
+    private boolean addIfOpen(Chunk chunk) {
+        lock.lock();
+        try {
+            chunk.idleSinceNanos = nanoClock.getAsLong();
+            return !closed && sharedChunks.add(chunk);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private @Nullable Block takeDedicated(int bytes) {
+        long neededBytes = (bytes + (long) Chunk.PAGE_BYTES - 1) / Chunk.PAGE_BYTES * Chunk.PAGE_BYTES;
+        while (true) {
+            boolean reserved;
+            Chunk leaving = null;
+            lock.lock();
+            try {
+                requireOpen();
+                Slab slab = removeFittingDedicated(neededBytes);
+                if (slab != null) {
+                    allocations++;
+                    outBytes += slab.chunk.lengthBytes;
+                    return slab.take();
+                }
+                reserved = registeredBytes + neededBytes <= options.maxRegisteredBytes();
+                if (reserved) {
+                    registeredBytes += neededBytes;
+                } else {
+                    dissolveWholeSlabs();
+                    leaving = removeIdleChunks(nanoClock.getAsLong(), 0);
+                }
+            } finally {
+                lock.unlock();
+            }
+            if (reserved) {
+                Chunk chunk = register(neededBytes);
+                int blockBytes = (int) Math.min(neededBytes, Integer.MAX_VALUE);
+                Slab slab = new Slab(chunk, Slab.DEDICATED, 0, chunk.pageMap.pages(), blockBytes);
+                lock.lock();
+                try {
+                    if (!closed) {
+                        allocations++;
+                        outBytes += chunk.lengthBytes;
+                        return slab.take();
+                    }
+                } finally {
+                    lock.unlock();
+                }
+                letGo(chunk);
+            } else if (leaving == null) {
+                return refusedIfNull(null);
+            } else {
+                letGo(leaving);
+            }
+        }
+    }
+
+    /** The smallest idle chunk that fits, if it is no more than a quarter too large. */
+    private @Nullable Slab removeFittingDedicated(long neededBytes) {
+        Slab best = null;
+        for (Slab slab : idleDedicated) {
+            long bytes = slab.chunk.lengthBytes;
+            if (bytes >= neededBytes
+                    && bytes <= neededBytes + neededBytes / 4
+                    && (best == null || bytes < best.chunk.lengthBytes)) {
+                best = slab;
+            }
+        }
+        if (best != null) {
+            idleDedicated.remove(best);
+        }
+        return best;
+    }
+
+    /** Registers a chunk whose bytes are reserved; takes the reservation back if that fails. */
+    private Chunk register(long bytes) {
+        Chunk chunk;
+        try {
+            chunk = Chunk.create(domain, options, bytes);
+        } catch (Throwable failure) {
+            lock.lock();
+            try {
+                registeredBytes -= bytes;
+            } finally {
+                lock.unlock();
+            }
+            refusals.increment();
+            if (failure instanceof OutOfMemoryError) {
+                throw new RegisteredMemoryExhaustedException(
+                        "no native memory for a chunk of " + bytes + " bytes (" + failure.getMessage()
+                                + "). Raise -XX:MaxDirectMemorySize, or lower BufferPoolOptions.maxRegisteredBytes.",
+                        failure);
+            }
+            throw failure;
+        }
+        lock.lock();
+        try {
+            chunks++;
+            chunksRegistered++;
+        } finally {
+            lock.unlock();
+        }
+        chunk.region.whenGone(() -> free(chunk));
+        return chunk;
+    }
+
+    /** Called when the device has forgotten a chunk. */
+    private void free(Chunk chunk) {
+        boolean freed = chunk.tryFree();
+        lock.lock();
+        try {
+            registeredBytes -= chunk.lengthBytes;
+            chunks--;
+            chunksReleased++;
+            if (!freed) {
+                unfreed.add(chunk);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private static void letGo(@Nullable Chunk leaving) {
+        for (Chunk chunk = leaving; chunk != null; chunk = chunk.next) {
+            chunk.region.close();
+        }
+    }
+
+    /**
+     * Takes a released block home.
+     *
+     * @param block from a buffer
+     */
+    void giveBack(Block block) {
+        LoopCache home = block.home;
+        if (home == null) {
+            giveShared(block, true);
+        } else {
+            home.give(block);
+        }
+    }
+
+    /**
+     * Takes blocks back into the shared part.
+     *
+     * @param list the first of a list
+     * @param counted whether it comes from a buffer
+     */
+    void giveShared(@Nullable Block list, boolean counted) {
+        Chunk leaving = null;
+        lock.lock();
+        try {
+            Block block = list;
+            while (block != null) {
+                Block following = block.next;
+                giveToSlab(block);
+                if (counted) {
+                    releases++;
+                }
+                block = following;
+            }
+            if (closed) {
+                leaving = removeIdleChunks(nanoClock.getAsLong(), 0);
+            }
+        } finally {
+            lock.unlock();
+        }
+        letGo(leaving);
+    }
+
+    /** A loop's cache is empty and will not be used again. */
+    void forget(LoopCache cache) {
+        lock.lock();
+        try {
+            if (caches.remove(cache)) {
+                allocations += cache.allocations();
+                releases += cache.releases();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    // From here on: with the lock held.
+
+    private void requireOpen() {
+        if (closed) {
+            throw new IllegalStateException("the buffer pool is closed");
+        }
+    }
+
+    /** How long a new chunk may be, its bytes now reserved, or 0 at the limit. */
+    private long reserve(long neededBytes) {
+        long leftBytes = options.maxRegisteredBytes() - registeredBytes;
+        if (leftBytes < neededBytes) {
+            return 0;
+        }
+        long bytes = Math.min(options.chunkBytes(), leftBytes / Chunk.PAGE_BYTES * Chunk.PAGE_BYTES);
+        registeredBytes += bytes;
+        return bytes;
+    }
+
+    private @Nullable Block takeFromBin(int sizeClass, int slabPages, int most) {
+        Bin bin = bins[sizeClass];
+        Block list = null;
+        for (int taken = 0; taken < most; taken++) {
+            Slab slab = bin.head();
+            if (slab == null) {
+                slab = list == null ? cut(sizeClass, slabPages) : null;
+                if (slab == null) {
+                    break;
+                }
+                bin.addFirst(slab);
+                bin.wholeSlabs++;
+            }
+            if (slab.isWhole()) {
+                bin.wholeSlabs--;
+            }
+            Block block = slab.take();
+            if (slab.home == 0) {
+                bin.remove(slab);
+            }
+            outBytes += slab.blockBytes;
+            block.next = list;
+            list = block;
+        }
+        return list;
+    }
+
+    /** Cuts a slab out of the first chunk with room, or null. */
+    private @Nullable Slab cut(int sizeClass, int slabPages) {
+        Slab slab = tryCut(sizeClass, slabPages);
+        return slab != null || !dissolveWholeSlabs() ? slab : tryCut(sizeClass, slabPages);
+    }
+
+    private @Nullable Slab tryCut(int sizeClass, int slabPages) {
+        for (int i = 0; i < sharedChunks.size(); i++) {
+            Chunk chunk = sharedChunks.get(i);
+            int page = chunk.pageMap.take(slabPages);
+            if (page >= 0) {
+                return new Slab(chunk, sizeClass, page, slabPages, SizeClasses.bytesOf(sizeClass));
+            }
+        }
+        return null;
+    }
+
+    private void giveToSlab(Block block) {
+        Slab slab = block.slab;
+        boolean wasEmpty = slab.home == 0;
+        slab.give(block);
+        if (slab.sizeClass == Slab.DEDICATED) {
+            outBytes -= slab.chunk.lengthBytes;
+            slab.chunk.idleSinceNanos = nanoClock.getAsLong();
+            idleDedicated.add(slab);
+            return;
+        }
+        outBytes -= slab.blockBytes;
+        Bin bin = bins[slab.sizeClass];
+        if (!slab.isWhole()) {
+            if (wasEmpty) {
+                bin.addFirst(slab);
+            }
+            return;
+        }
+        if (!wasEmpty) {
+            bin.remove(slab);
+        }
+        // One whole slab is kept until the next trim, so that a size used now and then costs nothing.
+        if (closed || bin.wholeSlabs > 0) {
+            dissolve(slab);
+        } else {
+            bin.addLast(slab);
+            bin.wholeSlabs++;
+        }
+    }
+
+    private void dissolve(Slab slab) {
+        Chunk chunk = slab.chunk;
+        chunk.pageMap.give(slab.firstPage, slab.pages);
+        if (chunk.isWhole()) {
+            chunk.idleSinceNanos = nanoClock.getAsLong();
+        }
+    }
+
+    /** Returns the pages of all slabs that nobody has blocks of. */
+    private boolean dissolveWholeSlabs() {
+        boolean any = false;
+        for (Bin bin : bins) {
+            while (bin.wholeSlabs > 0) {
+                Slab slab = bin.firstWhole();
+                if (slab == null) {
+                    throw new IllegalStateException("a bin lost a slab");
+                }
+                bin.remove(slab);
+                bin.wholeSlabs--;
+                dissolve(slab);
+                any = true;
+            }
+        }
+        return any;
+    }
+
+    /** Takes chunks out that have been idle long enough; the caller lets them go without the lock. */
+    private @Nullable Chunk removeIdleChunks(long nowNanos, long idleNanos) {
+        Chunk leaving = null;
+        for (Iterator<Chunk> i = sharedChunks.iterator(); i.hasNext(); ) {
+            Chunk chunk = i.next();
+            if (chunk.isWhole() && nowNanos - chunk.idleSinceNanos >= idleNanos) {
+                i.remove();
+                chunk.next = leaving;
+                leaving = chunk;
+            }
+        }
+        for (Iterator<Slab> i = idleDedicated.iterator(); i.hasNext(); ) {
+            Chunk chunk = i.next().chunk;
+            if (nowNanos - chunk.idleSinceNanos >= idleNanos) {
+                i.remove();
+                chunk.next = leaving;
+                leaving = chunk;
+            }
+        }
+        return leaving;
+    }
+}

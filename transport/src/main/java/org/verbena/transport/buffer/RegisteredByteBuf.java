@@ -1,0 +1,693 @@
+package org.verbena.transport.buffer;
+
+import io.netty.buffer.AbstractReferenceCountedByteBuf;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.buffer.CompositeByteBuf;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.GatheringByteChannel;
+import java.nio.channels.ScatteringByteChannel;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.ScatterGatherList;
+
+/**
+ * A Netty buffer in registered memory: what is written into it can be sent, and what is received into it read, without a copy. It behaves as
+ * Netty's own direct buffers do: big-endian by default, reference-counted, grown by {@link #capacity(int)} within {@link #maxCapacity()}
+ * (beyond its block it moves to a larger one, which changes {@link #region()} and {@link #memoryAddress()}).
+ *
+ * <p>Whoever posts a work request on it keeps a reference until the completion: releasing the last one lets the next user have the memory.
+ *
+ * <p>{@link #gather} turns any buffer into pieces for a work request: this one, its slices, duplicates, read-only and leak-tracking views, and
+ * composites of such.
+ *
+ * <p>Access is checked against the memory's life: a view that outlives its buffer fails with an exception once the memory is freed.
+ */
+public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
+    private static final ValueLayout.OfByte BYTE = ValueLayout.JAVA_BYTE;
+    private static final ValueLayout.OfShort SHORT = ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
+    private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
+    private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
+    private static final ValueLayout.OfShort SHORT_LE =
+            ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfInt INT_LE = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfLong LONG_LE =
+            ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+
+    /** All memory, to copy from and to other direct buffers, whose bounds are checked before, without an object for each copy. */
+    @SuppressWarnings("restricted")
+    private static final MemorySegment EVERYTHING = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+
+    /** How much of a stream passes at a time. */
+    private static final int STREAM_BYTES = 8 << 10;
+
+    private static final int FOREIGN = -1;
+
+    private final RegisteredBufferPool pool;
+    private Block block;
+    private MemorySegment memory;
+    private long base;
+    private int capacity;
+
+    /** A view of the whole block for {@link #internalNioBuffer}; made when it is first asked for. */
+    private @Nullable ByteBuffer internalView;
+
+    RegisteredByteBuf(RegisteredBufferPool pool, Block block, int capacity, int maxCapacity) {
+        super(maxCapacity);
+        this.pool = pool;
+        this.capacity = capacity;
+        this.block = block;
+        memory = block.slab.chunk.segment;
+        base = block.offsetBytes;
+    }
+
+    /** Begins a new life in the same block. */
+    void reuse(int newCapacity, int newMaxCapacity) {
+        maxCapacity(newMaxCapacity);
+        capacity = newCapacity;
+        resetRefCnt();
+        clear();
+        markReaderIndex();
+        markWriterIndex();
+    }
+
+    @Override
+    protected void deallocate() {
+        pool.giveBack(block);
+    }
+
+    /**
+     * The registered memory that the buffer lives in, much larger than the buffer. Hold it with {@link RegisteredMemory#retain()} only while the
+     * buffer is held as well.
+     *
+     * @return the region
+     */
+    public RegisteredMemory region() {
+        ensureAccessible();
+        return block.slab.chunk.region;
+    }
+
+    /**
+     * Where index 0 is.
+     *
+     * @return bytes from the start of the region
+     */
+    public long regionOffsetBytes() {
+        ensureAccessible();
+        return base;
+    }
+
+    /**
+     * Where the memory is registered.
+     *
+     * @return the pool's domain
+     */
+    public MemoryDomain domain() {
+        return pool.domain();
+    }
+
+    /**
+     * The buffer's memory from index 0 to its capacity.
+     *
+     * @return a piece of the region's segment; not to be used once the buffer is released
+     */
+    public MemorySegment segment() {
+        ensureAccessible();
+        return memory.asSlice(base, capacity);
+    }
+
+    /**
+     * How far it can grow without moving.
+     *
+     * @return the length of its block
+     */
+    public int blockBytes() {
+        return block.lengthBytes;
+    }
+
+    // Pieces of a work request.
+
+    /**
+     * Adds what a buffer has to read to a work request, without a copy and, for this kind of buffer, its views and composites, without an
+     * object. The buffer must be retained until the work request completes.
+     *
+     * @param buffer any buffer
+     * @param domain where the work request's endpoint has its memory
+     * @param pieces gets the pieces; must have room for {@link #countPieces}
+     * @return false if the buffer, or a part of it, does not live in memory registered in this domain: nothing was added
+     */
+    public static boolean gather(ByteBuf buffer, MemoryDomain domain, ScatterGatherList pieces) {
+        return gather(buffer, buffer.readerIndex(), buffer.readableBytes(), domain, pieces);
+    }
+
+    /**
+     * Adds a part of a buffer to a work request: to send it, or to receive into it.
+     *
+     * @param buffer any buffer
+     * @param index where the part begins
+     * @param lengthBytes how long it is; 0 adds nothing
+     * @param domain where the work request's endpoint has its memory
+     * @param pieces gets the pieces; must have room for {@link #countPieces}
+     * @return false if the part does not live in memory registered in this domain: nothing was added
+     * @throws IndexOutOfBoundsException outside the buffer, or more pieces than there is room for
+     */
+    public static boolean gather(
+            ByteBuf buffer, int index, int lengthBytes, MemoryDomain domain, ScatterGatherList pieces) {
+        checkPart(buffer, index, lengthBytes);
+        if (!(buffer instanceof CompositeByteBuf)) {
+            RegisteredByteBuf root = rootOf(buffer);
+            if (root != null) {
+                return visitRoot(root, buffer, index, lengthBytes, domain, pieces) != FOREIGN;
+            }
+        }
+        return visit(buffer, index, lengthBytes, domain, null) != FOREIGN
+                && visit(buffer, index, lengthBytes, domain, pieces) != FOREIGN;
+    }
+
+    /**
+     * How many pieces {@link #gather} would add.
+     *
+     * @param buffer any buffer
+     * @param index where the part begins
+     * @param lengthBytes how long it is
+     * @param domain where the work request's endpoint has its memory
+     * @return -1 if the part does not live in memory registered in this domain
+     */
+    public static int countPieces(ByteBuf buffer, int index, int lengthBytes, MemoryDomain domain) {
+        checkPart(buffer, index, lengthBytes);
+        return visit(buffer, index, lengthBytes, domain, null);
+    }
+
+    private static void checkPart(ByteBuf buffer, int index, int lengthBytes) {
+        if (index < 0 || lengthBytes < 0 || index > buffer.capacity() - lengthBytes) {
+            throw new IndexOutOfBoundsException("index " + index + " and length " + lengthBytes
+                    + " are outside a buffer of " + buffer.capacity() + " bytes");
+        }
+    }
+
+    /** The registered buffer under a chain of views, or null. */
+    private static @Nullable RegisteredByteBuf rootOf(ByteBuf buffer) {
+        for (ByteBuf b = buffer; b != null; b = b.unwrap()) {
+            if (b instanceof RegisteredByteBuf root) {
+                return root;
+            }
+        }
+        return null;
+    }
+
+    private static int visit(
+            ByteBuf buffer, int index, int length, MemoryDomain domain, @Nullable ScatterGatherList pieces) {
+        if (length == 0) {
+            return 0;
+        }
+        if (buffer instanceof CompositeByteBuf composite) {
+            return visitComposite(composite, index, length, domain, pieces);
+        }
+        for (ByteBuf b = buffer; b != null; b = b.unwrap()) {
+            if (b instanceof RegisteredByteBuf root) {
+                return visitRoot(root, buffer, index, length, domain, pieces);
+            }
+            if (b instanceof CompositeByteBuf composite) {
+                return visitViewOfComposite(composite, buffer, index, length, domain, pieces);
+            }
+        }
+        return FOREIGN;
+    }
+
+    private static int visitRoot(
+            RegisteredByteBuf root,
+            ByteBuf view,
+            int index,
+            int length,
+            MemoryDomain domain,
+            @Nullable ScatterGatherList pieces) {
+        if (!root.pool.domain().equals(domain) || !view.hasMemoryAddress()) {
+            return FOREIGN;
+        }
+        if (length == 0) {
+            return 0;
+        }
+        RegisteredMemory region = root.region();
+        if (pieces != null) {
+            // Views add their offset to the address, and have no other way to tell it.
+            pieces.add(region, view.memoryAddress() + index - region.address(), length);
+        }
+        return 1;
+    }
+
+    private static int visitComposite(
+            CompositeByteBuf composite,
+            int index,
+            int length,
+            MemoryDomain domain,
+            @Nullable ScatterGatherList pieces) {
+        int count = 0;
+        int component = composite.toComponentIndex(index);
+        int at = index;
+        int left = length;
+        while (left > 0) {
+            ByteBuf part = composite.internalComponent(component);
+            int from = at - composite.toByteIndex(component);
+            int partLength = Math.min(left, part.capacity() - from);
+            int added = visit(part, from, partLength, domain, pieces);
+            if (added == FOREIGN) {
+                return FOREIGN;
+            }
+            count += added;
+            at += partLength;
+            left -= partLength;
+            component++;
+        }
+        return count;
+    }
+
+    /**
+     * A slice of a composite does not tell where it begins, but its NIO views have addresses; the composite's components tell the regions. This
+     * path allocates.
+     */
+    private static int visitViewOfComposite(
+            CompositeByteBuf composite,
+            ByteBuf view,
+            int index,
+            int length,
+            MemoryDomain domain,
+            @Nullable ScatterGatherList pieces) {
+        List<RegisteredByteBuf> roots = new ArrayList<>();
+        collectRoots(composite, roots);
+        int count = 0;
+        for (ByteBuffer part : view.nioBuffers(index, length)) {
+            if (!part.hasRemaining()) {
+                continue;
+            }
+            RegisteredMemory region = part.isDirect() ? regionOf(part, roots, domain) : null;
+            if (region == null) {
+                return FOREIGN;
+            }
+            if (pieces != null) {
+                pieces.add(region, MemorySegment.ofBuffer(part).address() - region.address(), part.remaining());
+            }
+            count++;
+        }
+        return count;
+    }
+
+    private static void collectRoots(CompositeByteBuf composite, List<RegisteredByteBuf> roots) {
+        for (int i = 0; i < composite.numComponents(); i++) {
+            for (ByteBuf b = composite.internalComponent(i); b != null; b = b.unwrap()) {
+                if (b instanceof RegisteredByteBuf root) {
+                    roots.add(root);
+                } else if (b instanceof CompositeByteBuf inner) {
+                    collectRoots(inner, roots);
+                }
+            }
+        }
+    }
+
+    private static @Nullable RegisteredMemory regionOf(
+            ByteBuffer part, List<RegisteredByteBuf> roots, MemoryDomain domain) {
+        long address = MemorySegment.ofBuffer(part).address();
+        for (RegisteredByteBuf root : roots) {
+            long start = root.memoryAddress();
+            if (root.pool.domain().equals(domain)
+                    && address >= start
+                    && address + part.remaining() <= start + root.capacity) {
+                return root.region();
+            }
+        }
+        return null;
+    }
+
+    // What Netty asks of a buffer.
+
+    @Override
+    public int capacity() {
+        return capacity;
+    }
+
+    /**
+     * Changes the capacity. Shrinking keeps the block; growing beyond it moves the content to a larger one.
+     *
+     * @param newCapacity from 0 to {@link #maxCapacity()}
+     * @return this
+     * @throws RegisteredMemoryExhaustedException the pool is at its limit; the buffer is as it was
+     */
+    @Override
+    public ByteBuf capacity(int newCapacity) {
+        checkNewCapacity(newCapacity);
+        if (newCapacity < capacity) {
+            trimIndicesToCapacity(newCapacity);
+        } else if (newCapacity > block.lengthBytes) {
+            move(newCapacity);
+        }
+        capacity = newCapacity;
+        return this;
+    }
+
+    private void move(int newCapacity) {
+        Block larger = pool.takeBlock(newCapacity);
+        if (larger == null) {
+            throw pool.exhausted(newCapacity);
+        }
+        Block old = block;
+        MemorySegment to = larger.slab.chunk.segment;
+        MemorySegment.copy(memory, base, to, larger.offsetBytes, capacity);
+        // The buffers change places: the one that waited in the larger block takes the old one over.
+        RegisteredByteBuf waiting = larger.buffer;
+        larger.buffer = this;
+        old.buffer = waiting;
+        if (waiting != null) {
+            waiting.live(old);
+        }
+        live(larger);
+        pool.countGrow();
+        pool.giveBack(old);
+    }
+
+    private void live(Block in) {
+        block = in;
+        memory = in.slab.chunk.segment;
+        base = in.offsetBytes;
+        internalView = null;
+    }
+
+    @Override
+    public int maxFastWritableBytes() {
+        return Math.min(block.lengthBytes, maxCapacity()) - writerIndex();
+    }
+
+    @Override
+    public ByteBufAllocator alloc() {
+        return pool.allocator();
+    }
+
+    @Override
+    @Deprecated
+    @SuppressWarnings("InlineMeSuggester") // deprecated by Netty, which calls it all the same
+    public ByteOrder order() {
+        return ByteOrder.BIG_ENDIAN;
+    }
+
+    @Override
+    @SuppressWarnings("NullAway") // Netty's way to say that there is nothing underneath
+    public ByteBuf unwrap() {
+        return null;
+    }
+
+    @Override
+    public boolean isDirect() {
+        return true;
+    }
+
+    @Override
+    public boolean isContiguous() {
+        return true;
+    }
+
+    @Override
+    public boolean hasArray() {
+        return false;
+    }
+
+    @Override
+    public byte[] array() {
+        throw new UnsupportedOperationException("a direct buffer has no array");
+    }
+
+    @Override
+    public int arrayOffset() {
+        throw new UnsupportedOperationException("a direct buffer has no array");
+    }
+
+    @Override
+    public boolean hasMemoryAddress() {
+        return true;
+    }
+
+    @Override
+    public long memoryAddress() {
+        ensureAccessible();
+        return memory.address() + base;
+    }
+
+    @Override
+    protected byte _getByte(int index) {
+        return memory.get(BYTE, base + index);
+    }
+
+    @Override
+    protected short _getShort(int index) {
+        return memory.get(SHORT, base + index);
+    }
+
+    @Override
+    protected short _getShortLE(int index) {
+        return memory.get(SHORT_LE, base + index);
+    }
+
+    @Override
+    protected int _getUnsignedMedium(int index) {
+        return ((_getByte(index) & 0xff) << 16) | (_getShort(index + 1) & 0xffff);
+    }
+
+    @Override
+    protected int _getUnsignedMediumLE(int index) {
+        return (_getByte(index) & 0xff) | ((_getShortLE(index + 1) & 0xffff) << 8);
+    }
+
+    @Override
+    protected int _getInt(int index) {
+        return memory.get(INT, base + index);
+    }
+
+    @Override
+    protected int _getIntLE(int index) {
+        return memory.get(INT_LE, base + index);
+    }
+
+    @Override
+    protected long _getLong(int index) {
+        return memory.get(LONG, base + index);
+    }
+
+    @Override
+    protected long _getLongLE(int index) {
+        return memory.get(LONG_LE, base + index);
+    }
+
+    @Override
+    protected void _setByte(int index, int value) {
+        memory.set(BYTE, base + index, (byte) value);
+    }
+
+    @Override
+    protected void _setShort(int index, int value) {
+        memory.set(SHORT, base + index, (short) value);
+    }
+
+    @Override
+    protected void _setShortLE(int index, int value) {
+        memory.set(SHORT_LE, base + index, (short) value);
+    }
+
+    @Override
+    protected void _setMedium(int index, int value) {
+        _setByte(index, value >> 16);
+        _setShort(index + 1, value);
+    }
+
+    @Override
+    protected void _setMediumLE(int index, int value) {
+        _setByte(index, value);
+        _setShortLE(index + 1, value >> 8);
+    }
+
+    @Override
+    protected void _setInt(int index, int value) {
+        memory.set(INT, base + index, value);
+    }
+
+    @Override
+    protected void _setIntLE(int index, int value) {
+        memory.set(INT_LE, base + index, value);
+    }
+
+    @Override
+    protected void _setLong(int index, long value) {
+        memory.set(LONG, base + index, value);
+    }
+
+    @Override
+    protected void _setLongLE(int index, long value) {
+        memory.set(LONG_LE, base + index, value);
+    }
+
+    @Override
+    public ByteBuf setZero(int index, int length) {
+        checkIndex(index, length);
+        memory.asSlice(base + index, length).fill((byte) 0);
+        return this;
+    }
+
+    @Override
+    public ByteBuf getBytes(int index, ByteBuf dst, int dstIndex, int length) {
+        checkDstIndex(index, length, dstIndex, dst.capacity());
+        if (dst.isReadOnly()) {
+            dst.setBytes(dstIndex, this, index, length);
+        } else if (dst.hasMemoryAddress()) {
+            MemorySegment.copy(memory, base + index, EVERYTHING, dst.memoryAddress() + dstIndex, length);
+        } else if (dst.hasArray()) {
+            getBytes(index, dst.array(), dst.arrayOffset() + dstIndex, length);
+        } else {
+            dst.setBytes(dstIndex, this, index, length);
+        }
+        return this;
+    }
+
+    @Override
+    public ByteBuf getBytes(int index, byte[] dst, int dstIndex, int length) {
+        checkDstIndex(index, length, dstIndex, dst.length);
+        MemorySegment.copy(memory, BYTE, base + index, dst, dstIndex, length);
+        return this;
+    }
+
+    @Override
+    public ByteBuf getBytes(int index, ByteBuffer dst) {
+        int length = dst.remaining();
+        checkIndex(index, length);
+        MemorySegment.copy(memory, base + index, MemorySegment.ofBuffer(dst), 0, length);
+        dst.position(dst.position() + length);
+        return this;
+    }
+
+    @Override
+    public ByteBuf getBytes(int index, OutputStream out, int length) throws IOException {
+        checkIndex(index, length);
+        byte[] part = new byte[Math.min(length, STREAM_BYTES)];
+        for (int done = 0; done < length; ) {
+            int now = Math.min(part.length, length - done);
+            MemorySegment.copy(memory, BYTE, base + index + done, part, 0, now);
+            out.write(part, 0, now);
+            done += now;
+        }
+        return this;
+    }
+
+    @Override
+    public int getBytes(int index, GatheringByteChannel out, int length) throws IOException {
+        return length == 0 ? emptyPart(index) : out.write(nioBuffer(index, length));
+    }
+
+    @Override
+    public int getBytes(int index, FileChannel out, long position, int length) throws IOException {
+        return length == 0 ? emptyPart(index) : out.write(nioBuffer(index, length), position);
+    }
+
+    private int emptyPart(int index) {
+        checkIndex(index, 0);
+        return 0;
+    }
+
+    @Override
+    public ByteBuf setBytes(int index, ByteBuf src, int srcIndex, int length) {
+        checkSrcIndex(index, length, srcIndex, src.capacity());
+        if (src.hasMemoryAddress()) {
+            MemorySegment.copy(EVERYTHING, src.memoryAddress() + srcIndex, memory, base + index, length);
+        } else if (src.hasArray()) {
+            setBytes(index, src.array(), src.arrayOffset() + srcIndex, length);
+        } else {
+            src.getBytes(srcIndex, this, index, length);
+        }
+        return this;
+    }
+
+    @Override
+    public ByteBuf setBytes(int index, byte[] src, int srcIndex, int length) {
+        checkSrcIndex(index, length, srcIndex, src.length);
+        MemorySegment.copy(src, srcIndex, memory, BYTE, base + index, length);
+        return this;
+    }
+
+    @Override
+    public ByteBuf setBytes(int index, ByteBuffer src) {
+        int length = src.remaining();
+        checkIndex(index, length);
+        MemorySegment.copy(MemorySegment.ofBuffer(src), 0, memory, base + index, length);
+        src.position(src.position() + length);
+        return this;
+    }
+
+    @Override
+    public int setBytes(int index, InputStream in, int length) throws IOException {
+        checkIndex(index, length);
+        byte[] part = new byte[Math.min(length, STREAM_BYTES)];
+        int read = in.read(part, 0, part.length);
+        if (read > 0) {
+            MemorySegment.copy(part, 0, memory, BYTE, base + index, read);
+        }
+        return read;
+    }
+
+    @Override
+    public int setBytes(int index, ScatteringByteChannel in, int length) throws IOException {
+        try {
+            return in.read(nioBuffer(index, length));
+        } catch (ClosedChannelException ended) {
+            // As ByteBuf.setBytes says.
+            return -1;
+        }
+    }
+
+    @Override
+    public int setBytes(int index, FileChannel in, long position, int length) throws IOException {
+        try {
+            return in.read(nioBuffer(index, length), position);
+        } catch (ClosedChannelException ended) {
+            // As ByteBuf.setBytes says.
+            return -1;
+        }
+    }
+
+    @Override
+    public ByteBuf copy(int index, int length) {
+        checkIndex(index, length);
+        return alloc().directBuffer(length, maxCapacity()).writeBytes(this, index, length);
+    }
+
+    @Override
+    public int nioBufferCount() {
+        return 1;
+    }
+
+    @Override
+    public ByteBuffer nioBuffer(int index, int length) {
+        checkIndex(index, length);
+        return memory.asSlice(base + index, length).asByteBuffer();
+    }
+
+    @Override
+    public ByteBuffer internalNioBuffer(int index, int length) {
+        checkIndex(index, length);
+        ByteBuffer view = internalView;
+        if (view == null) {
+            view = memory.asSlice(base, block.lengthBytes).asByteBuffer();
+            internalView = view;
+        }
+        return view.clear().position(index).limit(index + length);
+    }
+
+    @Override
+    public ByteBuffer[] nioBuffers(int index, int length) {
+        return new ByteBuffer[] {nioBuffer(index, length)};
+    }
+}

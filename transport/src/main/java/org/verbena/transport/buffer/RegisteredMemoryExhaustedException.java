@@ -1,0 +1,29 @@
+package org.verbena.transport.buffer;
+
+import java.io.Serial;
+import org.verbena.verbs.RdmaException;
+
+/** A pool of registered memory is at its limit. The message names the limit, what is in use, and the option to change. */
+public final class RegisteredMemoryExhaustedException extends RdmaException {
+    @Serial
+    private static final long serialVersionUID = 1L;
+
+    /**
+     * Makes one.
+     *
+     * @param message which limit, and what to do
+     */
+    public RegisteredMemoryExhaustedException(String message) {
+        super(message);
+    }
+
+    /**
+     * Makes one with a cause.
+     *
+     * @param message which limit, and what to do
+     * @param cause what the system answered
+     */
+    public RegisteredMemoryExhaustedException(String message, Throwable cause) {
+        super(message, cause);
+    }
+}
