@@ -1,0 +1,67 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.verbena.verbs.ffm.Errno;
+
+/** The conventions by which libibverbs says that a call failed. */
+final class Calls {
+    private Calls() {}
+
+    /** A call that takes a segment for errno and answers NULL where it fails. */
+    interface Creation {
+        /**
+         * Calls.
+         *
+         * @param errno receives errno
+         * @return what C returned
+         */
+        long call(MemorySegment errno);
+    }
+
+    /**
+     * Makes a call that gives NULL and sets errno where it fails.
+     *
+     * @param function C's name of it
+     * @param arguments that matter
+     * @param creation the call
+     * @return the address of what was made
+     */
+    static long create(String function, String arguments, Creation creation) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment errno = Errno.newCapture(arena);
+            long made = creation.call(errno);
+            if (made == 0) {
+                throw Failures.failure(function, arguments, Errno.get(errno));
+            }
+            return made;
+        }
+    }
+
+    /**
+     * Throws if a call that returns errno, or -1 and sets it, failed.
+     *
+     * @param function C's name of it
+     * @param arguments that matter
+     * @param result what it returned
+     * @param errno what it captured
+     */
+    static void check(String function, String arguments, int result, MemorySegment errno) {
+        if (result != 0) {
+            throw Failures.failure(function, arguments, result == -1 ? Errno.get(errno) : Math.abs(result));
+        }
+    }
+
+    /**
+     * Throws if a call that returns errno failed.
+     *
+     * @param function C's name of it
+     * @param arguments that matter
+     * @param result what it returned
+     */
+    static void check(String function, String arguments, int result) {
+        if (result != 0) {
+            throw Failures.failure(function, arguments, Math.abs(result));
+        }
+    }
+}

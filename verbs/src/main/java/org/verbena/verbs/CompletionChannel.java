@@ -1,0 +1,164 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.ffm.FileDescriptors;
+import org.verbena.verbs.ffm.IbvCompChannel;
+import org.verbena.verbs.ffm.LibIbverbs;
+import org.verbena.verbs.ffm.Pointers;
+
+/**
+ * Where completion queues say that something has completed, as a descriptor for poll(2) and epoll(7). It does not block. Events are taken
+ * by one thread at a time.
+ *
+ * <p>Completions get lost by nobody's fault but the order of calls: {@link CompletionQueue#requestNotify arm}, poll until empty, and only
+ * then wait; after a wait take events until there is none, arm again, poll again.
+ *
+ * <p>Source: ibv_create_comp_channel(3), ibv_get_cq_event(3)
+ */
+public final class CompletionChannel extends VerbsObject {
+    private final Context context;
+    private final int fd;
+
+    /** Its queues by the number that C hands back with each event, so that an event needs no map. Guarded by itself. */
+    private final List<@Nullable CompletionQueue> queues = new ArrayList<>();
+
+    /** Which numbers are taken. Guarded by {@link #queues}. */
+    private final BitSet reserved = new BitSet();
+
+    /** What {@link #tryGetEvent} needs of native memory. Used by the one thread that takes events. */
+    private final Arena arena = Arena.ofShared();
+
+    private final MemorySegment errno = Errno.newCapture(arena);
+    private final MemorySegment event = arena.allocate(2 * CStruct.PTR.byteSize(), CStruct.PTR.byteAlignment());
+
+    private CompletionChannel(long address, Context context, int fd) {
+        super(address, context);
+        this.context = context;
+        this.fd = fd;
+    }
+
+    static CompletionChannel create(Context context) {
+        hold(context);
+        try {
+            long channel = Calls.create(
+                    "ibv_create_comp_channel",
+                    context.device().name(),
+                    errno -> LibIbverbs.createCompChannel(errno, context.nativeAddress()));
+            AbiCheck.expect(
+                    "ibv_comp_channel.context",
+                    context.nativeAddress(),
+                    Pointers.readLong(channel + IbvCompChannel.CONTEXT));
+            int fd = Pointers.readInt(channel + IbvCompChannel.FD);
+            try (Arena arena = Arena.ofConfined()) {
+                FileDescriptors.setNonBlocking(Errno.newCapture(arena), fd);
+            }
+            return new CompletionChannel(channel, context, fd);
+        } finally {
+            release(context);
+        }
+    }
+
+    /**
+     * What it lies on.
+     *
+     * @return the context
+     */
+    public Context context() {
+        return context;
+    }
+
+    /**
+     * What becomes readable when there is an event.
+     *
+     * @return a file descriptor that stays the channel's
+     */
+    public int fd() {
+        nativeAddress();
+        return fd;
+    }
+
+    /**
+     * Takes an event if there is one. The queue has to be armed again to make another. Events are acknowledged in batches, the rest of them
+     * when their queue closes. Does not block.
+     *
+     * @return the queue that has completions, or null if there is no event
+     * @throws VerbsException the device is gone
+     */
+    public @Nullable CompletionQueue tryGetEvent() {
+        long channel = nativeAddress();
+        while (LibIbverbs.getCqEvent(errno, channel, event.address(), event.address() + CStruct.PTR.byteSize()) == 0) {
+            int number = (int) event.get(CStruct.PTR, CStruct.PTR.byteSize());
+            CompletionQueue queue;
+            synchronized (queues) {
+                queue = queues.get(number);
+            }
+            if (queue != null) {
+                queue.onEvent();
+                return queue;
+            }
+        }
+        int cause = Errno.get(errno);
+        if (cause == Errno.EAGAIN || cause == Errno.EINTR) {
+            return null;
+        }
+        throw Failures.failure("ibv_get_cq_event", context.device().name(), cause);
+    }
+
+    /**
+     * Reserves a number for a queue about to be made.
+     *
+     * @return the number
+     */
+    int reserve() {
+        synchronized (queues) {
+            int number = reserved.nextClearBit(0);
+            reserved.set(number);
+            if (number == queues.size()) {
+                queues.add(null);
+            }
+            return number;
+        }
+    }
+
+    /**
+     * Says which queue a number means.
+     *
+     * @param number from {@link #reserve}
+     * @param queue the queue, or null to give the number back
+     */
+    void assign(int number, @Nullable CompletionQueue queue) {
+        synchronized (queues) {
+            queues.set(number, queue);
+            if (queue == null) {
+                reserved.clear(number);
+            }
+        }
+    }
+
+    /**
+     * The descriptor, for messages that may be made after closing.
+     *
+     * @return its number
+     */
+    int descriptorForMessages() {
+        return fd;
+    }
+
+    @Override
+    void destroy(long closing) {
+        Calls.check("ibv_destroy_comp_channel", context.device().name(), LibIbverbs.destroyCompChannel(closing));
+        arena.close();
+    }
+
+    @Override
+    public String toString() {
+        return "CompletionChannel of " + context.device().name() + ", descriptor " + fd;
+    }
+}

@@ -1,0 +1,208 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.ffm.IbvContextOps;
+import org.verbena.verbs.ffm.IbvCq;
+import org.verbena.verbs.ffm.LibIbverbs;
+import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.ffm.VerbsOps;
+
+/**
+ * Where work requests report that they are done. One thread at a time polls, arms and closes it.
+ *
+ * <p>A queue that overflows is lost, with all its queue pairs ({@link AsyncEventType#CQ_ERR}): give it an entry for every work request
+ * that can be outstanding on them.
+ *
+ * <p>Source: ibv_create_cq(3), ibv_poll_cq(3), ibv_req_notify_cq(3)
+ */
+public final class CompletionQueue extends VerbsObject {
+    /**
+     * After how many events they are acknowledged. Acknowledging takes a mutex, so it is done rarely; C counts in 32 bits, so it could be
+     * far rarer.
+     */
+    static final int EVENTS_PER_ACKNOWLEDGEMENT = 64;
+
+    private final Context context;
+    private final @Nullable CompletionChannel channel;
+    private final int channelNumber;
+    private final MemorySegment pollFunction;
+    private final MemorySegment notifyFunction;
+    private final boolean owned;
+
+    /** Events taken and not acknowledged. Written by the thread that takes events, read when closing. */
+    private volatile int unacknowledgedEvents;
+
+    private CompletionQueue(
+            long address, Context context, @Nullable CompletionChannel channel, int channelNumber, boolean owned) {
+        super(address, channel == null ? new VerbsObject[] {context} : new VerbsObject[] {context, channel});
+        this.context = context;
+        this.channel = channel;
+        this.channelNumber = channelNumber;
+        this.owned = owned;
+        this.pollFunction = context.inlineOperation(IbvContextOps.POLL_CQ);
+        this.notifyFunction = context.inlineOperation(IbvContextOps.REQ_NOTIFY_CQ);
+        AbiCheck.expect("ibv_cq.context", context.nativeAddress(), Pointers.readLong(address + IbvCq.CONTEXT));
+    }
+
+    static CompletionQueue create(Context context, int entries, @Nullable CompletionChannel channel, int vector) {
+        if (entries < 1) {
+            throw new IllegalArgumentException("entries " + entries + " is below 1");
+        }
+        if (vector < 0) {
+            throw new IllegalArgumentException("completionVector " + vector + " is below 0");
+        }
+        VerbsObject[] parents = channel == null ? new VerbsObject[] {context} : new VerbsObject[] {context, channel};
+        hold(parents);
+        try {
+            int number = channel == null ? 0 : channel.reserve();
+            try {
+                long cq = Calls.create(
+                        "ibv_create_cq",
+                        "cqe=" + entries + ", comp_vector=" + vector,
+                        errno -> LibIbverbs.createCq(
+                                errno,
+                                context.nativeAddress(),
+                                entries,
+                                number,
+                                channel == null ? 0 : channel.nativeAddress(),
+                                vector % Math.max(1, context.completionVectors())));
+                CompletionQueue queue = new CompletionQueue(cq, context, channel, number, true);
+                if (channel != null) {
+                    channel.assign(number, queue);
+                }
+                return queue;
+            } catch (RuntimeException refused) {
+                if (channel != null) {
+                    channel.assign(number, null);
+                }
+                throw refused;
+            }
+        } finally {
+            release(parents);
+        }
+    }
+
+    /**
+     * Takes a queue that another library created, such as librdmacm's {@code cm_id->send_cq}. It can be polled and armed; its events, if
+     * any, are that library's to take. Closing it here leaves it there.
+     *
+     * @param context what it lies on
+     * @param ibvCq address of an {@code ibv_cq}; it stays valid until this is closed
+     * @return the queue
+     */
+    public static CompletionQueue wrap(Context context, long ibvCq) {
+        hold(context);
+        try {
+            return new CompletionQueue(ibvCq, context, null, 0, false);
+        } finally {
+            release(context);
+        }
+    }
+
+    /**
+     * What it lies on.
+     *
+     * @return the context
+     */
+    public Context context() {
+        return context;
+    }
+
+    /**
+     * Where it tells of completions.
+     *
+     * @return the channel, or null if it is only polled
+     */
+    public @Nullable CompletionChannel channel() {
+        return channel;
+    }
+
+    /**
+     * How many completions it holds.
+     *
+     * @return at least what was asked for
+     */
+    public int entries() {
+        return Pointers.readInt(nativeAddress() + IbvCq.CQE);
+    }
+
+    /**
+     * Takes completions off the queue. Does not allocate and does not block.
+     *
+     * @param into where they go, replacing what was there
+     * @return how many there were, 0 to its capacity; fewer than the capacity means that the queue was emptied
+     * @throws VerbsException the queue is broken
+     */
+    public int poll(WorkCompletions into) {
+        int count = VerbsOps.pollCq(pollFunction, nativeAddress(), into.capacity(), into.nativeAddress());
+        if (count < 0) {
+            into.setCount(0);
+            throw Failures.failure("ibv_poll_cq", toString(), -count);
+        }
+        into.setCount(count);
+        return count;
+    }
+
+    /**
+     * Asks for one event on the channel when the next completion comes. Completions that are there already make none on some devices and one
+     * on others: poll again after arming, before waiting.
+     *
+     * @param solicitedOnly only for completions whose sender asked for it, and for errors
+     * @throws VerbsException the device refused
+     */
+    public void requestNotify(boolean solicitedOnly) {
+        int result = VerbsOps.reqNotifyCq(notifyFunction, nativeAddress(), solicitedOnly ? 1 : 0);
+        if (result != 0) {
+            throw Failures.failure("ibv_req_notify_cq", toString(), Math.abs(result));
+        }
+    }
+
+    /**
+     * Makes it larger or smaller. What is in it stays.
+     *
+     * @param entries how many completions it shall hold at least, 1 or more
+     * @throws VerbsException the device refused, or cannot resize
+     */
+    public void resize(int entries) {
+        if (entries < 1) {
+            throw new IllegalArgumentException("entries " + entries + " is below 1");
+        }
+        Calls.check("ibv_resize_cq", "cqe=" + entries, LibIbverbs.resizeCq(nativeAddress(), entries));
+    }
+
+    /** Counts an event that the channel has taken, and acknowledges a batch. */
+    void onEvent() {
+        int events = unacknowledgedEvents + 1; // one thread takes events
+        unacknowledgedEvents = events;
+        if (events == EVENTS_PER_ACKNOWLEDGEMENT) {
+            acknowledge(nativeAddress());
+        }
+    }
+
+    private void acknowledge(long cq) {
+        int events = unacknowledgedEvents;
+        if (events > 0) {
+            unacknowledgedEvents = 0;
+            LibIbverbs.ackCqEvents(cq, events);
+        }
+    }
+
+    @Override
+    void destroy(long closing) {
+        if (!owned) {
+            return;
+        }
+        acknowledge(closing); // ibv_destroy_cq waits for them for ever
+        Calls.check("ibv_destroy_cq", toString(), LibIbverbs.destroyCq(closing));
+        if (channel != null) {
+            channel.assign(channelNumber, null);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "CompletionQueue of " + context.device().name()
+                + (channel == null ? "" : " on descriptor " + channel.descriptorForMessages());
+    }
+}

@@ -1,0 +1,90 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.ffm.IbvDevice;
+import org.verbena.verbs.ffm.LibIbverbs;
+import org.verbena.verbs.ffm.Pointers;
+
+/**
+ * An RDMA device as the list of devices has it. It holds nothing: the device itself may be gone when it is opened.
+ *
+ * <p>Source: ibv_get_device_list(3), ibv_get_device_name(3), ibv_get_device_guid(3), ibv_get_device_index(3)
+ *
+ * @param name the kernel's name: {@code mlx5_0}, {@code rxe0}
+ * @param uverbsName the character device's name: {@code uverbs0}
+ * @param index the kernel's stable number of it, -1 on kernels that have none
+ * @param guid its node GUID in host order
+ * @param nodeType what kind of node it is
+ * @param transportType which transport it speaks
+ * @param sysfsPath where the kernel describes it
+ */
+public record Device(
+        String name,
+        String uverbsName,
+        int index,
+        long guid,
+        NodeType nodeType,
+        TransportType transportType,
+        String sysfsPath) {
+
+    /** {@code IBV_SYSFS_NAME_MAX}. */
+    private static final int NAME_BYTES = 64;
+
+    /** {@code IBV_SYSFS_PATH_MAX}. */
+    private static final int PATH_BYTES = 256;
+
+    static Device read(long address) {
+        MemorySegment struct = Pointers.view(address, IbvDevice.SIZE);
+        return new Device(
+                Pointers.readString(struct, IbvDevice.NAME, NAME_BYTES),
+                Pointers.readString(struct, IbvDevice.DEV_NAME, NAME_BYTES),
+                LibIbverbs.getDeviceIndex(address),
+                Pointers.bigEndian(LibIbverbs.getDeviceGuid(address)),
+                NodeType.of(struct.get(CStruct.ENUM, IbvDevice.NODE_TYPE)),
+                TransportType.of(struct.get(CStruct.ENUM, IbvDevice.TRANSPORT_TYPE)),
+                Pointers.readString(struct, IbvDevice.IBDEV_PATH, PATH_BYTES));
+    }
+
+    /**
+     * Opens it.
+     *
+     * @return a context of its own; the caller closes it
+     * @throws VerbsException the device is gone, or may not be opened: the message says what to do
+     * @throws UnsupportedOperationException the library has an unknown ABI
+     */
+    public Context open() {
+        Context[] opened = new Context[1];
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment errno = Errno.newCapture(arena);
+            Verbs.forEachDevice(address -> {
+                if (!Pointers.readString(LibIbverbs.getDeviceName(address)).equals(name)) {
+                    return false;
+                }
+                long context = LibIbverbs.openDevice(errno, address);
+                if (context == 0) {
+                    throw Failures.failure("ibv_open_device", name, Errno.get(errno));
+                }
+                AbiCheck.context(context, address);
+                opened[0] = new Context(context, this, true);
+                return true;
+            });
+        }
+        Context context = opened[0];
+        if (context == null) {
+            throw Verbs.noSuchDevice(name, Verbs.devices());
+        }
+        return context;
+    }
+
+    /**
+     * The node GUID as tools print it.
+     *
+     * @return {@code 0204:56ff:fe78:9abc}
+     */
+    public String guidText() {
+        return "%04x:%04x:%04x:%04x".formatted(guid >>> 48, guid >>> 32 & 0xffff, guid >>> 16 & 0xffff, guid & 0xffff);
+    }
+}

@@ -1,0 +1,81 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.MemorySegment;
+import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.IbvRecvWr;
+import org.verbena.verbs.ffm.VerbsOps;
+
+/**
+ * Where receives are posted: of one queue pair, or shared.
+ *
+ * <pre>{@code
+ * queue.receive(id).piece(region, 0, 4096);
+ * queue.flush();
+ * }</pre>
+ *
+ * <p>Source: ibv_post_recv(3), ibv_post_srq_recv(3)
+ */
+public final class ReceiveQueue extends WorkQueue {
+    private static final int LOCAL_WRITE = AccessFlag.LOCAL_WRITE.value();
+
+    private final boolean shared;
+
+    ReceiveQueue(
+            VerbsObject owner,
+            ProtectionDomain domain,
+            String function,
+            MemorySegment postFunction,
+            int depthWrs,
+            int maxSges) {
+        super(
+                owner,
+                domain,
+                function,
+                postFunction,
+                depthWrs,
+                maxSges,
+                IbvRecvWr.SIZE,
+                IbvRecvWr.NEXT,
+                IbvRecvWr.SG_LIST,
+                0);
+        this.shared = owner instanceof SharedReceiveQueue;
+    }
+
+    /**
+     * Begins a receive. It has no memory yet, so it takes empty messages alone.
+     *
+     * @param workRequestId comes back in the completion
+     * @return this
+     * @throws IllegalStateException no slot is left: flush first
+     */
+    public ReceiveQueue receive(long workRequestId) {
+        long slot = begin();
+        memory.set(CStruct.U64, slot + IbvRecvWr.WR_ID, workRequestId);
+        memory.set(CStruct.I32, slot + IbvRecvWr.NUM_SGE, 0);
+        return this;
+    }
+
+    /**
+     * Adds a piece of memory to the receive begun last. A message fills the pieces in order.
+     *
+     * @param region what it lies in, with LOCAL_WRITE
+     * @param offsetBytes where it begins, from the start of the region
+     * @param lengthBytes how long it is, 0 or more
+     * @return this
+     * @throws IndexOutOfBoundsException outside the region; the receive is not staged
+     * @throws IllegalArgumentException without LOCAL_WRITE, closed, of another domain, or too many pieces; the receive is not staged
+     */
+    public ReceiveQueue piece(MemoryRegion region, long offsetBytes, int lengthBytes) {
+        checkPiece(region, offsetBytes, lengthBytes, LOCAL_WRITE);
+        int count = addSge(region.address() + offsetBytes, lengthBytes, region.localKey());
+        memory.set(CStruct.I32, current() + IbvRecvWr.NUM_SGE, count);
+        return this;
+    }
+
+    @Override
+    int post(MemorySegment pointer, long queue, long first, long refused) {
+        return shared
+                ? VerbsOps.postSrqRecv(pointer, queue, first, refused)
+                : VerbsOps.postRecv(pointer, queue, first, refused);
+    }
+}

@@ -1,0 +1,352 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.MemorySegment;
+import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.IbvSendWr;
+import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.ffm.VerbsOps;
+
+/**
+ * Where sends, writes, reads and atomics are posted.
+ *
+ * <pre>{@code
+ * queue.send(id, SendFlags.SIGNALED).piece(region, 0, 64);
+ * queue.read(id + 1, SendFlags.SIGNALED, remoteAddress, remoteKey).piece(region, 4096, 1024);
+ * queue.flush();
+ * }</pre>
+ *
+ * <p>A slot of the device's queue is free again when its completion, or that of a later work request, has been polled: signal the last of
+ * a batch and one in every queue depth at the least. What does not fit, out of range or without a right, throws before the device sees it
+ * and leaves the other staged work requests as they are.
+ *
+ * <p>Source: ibv_post_send(3)
+ */
+public final class SendQueue extends WorkQueue {
+    private static final int LOCAL_WRITE = AccessFlag.LOCAL_WRITE.value();
+    private static final int RDMA_WRITE = WorkRequestOpcode.RDMA_WRITE.value();
+    private static final int RDMA_WRITE_WITH_IMM = WorkRequestOpcode.RDMA_WRITE_WITH_IMM.value();
+    private static final int SEND = WorkRequestOpcode.SEND.value();
+    private static final int SEND_WITH_IMM = WorkRequestOpcode.SEND_WITH_IMM.value();
+    private static final int SEND_WITH_INV = WorkRequestOpcode.SEND_WITH_INV.value();
+    private static final int RDMA_READ = WorkRequestOpcode.RDMA_READ.value();
+    private static final int ATOMIC_CMP_AND_SWP = WorkRequestOpcode.ATOMIC_CMP_AND_SWP.value();
+    private static final int ATOMIC_FETCH_AND_ADD = WorkRequestOpcode.ATOMIC_FETCH_AND_ADD.value();
+
+    private final int maxInlineBytes;
+
+    /** Of the work request being filled. */
+    private int flags;
+
+    private int rights;
+    private int maxPieces;
+    private long payloadBytes;
+    private int inlineUsed;
+
+    SendQueue(QueuePair owner, MemorySegment postFunction, QueuePairCapabilities sizes) {
+        super(
+                owner,
+                owner.domain(),
+                "ibv_post_send",
+                postFunction,
+                sizes.maxSendWrs(),
+                sizes.maxSendSges(),
+                IbvSendWr.SIZE,
+                IbvSendWr.NEXT,
+                IbvSendWr.SG_LIST,
+                sizes.maxInlineBytes());
+        this.maxInlineBytes = sizes.maxInlineBytes();
+    }
+
+    /**
+     * How much payload an inline work request may have.
+     *
+     * @return what the device granted, 0 without inline
+     */
+    public int maxInlineBytes() {
+        return maxInlineBytes;
+    }
+
+    private long begin(long workRequestId, int opcode, int mask, int neededRights, int pieces) {
+        if ((mask & ~SendFlags.ALL) != 0) {
+            throw new IllegalArgumentException("unknown flags in 0x" + Integer.toHexString(mask) + "; see SendFlags");
+        }
+        long slot = begin();
+        memory.set(CStruct.U64, slot + IbvSendWr.WR_ID, workRequestId);
+        memory.set(CStruct.I32, slot + IbvSendWr.NUM_SGE, 0);
+        memory.set(CStruct.ENUM, slot + IbvSendWr.OPCODE, opcode);
+        memory.set(CStruct.U32, slot + IbvSendWr.SEND_FLAGS, mask);
+        flags = mask;
+        rights = neededRights;
+        maxPieces = pieces;
+        payloadBytes = 0;
+        inlineUsed = 0;
+        return slot;
+    }
+
+    private void remote(long slot, long address, int key) {
+        memory.set(CStruct.U64, slot + IbvSendWr.WR_RDMA_REMOTE_ADDR, address);
+        memory.set(CStruct.U32, slot + IbvSendWr.WR_RDMA_RKEY, key);
+    }
+
+    private void immediate(long slot, int hostOrder) {
+        memory.set(CStruct.U32, slot + IbvSendWr.IMM_DATA, Pointers.bigEndian(hostOrder));
+    }
+
+    /**
+     * Begins a send: fills a receive of the peer with the pieces that follow.
+     *
+     * @param workRequestId comes back in the completion
+     * @param mask of {@link SendFlags}
+     * @return this
+     * @throws IllegalStateException no slot is left: flush first
+     */
+    public SendQueue send(long workRequestId, int mask) {
+        begin(workRequestId, SEND, mask, 0, maxSges());
+        return this;
+    }
+
+    /**
+     * Begins a send with immediate data.
+     *
+     * @param workRequestId comes back in the completion
+     * @param mask of {@link SendFlags}
+     * @param immediate 32 bits for the peer's completion, in host order
+     * @return this
+     * @throws IllegalStateException no slot is left: flush first
+     */
+    public SendQueue sendWithImmediate(long workRequestId, int mask, int immediate) {
+        immediate(begin(workRequestId, SEND_WITH_IMM, mask, 0, maxSges()), immediate);
+        return this;
+    }
+
+    /**
+     * Begins a send that invalidates a key of the peer.
+     *
+     * @param workRequestId comes back in the completion
+     * @param mask of {@link SendFlags}
+     * @param remoteKey the peer's key
+     * @return this
+     * @throws IllegalStateException no slot is left: flush first
+     */
+    public SendQueue sendWithInvalidate(long workRequestId, int mask, int remoteKey) {
+        long slot = begin(workRequestId, SEND_WITH_INV, mask, 0, maxSges());
+        memory.set(CStruct.U32, slot + IbvSendWr.INVALIDATE_RKEY, remoteKey);
+        return this;
+    }
+
+    /**
+     * Begins a write of the pieces that follow into the peer's memory. Its completion does not mean that the peer's program sees it.
+     *
+     * @param workRequestId comes back in the completion
+     * @param mask of {@link SendFlags}
+     * @param remoteAddress where, in the peer's memory
+     * @param remoteKey the peer's key
+     * @return this
+     * @throws IllegalStateException no slot is left: flush first
+     */
+    public SendQueue write(long workRequestId, int mask, long remoteAddress, int remoteKey) {
+        remote(begin(workRequestId, RDMA_WRITE, mask, 0, maxSges()), remoteAddress, remoteKey);
+        return this;
+    }
+
+    /**
+     * Begins a write that also consumes a receive of the peer and tells it 32 bits.
+     *
+     * @param workRequestId comes back in the completion
+     * @param mask of {@link SendFlags}
+     * @param remoteAddress where, in the peer's memory
+     * @param remoteKey the peer's key
+     * @param immediate 32 bits for the peer's completion, in host order
+     * @return this
+     * @throws IllegalStateException no slot is left: flush first
+     */
+    public SendQueue writeWithImmediate(
+            long workRequestId, int mask, long remoteAddress, int remoteKey, int immediate) {
+        long slot = begin(workRequestId, RDMA_WRITE_WITH_IMM, mask, 0, maxSges());
+        remote(slot, remoteAddress, remoteKey);
+        immediate(slot, immediate);
+        return this;
+    }
+
+    /**
+     * Begins a read of the peer's memory into the pieces that follow, which need LOCAL_WRITE.
+     *
+     * @param workRequestId comes back in the completion
+     * @param mask of {@link SendFlags}, INLINE excepted
+     * @param remoteAddress where, in the peer's memory
+     * @param remoteKey the peer's key
+     * @return this
+     * @throws IllegalStateException no slot is left: flush first
+     */
+    public SendQueue read(long workRequestId, int mask, long remoteAddress, int remoteKey) {
+        refuseInline(mask, "a read");
+        remote(begin(workRequestId, RDMA_READ, mask, LOCAL_WRITE, maxSges()), remoteAddress, remoteKey);
+        return this;
+    }
+
+    /**
+     * Stages an atomic compare-and-swap of 8 bytes in the peer's memory.
+     *
+     * @param workRequestId comes back in the completion
+     * @param mask of {@link SendFlags}, INLINE excepted
+     * @param remoteAddress where, in the peer's memory; a multiple of 8
+     * @param remoteKey the peer's key
+     * @param expected swap only if the old value equals this
+     * @param value the new value
+     * @param result where the old value goes, in host order; needs LOCAL_WRITE
+     * @param resultOffsetBytes where in it
+     * @return this
+     * @throws IllegalStateException no slot is left: flush first
+     * @throws IndexOutOfBoundsException the result is outside its region
+     * @throws IllegalArgumentException the remote address is not aligned, or the result's region lacks LOCAL_WRITE
+     */
+    public SendQueue compareAndSwap(
+            long workRequestId,
+            int mask,
+            long remoteAddress,
+            int remoteKey,
+            long expected,
+            long value,
+            MemoryRegion result,
+            long resultOffsetBytes) {
+        return atomic(
+                ATOMIC_CMP_AND_SWP,
+                workRequestId,
+                mask,
+                remoteAddress,
+                remoteKey,
+                expected,
+                value,
+                result,
+                resultOffsetBytes);
+    }
+
+    /**
+     * Stages an atomic add to 8 bytes in the peer's memory.
+     *
+     * @param workRequestId comes back in the completion
+     * @param mask of {@link SendFlags}, INLINE excepted
+     * @param remoteAddress where, in the peer's memory; a multiple of 8
+     * @param remoteKey the peer's key
+     * @param add what to add; wraps
+     * @param result where the old value goes, in host order; needs LOCAL_WRITE
+     * @param resultOffsetBytes where in it
+     * @return this
+     * @throws IllegalStateException no slot is left: flush first
+     * @throws IndexOutOfBoundsException the result is outside its region
+     * @throws IllegalArgumentException the remote address is not aligned, or the result's region lacks LOCAL_WRITE
+     */
+    public SendQueue fetchAndAdd(
+            long workRequestId,
+            int mask,
+            long remoteAddress,
+            int remoteKey,
+            long add,
+            MemoryRegion result,
+            long resultOffsetBytes) {
+        return atomic(
+                ATOMIC_FETCH_AND_ADD, workRequestId, mask, remoteAddress, remoteKey, add, 0, result, resultOffsetBytes);
+    }
+
+    private SendQueue atomic(
+            int opcode,
+            long workRequestId,
+            int mask,
+            long remoteAddress,
+            int remoteKey,
+            long compareOrAdd,
+            long swap,
+            MemoryRegion result,
+            long resultOffsetBytes) {
+        refuseInline(mask, "an atomic");
+        if ((remoteAddress & (Long.BYTES - 1)) != 0) {
+            throw new IllegalArgumentException(
+                    "an atomic's remote address 0x" + Long.toHexString(remoteAddress) + " is not a multiple of 8");
+        }
+        long slot = begin(workRequestId, opcode, mask, LOCAL_WRITE, 1);
+        memory.set(CStruct.U64, slot + IbvSendWr.WR_ATOMIC_REMOTE_ADDR, remoteAddress);
+        memory.set(CStruct.U64, slot + IbvSendWr.WR_ATOMIC_COMPARE_ADD, compareOrAdd);
+        memory.set(CStruct.U64, slot + IbvSendWr.WR_ATOMIC_SWAP, swap);
+        memory.set(CStruct.U32, slot + IbvSendWr.WR_ATOMIC_RKEY, remoteKey);
+        return piece(result, resultOffsetBytes, Long.BYTES);
+    }
+
+    private static void refuseInline(int mask, String what) {
+        if ((mask & SendFlags.INLINE) != 0) {
+            throw new IllegalArgumentException(what + " cannot be INLINE: it brings data here");
+        }
+    }
+
+    /**
+     * Adds a piece of memory to the work request begun last. With INLINE it is copied when flushing, else it must stay as it is until the
+     * completion.
+     *
+     * @param region what it lies in
+     * @param offsetBytes where it begins, from the start of the region
+     * @param lengthBytes how long it is, 0 or more
+     * @return this
+     * @throws IndexOutOfBoundsException outside the region; the work request is not staged
+     * @throws IllegalArgumentException without the right the work request needs, closed, of another domain, too many pieces, or longer than
+     *     {@link #maxInlineBytes()} with INLINE; the work request is not staged
+     */
+    public SendQueue piece(MemoryRegion region, long offsetBytes, int lengthBytes) {
+        checkPiece(region, offsetBytes, lengthBytes, rights);
+        add(region.address() + offsetBytes, lengthBytes, region.localKey());
+        return this;
+    }
+
+    /**
+     * Adds a copy of any memory to the work request begun last, and makes it INLINE: the memory can be reused when this returns, and needs no
+     * registration.
+     *
+     * @param data native or on the heap
+     * @param offsetBytes where the piece begins
+     * @param lengthBytes how long it is, 0 or more
+     * @return this
+     * @throws IndexOutOfBoundsException outside the data; the work request is not staged
+     * @throws IllegalArgumentException longer than {@link #maxInlineBytes()} altogether, too many pieces, or a read or atomic; the work
+     *     request is not staged
+     */
+    public SendQueue inline(MemorySegment data, long offsetBytes, int lengthBytes) {
+        long slot = current();
+        if (rights != 0) {
+            throw refuse("reads and atomics cannot be INLINE: they bring data here");
+        }
+        if (offsetBytes < 0 || lengthBytes < 0 || offsetBytes > data.byteSize() - lengthBytes) {
+            throw refuseOutside("offset " + offsetBytes + " and length " + lengthBytes + " are outside a segment of "
+                    + data.byteSize() + " bytes");
+        }
+        flags |= SendFlags.INLINE;
+        memory.set(CStruct.U32, slot + IbvSendWr.SEND_FLAGS, flags);
+        if (payloadBytes + lengthBytes > maxInlineBytes) {
+            throw tooLongForInline(lengthBytes);
+        }
+        long copy = extraAt() + (long) currentSlot() * maxInlineBytes + inlineUsed;
+        MemorySegment.copy(data, offsetBytes, memory, copy, lengthBytes);
+        inlineUsed += lengthBytes;
+        add(memory.address() + copy, lengthBytes, 0);
+        return this;
+    }
+
+    private void add(long address, int lengthBytes, int localKey) {
+        if (sgeCount() == maxPieces) {
+            throw refuse("more than " + maxPieces + " pieces");
+        }
+        payloadBytes += lengthBytes;
+        if ((flags & SendFlags.INLINE) != 0 && payloadBytes > maxInlineBytes) {
+            throw tooLongForInline(0);
+        }
+        int count = addSge(address, lengthBytes, localKey);
+        memory.set(CStruct.I32, current() + IbvSendWr.NUM_SGE, count);
+    }
+
+    private IllegalArgumentException tooLongForInline(int more) {
+        return refuse((payloadBytes + more) + " bytes are more than the " + maxInlineBytes
+                + " that may be INLINE: ask for a larger maxInlineBytes, or send from a region");
+    }
+
+    @Override
+    int post(MemorySegment pointer, long queue, long first, long refused) {
+        return VerbsOps.postSend(pointer, queue, first, refused);
+    }
+}

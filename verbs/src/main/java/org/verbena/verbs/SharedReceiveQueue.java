@@ -1,0 +1,161 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.IbvContextOps;
+import org.verbena.verbs.ffm.IbvSrq;
+import org.verbena.verbs.ffm.IbvSrqAttr;
+import org.verbena.verbs.ffm.IbvSrqInitAttr;
+import org.verbena.verbs.ffm.LibIbverbs;
+import org.verbena.verbs.ffm.Pointers;
+
+/**
+ * Receives that several queue pairs draw from. Posting belongs to one thread at a time.
+ *
+ * <p>Source: ibv_create_srq(3), ibv_modify_srq(3), ibv_query_srq(3)
+ */
+public final class SharedReceiveQueue extends VerbsObject {
+    /** {@code IBV_SRQ_MAX_WR}. */
+    private static final int MAX_WR = 1;
+
+    /** {@code IBV_SRQ_LIMIT}. */
+    private static final int LIMIT = 1 << 1;
+
+    private final ProtectionDomain domain;
+    private final int maxSges;
+    private final ReceiveQueue queue;
+
+    private SharedReceiveQueue(long address, ProtectionDomain domain, int depthWrs, int maxSges) {
+        super(address, domain);
+        this.domain = domain;
+        this.maxSges = maxSges;
+        AbiCheck.expect("ibv_srq.pd", domain.nativeAddress(), Pointers.readLong(address + IbvSrq.PD));
+        this.queue = new ReceiveQueue(
+                this,
+                domain,
+                "ibv_post_srq_recv",
+                domain.context().inlineOperation(IbvContextOps.POST_SRQ_RECV),
+                depthWrs,
+                maxSges);
+    }
+
+    static SharedReceiveQueue create(ProtectionDomain domain, int depthWrs, int maxSges) {
+        Ranges.check("depthWrs", depthWrs, 1, Integer.MAX_VALUE);
+        Ranges.check("maxSges", maxSges, 1, Integer.MAX_VALUE);
+        hold(domain);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment attr = arena.allocate(IbvSrqInitAttr.LAYOUT);
+            attr.set(CStruct.U32, IbvSrqInitAttr.ATTR + IbvSrqAttr.MAX_WR, depthWrs);
+            attr.set(CStruct.U32, IbvSrqInitAttr.ATTR + IbvSrqAttr.MAX_SGE, maxSges);
+            long srq = Calls.create(
+                    "ibv_create_srq",
+                    "max_wr=" + depthWrs + ", max_sge=" + maxSges,
+                    errno -> LibIbverbs.createSrq(errno, domain.nativeAddress(), attr.address()));
+            return new SharedReceiveQueue(
+                    srq,
+                    domain,
+                    attr.get(CStruct.U32, IbvSrqInitAttr.ATTR + IbvSrqAttr.MAX_WR),
+                    attr.get(CStruct.U32, IbvSrqInitAttr.ATTR + IbvSrqAttr.MAX_SGE));
+        } finally {
+            release(domain);
+        }
+    }
+
+    /**
+     * Where its memory is registered.
+     *
+     * @return the protection domain
+     */
+    public ProtectionDomain domain() {
+        return domain;
+    }
+
+    /**
+     * Where receives are posted.
+     *
+     * @return its queue
+     */
+    public ReceiveQueue receiveQueue() {
+        return queue;
+    }
+
+    /**
+     * How many scatter/gather elements a receive may have.
+     *
+     * @return what the device granted
+     */
+    public int maxSges() {
+        return maxSges;
+    }
+
+    /**
+     * How many receives it holds.
+     *
+     * @return what the device has now
+     * @throws VerbsException the device refused
+     */
+    public int queryDepthWrs() {
+        return query(IbvSrqAttr.MAX_WR);
+    }
+
+    /**
+     * Below how many receives {@link AsyncEventType#SRQ_LIMIT_REACHED} comes.
+     *
+     * @return the limit, 0 if it is not armed
+     * @throws VerbsException the device refused
+     */
+    public int queryLimitWrs() {
+        return query(IbvSrqAttr.SRQ_LIMIT);
+    }
+
+    private int query(long field) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment attr = arena.allocate(IbvSrqAttr.LAYOUT);
+            Calls.check("ibv_query_srq", toString(), LibIbverbs.querySrq(nativeAddress(), attr.address()));
+            return attr.get(CStruct.U32, field);
+        }
+    }
+
+    /**
+     * Asks for one {@link AsyncEventType#SRQ_LIMIT_REACHED} when fewer receives are left.
+     *
+     * @param limitWrs the limit, 0 to disarm
+     * @throws VerbsException the device refused
+     */
+    public void armLimit(int limitWrs) {
+        modify(IbvSrqAttr.SRQ_LIMIT, Ranges.check("limitWrs", limitWrs, 0, Integer.MAX_VALUE), LIMIT);
+    }
+
+    /**
+     * Makes it deeper or shallower.
+     *
+     * @param depthWrs how many receives it shall hold, 1 or more
+     * @throws VerbsException the device refused, or cannot resize
+     */
+    public void resize(int depthWrs) {
+        modify(IbvSrqAttr.MAX_WR, Ranges.check("depthWrs", depthWrs, 1, Integer.MAX_VALUE), MAX_WR);
+    }
+
+    private void modify(long field, int value, int mask) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment attr = arena.allocate(IbvSrqAttr.LAYOUT);
+            attr.set(CStruct.U32, field, value);
+            Calls.check(
+                    "ibv_modify_srq",
+                    (mask == LIMIT ? "srq_limit=" : "max_wr=") + value,
+                    LibIbverbs.modifySrq(nativeAddress(), attr.address(), mask));
+        }
+    }
+
+    @Override
+    void destroy(long closing) {
+        Calls.check("ibv_destroy_srq", toString(), LibIbverbs.destroySrq(closing));
+        queue.free();
+    }
+
+    @Override
+    public String toString() {
+        return "SharedReceiveQueue of " + domain.context().device().name();
+    }
+}

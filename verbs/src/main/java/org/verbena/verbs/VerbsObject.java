@@ -1,0 +1,196 @@
+package org.verbena.verbs;
+
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.Iterator;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Something that libibverbs made and that must be given back: a context, a protection domain, a queue pair ...
+ *
+ * <p>Objects form a tree (a queue pair lies on a protection domain and on completion queues, these on a context). {@link #close()} is
+ * idempotent and refuses, naming them, while children are open; whatever is called after it throws {@link IllegalStateException}.
+ * Creating and closing may happen on any thread. What polls and posts belongs to one thread at a time, and so does closing the queue
+ * it works on: nothing here locks on the data path.
+ */
+public abstract sealed class VerbsObject implements AutoCloseable
+        permits Context,
+                ProtectionDomain,
+                MemoryRegion,
+                CompletionChannel,
+                CompletionQueue,
+                SharedReceiveQueue,
+                QueuePair {
+
+    /** How many open children an error message names before it only counts. */
+    private static final int NAMED_CHILDREN = 5;
+
+    private final VerbsObject[] parents;
+    private final Set<VerbsObject> children = Collections.newSetFromMap(new IdentityHashMap<>()); // guarded by this
+    private int childrenBeingMade; // guarded by this
+
+    /** The C object; 0 from the moment closing begins. Written under this object's lock, read by every thread. */
+    private volatile long address;
+
+    /**
+     * Takes over a C object.
+     *
+     * @param address of it
+     * @param parents what it lies on, and what therefore outlives it; each is held by {@link #hold} until this returns
+     */
+    VerbsObject(long address, VerbsObject... parents) {
+        this.address = address;
+        this.parents = parents;
+        for (VerbsObject parent : parents) {
+            parent.adopt(this);
+        }
+    }
+
+    /**
+     * The C object, for bindings of libraries that build on libibverbs.
+     *
+     * @return its address, as C's pointer
+     * @throws IllegalStateException after {@link #close()}
+     */
+    public final long nativeAddress() {
+        long current = address;
+        if (current == 0) {
+            throw closedException();
+        }
+        return current;
+    }
+
+    /**
+     * Whether it can be used.
+     *
+     * @return false from the moment that closing begins
+     */
+    public final boolean isOpen() {
+        return address != 0;
+    }
+
+    /**
+     * Gives the object back. Does nothing if that has been done.
+     *
+     * @throws IllegalStateException children are open, or being made on another thread: the message names them
+     * @throws VerbsException the system refused; the object stays open
+     */
+    @Override
+    public final void close() {
+        long closing;
+        synchronized (this) {
+            closing = address;
+            if (closing == 0) {
+                return;
+            }
+            if (!children.isEmpty() || childrenBeingMade > 0) {
+                throw new IllegalStateException(this + " cannot be closed: still open are " + nameChildren()
+                        + ". Close what lies on it first.");
+            }
+            address = 0;
+        }
+        try {
+            destroy(closing);
+        } catch (RuntimeException refused) {
+            synchronized (this) {
+                address = closing;
+            }
+            throw refused;
+        }
+        for (VerbsObject parent : parents) {
+            parent.disown(this);
+        }
+    }
+
+    /**
+     * Gives the C object back.
+     *
+     * @param closing its address
+     */
+    abstract void destroy(long closing);
+
+    /**
+     * Keeps objects from being closed while a child is made on them. All or none.
+     *
+     * @param parents what the child will lie on
+     * @throws IllegalStateException one of them is closed
+     */
+    static void hold(VerbsObject... parents) {
+        for (int i = 0; i < parents.length; i++) {
+            VerbsObject parent = parents[i];
+            synchronized (parent) {
+                if (parent.address != 0) {
+                    parent.childrenBeingMade++;
+                    continue;
+                }
+            }
+            for (int j = 0; j < i; j++) {
+                parents[j].release();
+            }
+            throw parent.closedException();
+        }
+    }
+
+    /**
+     * Undoes {@link #hold}.
+     *
+     * @param parents as given to it
+     */
+    static void release(VerbsObject... parents) {
+        for (VerbsObject parent : parents) {
+            parent.release();
+        }
+    }
+
+    private synchronized void release() {
+        childrenBeingMade--;
+    }
+
+    private synchronized void adopt(VerbsObject child) {
+        children.add(child);
+    }
+
+    private synchronized void disown(VerbsObject child) {
+        children.remove(child);
+    }
+
+    /**
+     * Finds what lies on this, directly or not.
+     *
+     * @param sought address of a C object
+     * @return the object, or null
+     */
+    final @Nullable VerbsObject descendantAt(long sought) {
+        VerbsObject[] current;
+        synchronized (this) {
+            current = children.toArray(VerbsObject[]::new);
+        }
+        for (VerbsObject child : current) {
+            VerbsObject found = child.address == sought ? child : child.descendantAt(sought);
+            if (found != null) {
+                return found;
+            }
+        }
+        return null;
+    }
+
+    private String nameChildren() {
+        StringBuilder names = new StringBuilder();
+        Iterator<VerbsObject> open = children.iterator();
+        for (int i = 0; i < NAMED_CHILDREN && open.hasNext(); i++) {
+            names.append(i == 0 ? "" : ", ").append(open.next());
+        }
+        int more = Math.max(0, children.size() - NAMED_CHILDREN) + childrenBeingMade;
+        if (more > 0) {
+            names.append(names.isEmpty() ? "" : " and ")
+                    .append(more)
+                    .append(children.isEmpty() ? " being made" : " more");
+        }
+        return names.toString();
+    }
+
+    private IllegalStateException closedException() {
+        return new IllegalStateException(this + " is closed");
+    }
+}

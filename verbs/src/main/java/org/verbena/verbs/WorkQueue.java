@@ -1,0 +1,339 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.ffm.IbvSge;
+
+/**
+ * Work requests on their way to the device: native slots, formatted and linked once, that are filled, and posted with one call a flush.
+ * One thread at a time; nothing allocates unless it throws.
+ *
+ * <pre>{@code
+ *   slot 0 -> slot 1 -> slot 2 -> ...           each with its SGEs behind all slots
+ *   ^ head               ^ tail                 head to tail is staged; a flush cuts the link at the tail and posts from the head
+ * }</pre>
+ *
+ * <p>The device has copied what it took when a flush returns. What it refuses stays staged from the refused one on: flush again after
+ * completions, or {@link #discard()}.
+ */
+public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue {
+    /**
+     * How many work requests fit between two flushes at the most. A flush costs one call however many there are; UCX and others find little
+     * to gain beyond this, and each connection pays for the slots.
+     */
+    static final int MAX_STAGED_WRS = 64;
+
+    final VerbsObject owner;
+    private final ProtectionDomain domain;
+    private final String function;
+    private final MemorySegment postFunction;
+    private final int capacityWrs;
+    private final int maxSges;
+    private final long slotBytes;
+    private final long nextOffset;
+
+    private final Arena arena = Arena.ofShared();
+
+    /** Slots, then SGEs, then what subclasses need, then the pointer through which C names a refused work request. */
+    final MemorySegment memory;
+
+    private final long base;
+    private final long sgesAt;
+    private final long refusedAt;
+
+    private int head;
+    private int tail;
+
+    /** Where the work request being filled is, or NONE. */
+    private long current = NONE;
+
+    private int sges;
+
+    static final long NONE = -1;
+
+    WorkQueue(
+            VerbsObject owner,
+            ProtectionDomain domain,
+            String function,
+            MemorySegment postFunction,
+            int depthWrs,
+            int maxSges,
+            long slotBytes,
+            long nextOffset,
+            long sgListOffset,
+            long extraBytesPerSlot) {
+        this.owner = owner;
+        this.domain = domain;
+        this.function = function;
+        this.postFunction = postFunction;
+        this.capacityWrs = Math.clamp(depthWrs, 1, MAX_STAGED_WRS);
+        this.maxSges = maxSges;
+        this.slotBytes = slotBytes;
+        this.nextOffset = nextOffset;
+        this.sgesAt = capacityWrs * slotBytes;
+        long extraAt = sgesAt + (long) capacityWrs * maxSges * IbvSge.SIZE;
+        this.refusedAt = (extraAt + capacityWrs * extraBytesPerSlot + Long.BYTES - 1) / Long.BYTES * Long.BYTES;
+        this.memory = arena.allocate(refusedAt + Long.BYTES, CACHE_LINE_BYTES);
+        this.base = memory.address();
+        for (int i = 0; i < capacityWrs; i++) {
+            link(i, i + 1 < capacityWrs ? base + (i + 1) * slotBytes : 0);
+            memory.set(CStruct.PTR, i * slotBytes + sgListOffset, base + sgesOf(i));
+        }
+    }
+
+    private static final long CACHE_LINE_BYTES = 64;
+
+    private long sgesOf(long slot) {
+        return sgesAt + slot * maxSges * IbvSge.SIZE;
+    }
+
+    /**
+     * Where the extra bytes of slots begin.
+     *
+     * @return offset in {@link #memory}
+     */
+    final long extraAt() {
+        return sgesAt + (long) capacityWrs * maxSges * IbvSge.SIZE;
+    }
+
+    private void link(int slot, long next) {
+        memory.set(CStruct.PTR, slot * slotBytes + nextOffset, next);
+    }
+
+    /**
+     * How many work requests fit between two flushes.
+     *
+     * @return 1 to 64
+     */
+    public final int capacityWrs() {
+        return capacityWrs;
+    }
+
+    /**
+     * How many work requests wait for a flush.
+     *
+     * @return 0 to {@link #capacityWrs()}
+     */
+    public final int stagedWrs() {
+        return tail - head;
+    }
+
+    /**
+     * Whether a flush has to come before the next work request.
+     *
+     * @return true if no slot is left
+     */
+    public final boolean isFull() {
+        return tail == capacityWrs;
+    }
+
+    /**
+     * How many scatter/gather elements a work request may have.
+     *
+     * @return what the device granted
+     */
+    public final int maxSges() {
+        return maxSges;
+    }
+
+    /**
+     * Begins a work request in the next slot.
+     *
+     * @return where the slot is in {@link #memory}
+     */
+    final long begin() {
+        owner.nativeAddress();
+        if (tail == capacityWrs) {
+            throw new IllegalStateException(
+                    capacityWrs + " work requests are staged for " + owner + ", which is all that fit: flush first");
+        }
+        long slot = tail * slotBytes;
+        tail++;
+        sges = 0;
+        current = slot;
+        return slot;
+    }
+
+    /**
+     * The work request being filled.
+     *
+     * @return where its slot is in {@link #memory}
+     */
+    final long current() {
+        if (current == NONE) {
+            throw new IllegalStateException("no work request has been begun, or the last one was refused");
+        }
+        return current;
+    }
+
+    /**
+     * Takes back the work request being filled, for it was refused.
+     *
+     * @param reason what is wrong with it
+     * @return the exception to throw
+     */
+    final IllegalArgumentException refuse(String reason) {
+        drop();
+        return new IllegalArgumentException(reason + "; the work request was not staged");
+    }
+
+    /**
+     * Takes back the work request being filled, for it goes outside of its memory.
+     *
+     * @param reason what is wrong with it
+     * @return the exception to throw
+     */
+    final IndexOutOfBoundsException refuseOutside(String reason) {
+        drop();
+        return new IndexOutOfBoundsException(reason + "; the work request was not staged");
+    }
+
+    private void drop() {
+        if (current != NONE) {
+            current = NONE;
+            tail--;
+        }
+    }
+
+    /** How many elements the work request being filled has. */
+    final int sgeCount() {
+        return sges;
+    }
+
+    /** Which slot is being filled. */
+    final int currentSlot() {
+        return tail - 1;
+    }
+
+    /**
+     * Adds an element to the work request being filled.
+     *
+     * @param address virtual
+     * @param lengthBytes 0 or more
+     * @param localKey of the region, or anything for inline data
+     * @return how many elements there are now
+     */
+    final int addSge(long address, int lengthBytes, int localKey) {
+        if (sges == maxSges) {
+            throw refuse("more than " + maxSges + " scatter/gather elements, which is what " + owner + " has");
+        }
+        long sge = sgesOf(tail - 1) + sges * IbvSge.SIZE;
+        memory.set(CStruct.U64, sge + IbvSge.ADDR, address);
+        memory.set(CStruct.U32, sge + IbvSge.LENGTH, lengthBytes);
+        memory.set(CStruct.U32, sge + IbvSge.LKEY, localKey);
+        return ++sges;
+    }
+
+    /**
+     * Checks a piece of a region.
+     *
+     * @param region what it lies in
+     * @param offsetBytes where it begins
+     * @param lengthBytes how long it is
+     * @param rights C's bits that the region must have
+     */
+    final void checkPiece(MemoryRegion region, long offsetBytes, int lengthBytes, int rights) {
+        current();
+        if (offsetBytes < 0 || lengthBytes < 0 || offsetBytes > region.lengthBytes() - lengthBytes) {
+            throw refuseOutside("offset " + offsetBytes + " and length " + lengthBytes + " are outside the " + region);
+        }
+        if ((region.accessMask() & rights) != rights) {
+            throw refuse(
+                    "the " + region + " has the rights " + region.access() + " and needs " + AccessFlag.set(rights));
+        }
+        if (!region.isOpen()) {
+            throw refuse("the " + region + " is closed");
+        }
+        if (region.domain() != domain && !region.domain().sharesMemoryWith(domain)) {
+            throw refuse("the " + region + " is registered in another protection domain than " + owner);
+        }
+    }
+
+    /** Forgets what is staged. */
+    public final void discard() {
+        head = 0;
+        tail = 0;
+        current = NONE;
+    }
+
+    /**
+     * Gives everything staged to the device with one call.
+     *
+     * @throws VerbsException the device refused; what it did not take is still staged
+     */
+    public final void flush() {
+        int errno = tryFlush();
+        if (errno != 0) {
+            throw Failures.failure(function, owner + ", " + stagedWrs() + " not taken", errno);
+        }
+    }
+
+    /**
+     * Gives everything staged to the device with one call, and answers instead of throwing where the device refuses.
+     *
+     * @return 0, or errno: ENOMEM (12) means that the queue is full; what the device did not take is still staged
+     */
+    public final int tryFlush() {
+        long queue = owner.nativeAddress();
+        current = NONE;
+        if (head == tail) {
+            return 0;
+        }
+        int end = tail;
+        link(end - 1, 0);
+        memory.set(CStruct.PTR, refusedAt, 0);
+        int result = post(postFunction, queue, base + head * slotBytes, base + refusedAt);
+        if (end < capacityWrs) {
+            link(end - 1, base + end * slotBytes);
+        }
+        if (result == 0 && memory.get(CStruct.PTR, refusedAt) == 0) {
+            head = 0;
+            tail = 0;
+            return 0;
+        }
+        return refused(result, memory.get(CStruct.PTR, refusedAt));
+    }
+
+    /**
+     * Calls the device.
+     *
+     * @param pointer the function
+     * @param queue address of the C object
+     * @param first address of the first work request
+     * @param refused address of a pointer to the first one that is refused
+     * @return errno, as the device's library puts it
+     */
+    abstract int post(MemorySegment pointer, long queue, long first, long refused);
+
+    /**
+     * Sorts out a refusal. Conventions differ: errno (most), its negative (siw), -1 with the work requests in the queue but the kernel not
+     * told (siw), and 0 with a refused work request named (siw, when the queue overflows behind some that fitted).
+     *
+     * @param result what the call returned
+     * @param refused which work request it named, 0 for none
+     * @return a positive errno
+     */
+    private int refused(int result, long refused) {
+        long index = (refused - base) / slotBytes;
+        if (refused != 0 && index >= head && index < tail) {
+            head = (int) index;
+        } else {
+            // None is named: they are in the queue, where they complete or are flushed; posting them again would send
+            // them twice.
+            head = 0;
+            tail = 0;
+        }
+        return switch (result) {
+            case 0 -> Errno.ENOMEM;
+            case -1 -> Errno.EIO;
+            default -> Math.abs(result);
+        };
+    }
+
+    /** Gives the native memory back, when the owner is destroyed. */
+    final void free() {
+        arena.close();
+    }
+}

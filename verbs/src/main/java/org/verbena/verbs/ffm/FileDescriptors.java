@@ -1,0 +1,49 @@
+package org.verbena.verbs.ffm;
+
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+
+/** What has to be done to file descriptors that C libraries open. Source: fcntl(2) */
+@SuppressWarnings("restricted") // binds a function of the C library
+public final class FileDescriptors {
+    private static final int F_GETFL = 3;
+    private static final int F_SETFL = 4;
+
+    /** The same on every Linux but MIPS, SPARC, Alpha and PA-RISC, where no JVM with FFM runs. */
+    private static final int O_NONBLOCK = 0x800;
+
+    /** {@code int fcntl(int fd, int op, ... int arg)} */
+    private static final MethodHandle FCNTL = Linker.nativeLinker()
+            .downcallHandle(
+                    Linker.nativeLinker().defaultLookup().findOrThrow("fcntl"),
+                    FunctionDescriptor.of(CStruct.I32, CStruct.I32, CStruct.I32, CStruct.I32),
+                    Linker.Option.firstVariadicArg(2),
+                    Errno.CAPTURE);
+
+    private FileDescriptors() {}
+
+    /**
+     * Makes reads return at once with EAGAIN where there is nothing to read.
+     *
+     * @param errno receives errno
+     * @param descriptor an open descriptor
+     * @throws IllegalStateException it is not open
+     */
+    public static void setNonBlocking(MemorySegment errno, int descriptor) {
+        int flags = fcntl(errno, descriptor, F_GETFL, 0);
+        if (flags < 0 || fcntl(errno, descriptor, F_SETFL, flags | O_NONBLOCK) < 0) {
+            throw new IllegalStateException(
+                    "fcntl(" + descriptor + ", O_NONBLOCK) failed with " + Errno.name(Errno.get(errno)));
+        }
+    }
+
+    private static int fcntl(MemorySegment errno, int descriptor, int operation, int argument) {
+        try {
+            return (int) FCNTL.invokeExact(errno, descriptor, operation, argument);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+}
