@@ -4,4 +4,6 @@ module org.verbena.cm {
     requires static org.jspecify;
     requires org.slf4j;
     requires transitive org.verbena.verbs;
+
+    exports org.verbena.cm;
 }

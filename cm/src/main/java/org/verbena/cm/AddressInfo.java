@@ -1,0 +1,218 @@
+package org.verbena.cm;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.net.InetSocketAddress;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.verbena.cm.ffm.RdmaAddrinfo;
+import org.verbena.cm.ffm.Sockaddr;
+import org.verbena.verbs.QueuePairType;
+
+/**
+ * One way to reach or to offer a service, as {@link Cm#addressInfo} finds it.
+ *
+ * @param flags as asked for
+ * @param queuePairType what to connect with
+ * @param portSpace connections or datagrams
+ * @param source the local address; null if not settled or not an IP address
+ * @param destination the peer's address; null when passive or not an IP address
+ * @param sourceName the local host's canonical name, if it was looked up
+ * @param destinationName the peer's canonical name, if it was looked up
+ * @param route path records of InfiniBand, if a service knew them; opaque
+ * @param connect connection data that goes before the private data; opaque
+ *     <p>Source: rdma_getaddrinfo(3)
+ */
+public record AddressInfo(
+        Set<Flag> flags,
+        QueuePairType queuePairType,
+        PortSpace portSpace,
+        @Nullable InetSocketAddress source,
+        @Nullable InetSocketAddress destination,
+        @Nullable String sourceName,
+        @Nullable String destinationName,
+        byte[] route,
+        byte[] connect) {
+
+    /** What a look-up is for. */
+    public enum Flag {
+        /** To listen. */
+        PASSIVE(RdmaAddrinfo.RAI_PASSIVE),
+
+        /** The node is an address in digits: ask no name service. */
+        NUMERIC_HOST(RdmaAddrinfo.RAI_NUMERICHOST),
+
+        /** Do not look for routes. */
+        NO_ROUTE(RdmaAddrinfo.RAI_NOROUTE),
+
+        /** Only addresses of the given family. */
+        FAMILY(RdmaAddrinfo.RAI_FAMILY);
+
+        private final int value;
+
+        Flag(int value) {
+            this.value = value;
+        }
+
+        /**
+         * The C value.
+         *
+         * @return {@code RAI_...}
+         */
+        public int value() {
+            return value;
+        }
+    }
+
+    /** Address families. */
+    public enum Family {
+        /** Any. */
+        ANY(Sockaddr.AF_UNSPEC),
+
+        /** IPv4. */
+        IPV4(Sockaddr.AF_INET),
+
+        /** IPv6. */
+        IPV6(Sockaddr.AF_INET6),
+
+        /** InfiniBand GIDs. */
+        IB(Sockaddr.AF_IB);
+
+        private final int value;
+
+        Family(int value) {
+            this.value = value;
+        }
+
+        /**
+         * The C value.
+         *
+         * @return {@code AF_...}
+         */
+        public int value() {
+            return value;
+        }
+    }
+
+    /**
+     * What is wanted.
+     *
+     * @param flags what for; {@link Flag#FAMILY} is added for a family other than any
+     * @param family of the addresses
+     * @param queuePairType to connect with; null for the port space's own
+     * @param portSpace connections or datagrams
+     * @param source to come from; null for any
+     */
+    public record Hints(
+            Set<Flag> flags,
+            Family family,
+            @Nullable QueuePairType queuePairType,
+            PortSpace portSpace,
+            @Nullable InetSocketAddress source) {
+        /** Copies the flags. */
+        public Hints {
+            flags = Set.copyOf(flags);
+        }
+
+        /**
+         * To connect.
+         *
+         * @param portSpace connections or datagrams
+         * @return hints
+         */
+        public static Hints active(PortSpace portSpace) {
+            return new Hints(Set.of(), Family.ANY, null, portSpace, null);
+        }
+
+        /**
+         * To listen.
+         *
+         * @param portSpace connections or datagrams
+         * @return hints
+         */
+        public static Hints passive(PortSpace portSpace) {
+            return new Hints(Set.of(Flag.PASSIVE), Family.ANY, null, portSpace, null);
+        }
+
+        MemorySegment write(Arena arena) {
+            MemorySegment hints = arena.allocate(RdmaAddrinfo.LAYOUT);
+            int bits = family == Family.ANY ? 0 : Flag.FAMILY.value;
+            for (Flag flag : flags) {
+                bits |= flag.value;
+            }
+            RdmaAddrinfo.flags(hints, bits);
+            RdmaAddrinfo.family(hints, family.value);
+            QueuePairType type = queuePairType != null
+                    ? queuePairType
+                    : portSpace.isDatagram() ? QueuePairType.UD : QueuePairType.RC;
+            RdmaAddrinfo.qpType(hints, type.value());
+            RdmaAddrinfo.portSpace(hints, portSpace.value());
+            if (source != null) {
+                RdmaAddrinfo.sourceAddress(hints, Sockaddr.write(arena, source));
+            }
+            return hints;
+        }
+    }
+
+    /** Copies what could change. */
+    public AddressInfo {
+        flags = Set.copyOf(flags);
+        route = route.clone();
+        connect = connect.clone();
+    }
+
+    static AddressInfo copy(MemorySegment info) {
+        int bits = RdmaAddrinfo.flags(info);
+        EnumSet<Flag> flags = EnumSet.noneOf(Flag.class);
+        for (Flag flag : Flag.values()) {
+            if ((bits & flag.value) != 0) {
+                flags.add(flag);
+            }
+        }
+        PortSpace space = PortSpace.of(RdmaAddrinfo.portSpace(info));
+        MemorySegment source = RdmaAddrinfo.sourceAddress(info);
+        MemorySegment destination = RdmaAddrinfo.destinationAddress(info);
+        return new AddressInfo(
+                flags,
+                QueuePairType.of(RdmaAddrinfo.qpType(info)),
+                space == null ? PortSpace.IB : space,
+                source.byteSize() == 0 ? null : Sockaddr.read(source),
+                destination.byteSize() == 0 ? null : Sockaddr.read(destination),
+                RdmaAddrinfo.sourceName(info),
+                RdmaAddrinfo.destinationName(info),
+                RdmaAddrinfo.route(info),
+                RdmaAddrinfo.connect(info));
+    }
+
+    @Override
+    public byte[] route() {
+        return route.clone();
+    }
+
+    @Override
+    public byte[] connect() {
+        return connect.clone();
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof AddressInfo that
+                && flags.equals(that.flags)
+                && queuePairType == that.queuePairType
+                && portSpace == that.portSpace
+                && java.util.Objects.equals(source, that.source)
+                && java.util.Objects.equals(destination, that.destination)
+                && java.util.Objects.equals(sourceName, that.sourceName)
+                && java.util.Objects.equals(destinationName, that.destinationName)
+                && Arrays.equals(route, that.route)
+                && Arrays.equals(connect, that.connect);
+    }
+
+    @Override
+    public int hashCode() {
+        return java.util.Objects.hash(
+                flags, queuePairType, portSpace, source, destination, Arrays.hashCode(route), Arrays.hashCode(connect));
+    }
+}

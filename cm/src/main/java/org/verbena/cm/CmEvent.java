@@ -1,0 +1,78 @@
+package org.verbena.cm;
+
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+import org.verbena.cm.ffm.RdmaCmEvent;
+import org.verbena.cm.ffm.RdmaConnParam;
+
+/**
+ * Something that happened to an id; a copy, already acknowledged.
+ *
+ * @param type what happened
+ * @param status 0, a negative errno, or a {@link RejectReason#value()}; {@link #describe} has it in words
+ * @param id whom it happened to; of a connection request the new id, which the receiver owns and must close
+ * @param listener of a connection request the id that listened; null otherwise
+ * @param connection what the peer asked for or answered, on ids for connections; null otherwise. Its private data is that of the
+ *     request, the answer or the rejection
+ * @param datagram how to reach the peer or group, on ids for datagrams; null otherwise
+ *     <p>Source: rdma_get_cm_event(3)
+ */
+public record CmEvent(
+        CmEventType type,
+        int status,
+        CmId id,
+        @Nullable CmId listener,
+        @Nullable ConnectionParameters connection,
+        @Nullable DatagramParameters datagram) {
+
+    static CmEvent copy(CmEventType type, MemorySegment struct, CmId id, @Nullable CmId listener) {
+        int status = RdmaCmEvent.status(struct);
+        if (id.isDatagram()) {
+            boolean multicast = type == CmEventType.MULTICAST_JOIN || type == CmEventType.MULTICAST_ERROR;
+            DatagramParameters datagram = DatagramParameters.copy(RdmaCmEvent.ud(struct), multicast);
+            return new CmEvent(type, status, id, listener, null, datagram);
+        }
+        MemorySegment conn = RdmaCmEvent.conn(struct);
+        ConnectionParameters connection = new ConnectionParameters(
+                RdmaConnParam.privateData(conn),
+                RdmaConnParam.responderResources(conn),
+                RdmaConnParam.initiatorDepth(conn),
+                RdmaConnParam.flowControl(conn),
+                Math.min(RdmaConnParam.retryCount(conn), ConnectionParameters.MAX_RETRY_COUNT),
+                Math.min(RdmaConnParam.rnrRetryCount(conn), ConnectionParameters.RNR_RETRY_FOREVER),
+                RdmaConnParam.srq(conn),
+                RdmaConnParam.qpNum(conn) & 0xffffff);
+        return new CmEvent(type, status, id, listener, connection, null);
+    }
+
+    /**
+     * The private data that came with it.
+     *
+     * @return a copy; empty if there was none. InfiniBand and RoCE pad what the peer sent with zeros
+     */
+    public byte[] privateData() {
+        if (connection != null) {
+            return connection.privateData();
+        }
+        return datagram == null ? new byte[0] : datagram.privateData();
+    }
+
+    /**
+     * What happened, in words.
+     *
+     * @return type, status, what they mean and, where there is something to do, what
+     */
+    public String describe() {
+        return type + ", " + CmStatus.describe(type, status);
+    }
+
+    /**
+     * Makes the exception of a failure.
+     *
+     * @param step what was going on: {@code connecting to 192.0.2.1:7471}
+     * @return not thrown
+     */
+    public CmException toException(String step) {
+        return new CmException(step, type, status);
+    }
+}

@@ -1,0 +1,184 @@
+package org.verbena.cm;
+
+import java.util.Arrays;
+
+/**
+ * What a side of a connection asks for, or was told by its peer.
+ *
+ * <p>Private data is the application's, and goes with the request, the answer or the rejection. How much fits depends on the transport
+ * and the message; {@link CmId} refuses more than fits and says how much does.
+ *
+ * @param privateData copied; not null, at most 255 bytes
+ * @param responderResources how many RDMA reads and atomics of the peer this side serves at a time; 0 to 255, 255 for the device's
+ *     most
+ * @param initiatorDepth how many RDMA reads and atomics this side has under way at a time; 0 to 255, 255 for the device's most
+ * @param flowControl whether the hardware has end-to-end flow control; told to the peer, not used
+ * @param retryCount how often a send is repeated without an acknowledgement before the connection fails; 0 to 7. Without repeats a
+ *     single lost packet ends the connection. Ignored when accepting, and by iWARP, where TCP repeats
+ * @param rnrRetryCount how often the peer's sends are repeated while no receive is posted here; 0 to 7, where 7 is for ever. iWARP has
+ *     none
+ * @param sharedReceiveQueue whether the queue pair takes its receives from a shared queue; only for ids without a queue pair
+ * @param queuePairNumber of a queue pair made apart from the id; only for ids without one
+ *     <p>Source: rdma_connect(3), rdma_accept(3)
+ */
+public record ConnectionParameters(
+        byte[] privateData,
+        int responderResources,
+        int initiatorDepth,
+        boolean flowControl,
+        int retryCount,
+        int rnrRetryCount,
+        boolean sharedReceiveQueue,
+        int queuePairNumber) {
+    /** For {@link #responderResources} and {@link #initiatorDepth}: as many as the device has. */
+    public static final int DEVICE_MAXIMUM = 255;
+
+    /** The largest {@link #retryCount}: a 3-bit field. */
+    public static final int MAX_RETRY_COUNT = 7;
+
+    /** The {@link #rnrRetryCount} that never gives up. */
+    public static final int RNR_RETRY_FOREVER = 7;
+
+    /** No message of any transport carries more: the length is one byte. */
+    public static final int MAX_PRIVATE_DATA_BYTES = 255;
+
+    /**
+     * No private data, the device's most reads, 7 retries and endless RNR retries: what librdmacm takes by default, and the only
+     * retry counts that live through loss.
+     */
+    public static final ConnectionParameters DEFAULT = new ConnectionParameters(
+            new byte[0], DEVICE_MAXIMUM, DEVICE_MAXIMUM, false, MAX_RETRY_COUNT, RNR_RETRY_FOREVER, false, 0);
+
+    /** Checks the ranges and copies the private data. */
+    public ConnectionParameters {
+        privateData = privateData.clone();
+        requireRange("privateData.length", privateData.length, MAX_PRIVATE_DATA_BYTES);
+        requireRange("responderResources", responderResources, DEVICE_MAXIMUM);
+        requireRange("initiatorDepth", initiatorDepth, DEVICE_MAXIMUM);
+        requireRange("retryCount", retryCount, MAX_RETRY_COUNT);
+        requireRange("rnrRetryCount", rnrRetryCount, RNR_RETRY_FOREVER);
+        requireRange("queuePairNumber", queuePairNumber, 0xffffff);
+    }
+
+    private static void requireRange(String name, int value, int max) {
+        if (value < 0 || value > max) {
+            throw new IllegalArgumentException(name + " is " + value + ", but must be 0 to " + max);
+        }
+    }
+
+    /**
+     * The private data.
+     *
+     * @return a copy. InfiniBand and RoCE pad what was sent with zeros to what fits
+     */
+    @Override
+    public byte[] privateData() {
+        return privateData.clone();
+    }
+
+    /**
+     * The same with other private data.
+     *
+     * @param bytes copied
+     * @return a new record
+     */
+    public ConnectionParameters withPrivateData(byte[] bytes) {
+        return new ConnectionParameters(
+                bytes,
+                responderResources,
+                initiatorDepth,
+                flowControl,
+                retryCount,
+                rnrRetryCount,
+                sharedReceiveQueue,
+                queuePairNumber);
+    }
+
+    /**
+     * The same with other numbers of reads and atomics.
+     *
+     * @param newResponderResources of the peer, served here
+     * @param newInitiatorDepth of this side, under way
+     * @return a new record
+     */
+    public ConnectionParameters withReads(int newResponderResources, int newInitiatorDepth) {
+        return new ConnectionParameters(
+                privateData,
+                newResponderResources,
+                newInitiatorDepth,
+                flowControl,
+                retryCount,
+                rnrRetryCount,
+                sharedReceiveQueue,
+                queuePairNumber);
+    }
+
+    /**
+     * The same with other retry counts.
+     *
+     * @param newRetryCount without acknowledgement
+     * @param newRnrRetryCount without a posted receive
+     * @return a new record
+     */
+    public ConnectionParameters withRetries(int newRetryCount, int newRnrRetryCount) {
+        return new ConnectionParameters(
+                privateData,
+                responderResources,
+                initiatorDepth,
+                flowControl,
+                newRetryCount,
+                newRnrRetryCount,
+                sharedReceiveQueue,
+                queuePairNumber);
+    }
+
+    /**
+     * The same for a queue pair that was made apart from the id.
+     *
+     * @param newQueuePairNumber its number
+     * @param newSharedReceiveQueue whether it takes its receives from a shared queue
+     * @return a new record
+     */
+    public ConnectionParameters withQueuePair(int newQueuePairNumber, boolean newSharedReceiveQueue) {
+        return new ConnectionParameters(
+                privateData,
+                responderResources,
+                initiatorDepth,
+                flowControl,
+                retryCount,
+                rnrRetryCount,
+                newSharedReceiveQueue,
+                newQueuePairNumber);
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof ConnectionParameters that
+                && Arrays.equals(privateData, that.privateData)
+                && responderResources == that.responderResources
+                && initiatorDepth == that.initiatorDepth
+                && flowControl == that.flowControl
+                && retryCount == that.retryCount
+                && rnrRetryCount == that.rnrRetryCount
+                && sharedReceiveQueue == that.sharedReceiveQueue
+                && queuePairNumber == that.queuePairNumber;
+    }
+
+    @Override
+    public int hashCode() {
+        return Arrays.hashCode(privateData) * 31
+                + Integer.hashCode(responderResources << 24
+                        ^ initiatorDepth << 16
+                        ^ retryCount << 8
+                        ^ rnrRetryCount
+                        ^ queuePairNumber);
+    }
+
+    @Override
+    public String toString() {
+        return "ConnectionParameters[privateData=" + privateData.length + " bytes, responderResources="
+                + responderResources + ", initiatorDepth=" + initiatorDepth + ", flowControl=" + flowControl
+                + ", retryCount=" + retryCount + ", rnrRetryCount=" + rnrRetryCount + ", sharedReceiveQueue="
+                + sharedReceiveQueue + ", queuePairNumber=" + queuePairNumber + "]";
+    }
+}

@@ -1,0 +1,56 @@
+package org.verbena.cm;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.verbena.cm.ffm.Libc;
+import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.Errno;
+
+/**
+ * Waits for descriptors, for programs without an event loop: those of event channels, completion channels and asynchronous events.
+ *
+ * <p>Source: poll(2)
+ */
+public final class Descriptors {
+    /** One bit each in the answer. */
+    private static final int MAX_DESCRIPTORS = 32;
+
+    private Descriptors() {}
+
+    /**
+     * Waits until one of the descriptors is readable or broken. A signal ends the wait early.
+     *
+     * @param timeoutMillis how long; negative for ever
+     * @param descriptors 1 to 32 of them
+     * @return one bit for each that is ready, the lowest for the first; 0 if none became ready in time
+     * @throws CmException poll(2) refused
+     */
+    public static int awaitReadable(int timeoutMillis, int... descriptors) {
+        if (descriptors.length < 1 || descriptors.length > MAX_DESCRIPTORS) {
+            throw new IllegalArgumentException(descriptors.length + " descriptors, but 1 to 32 can be waited for");
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment errno = Errno.newCapture(arena);
+            MemorySegment fds = arena.allocate(Libc.POLLFD, descriptors.length);
+            for (int i = 0; i < descriptors.length; i++) {
+                long at = i * Libc.POLLFD.byteSize();
+                fds.set(CStruct.I32, at + Libc.POLLFD_FD, descriptors[i]);
+                fds.set(CStruct.U16, at + Libc.POLLFD_EVENTS, Libc.POLLIN);
+            }
+            if (Libc.poll(errno, fds.address(), descriptors.length, timeoutMillis) < 0) {
+                if (Errno.get(errno) == Errno.EINTR) {
+                    return 0;
+                }
+                throw new CmException("poll(" + java.util.Arrays.toString(descriptors) + ")", Errno.get(errno));
+            }
+            int ready = 0;
+            for (int i = 0; i < descriptors.length; i++) {
+                if (fds.get(ValueLayout.JAVA_SHORT, i * Libc.POLLFD.byteSize() + Libc.POLLFD_REVENTS) != 0) {
+                    ready |= 1 << i;
+                }
+            }
+            return ready;
+        }
+    }
+}
