@@ -145,9 +145,8 @@ final class QemuGuest implements Guest {
         @Override
         public List<String> consoleTail() {
             try {
-                // The firmware's escape sequences and the terminal's line ends are not wanted in a report.
+                // The terminal's line ends are not wanted in a report.
                 List<String> lines = new String(Files.readAllBytes(console), StandardCharsets.UTF_8)
-                        .replaceAll("\u001b(\\[[0-9;?]*[a-zA-Z]|c)", "")
                         .replace("\r", "")
                         .lines()
                         .toList();
