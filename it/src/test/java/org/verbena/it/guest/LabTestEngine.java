@@ -9,6 +9,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.junit.platform.engine.DiscoverySelector;
 import org.junit.platform.engine.EngineDiscoveryRequest;
@@ -44,6 +45,7 @@ public final class LabTestEngine implements TestEngine {
     private final LabMode mode;
     private final Guest guest;
     private final Path output;
+    private final Consumer<String> notices;
 
     /** For JUnit, with the settings of the build. */
     public LabTestEngine() {
@@ -55,13 +57,21 @@ public final class LabTestEngine implements TestEngine {
                                 .filter(flag -> !flag.isBlank())
                                 .toList(),
                         Integer.getInteger("lab.timeLimitSeconds", 900)),
-                Path.of(System.getProperty("lab.output", "it/target/lab")).toAbsolutePath());
+                Path.of(System.getProperty("lab.output", "it/target/lab")).toAbsolutePath(),
+                System.out::println);
     }
 
-    LabTestEngine(LabMode mode, Guest guest, Path output) {
+    /**
+     * @param mode whether to run
+     * @param guest where
+     * @param output the folder for what a run leaves
+     * @param notices is told why the tests are skipped
+     */
+    LabTestEngine(LabMode mode, Guest guest, Path output, Consumer<String> notices) {
         this.mode = mode;
         this.guest = guest;
         this.output = output;
+        this.notices = notices;
     }
 
     @Override
@@ -128,7 +138,7 @@ public final class LabTestEngine implements TestEngine {
                     if (mode == LabMode.REQUIRE) {
                         replay.failAll(new LabUnavailableError(e.getMessage()));
                     } else {
-                        System.out.println("lab: skipped: " + e.getMessage());
+                        notices.accept("lab: skipped: " + e.getMessage());
                         replay.skipAll(String.valueOf(e.getMessage()));
                     }
                 }

@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -38,6 +39,8 @@ import org.verbena.it.guest.LabEvent.Kind;
 class LabTestEngineTest {
     @TempDir
     Path output;
+
+    private final List<String> notices = new ArrayList<>();
 
     @Test
     void reportsTheGuestsTestsByTheirOwnNamesAndOutcomes() {
@@ -125,6 +128,7 @@ class LabTestEngineTest {
         assertThat(results.allEvents().skipped().stream().map(event -> event.getRequiredPayload(String.class)))
                 .containsExactly("no QEMU here");
         assertThat(results.allEvents().failed().count()).isZero();
+        assertThat(notices).containsExactly("lab: skipped: no QEMU here");
     }
 
     @Test
@@ -176,7 +180,7 @@ class LabTestEngineTest {
     }
 
     private EngineExecutionResults run(LabMode mode, Guest guest, DiscoverySelector selector) {
-        return EngineTestKit.engine(new LabTestEngine(mode, guest, output))
+        return EngineTestKit.engine(new LabTestEngine(mode, guest, output, notices::add))
                 .selectors(selector)
                 .execute();
     }
