@@ -67,7 +67,12 @@ public record Device(
                 if (context == 0) {
                     throw Failures.failure("ibv_open_device", name, Errno.get(errno));
                 }
-                AbiCheck.context(context, address);
+                try {
+                    AbiCheck.context(context, address);
+                } catch (UnsupportedOperationException unknown) {
+                    LibIbverbs.closeDevice(errno, context);
+                    throw unknown;
+                }
                 opened[0] = new Context(context, this, true);
                 return true;
             });
