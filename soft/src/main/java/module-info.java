@@ -3,5 +3,11 @@
 module org.verbena.soft {
     requires static org.jspecify;
     requires org.slf4j;
-    requires org.verbena.transport;
+    requires jdk.net;
+    requires transitive org.verbena.transport;
+
+    exports org.verbena.soft;
+
+    provides org.verbena.transport.spi.RdmaProvider with
+            org.verbena.soft.SoftProvider;
 }

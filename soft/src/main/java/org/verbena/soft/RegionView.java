@@ -1,0 +1,45 @@
+package org.verbena.soft;
+
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A byte buffer over registered memory, for the socket. It remembers the buffer of the region it was last used for, so that
+ * the usual case, few regions used over and over, makes no garbage. One thread.
+ */
+final class RegionView {
+    private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
+
+    private @Nullable SoftMemory region;
+    private ByteBuffer buffer = NOTHING;
+
+    /**
+     * Aims the view.
+     *
+     * @param memory the region
+     * @param offset where, from its start
+     * @param length how much
+     * @return the buffer, valid until the next call
+     */
+    ByteBuffer aim(SoftMemory memory, long offset, int length) {
+        if (memory.lengthBytes() > Integer.MAX_VALUE) {
+            // A buffer cannot span it: a new one each time, for pieces of regions over 2 GiB.
+            region = null;
+            buffer = memory.segment().asSlice(offset, length).asByteBuffer();
+            return buffer;
+        }
+        if (region != memory) {
+            buffer = memory.segment().asByteBuffer();
+            region = memory;
+        }
+        return buffer.limit((int) offset + length).position((int) offset);
+    }
+
+    /** Forgets the region unless it is likely to come again. */
+    void forgetIfClosed() {
+        if (region != null && region.isClosed()) {
+            region = null;
+            buffer = NOTHING;
+        }
+    }
+}
