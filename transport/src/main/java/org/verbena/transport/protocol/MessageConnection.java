@@ -1,12 +1,25 @@
 package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
 import io.netty.util.ReferenceCounted;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.SharedReceiveQueue;
+import org.verbena.transport.spi.WorkCompletionException;
+import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
+import org.verbena.verbs.RdmaException;
 
 /**
  * The message protocol over one endpoint: give it to {@code RdmaProvider.connect} or {@code IncomingConnection.accept} as the handler, with
@@ -17,7 +30,6 @@ import org.verbena.transport.spi.WorkStatus;
  * send queue or the read depth do not let go waits, goes on by itself, and never fails for it. Each operation's callback is called exactly once,
  * messages' in the order sent.
  */
-@SuppressWarnings("DoNotCallSuggester") // the state machine behind it follows
 public final class MessageConnection implements EndpointHandler {
 
     /** Who speaks first. */
@@ -27,6 +39,179 @@ public final class MessageConnection implements EndpointHandler {
         /** Accepted: answers. */
         ACCEPTOR
     }
+
+    /** Work requests are staged from here; each has room for a header and a handshake or a short copy. */
+    private static final int SLOT_BYTES = 64;
+    /** Slots of the send queue that only control may use: one for each kind, as at the receiver. */
+    private static final int CONTROL_SLOTS = Credits.CONTROL_RECEIVES;
+    /** One read's length in a rendezvous: long enough for full speed, short enough that other work gets its turn. */
+    private static final int READ_CHUNK_BYTES = 1 << 20;
+    /** A fragment that is not the last fills at least this part of the peer's receive buffer, so that it cannot be made to hold many for little. */
+    private static final int MIN_FRAGMENT_DIVISOR = 4;
+    /** How soon to try again for registered memory. */
+    private static final long MEMORY_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+    /** How often to look at the clock without a reason. */
+    private static final long IDLE_TIMER_NANOS = TimeUnit.SECONDS.toNanos(1);
+    /** Recycled objects that are kept. */
+    private static final int MAX_RECYCLED = 1024;
+
+    // What keeps an operation from being posted.
+    private static final int NOTHING = 0;
+    private static final int CREDIT = 1;
+    private static final int SLOT = 2;
+    private static final int MEMORY = 3;
+
+    private enum State {
+        /** No connection yet. */
+        CONNECTING,
+        /** Connected; HELLO or its answer is awaited. */
+        HANDSHAKE,
+        /** Both ends agreed. */
+        ACTIVE,
+        /** Disconnected, with messages that nobody has read yet. */
+        LINGERING,
+        /** Over. */
+        INACTIVE
+    }
+
+    private final Role role;
+    private final MessageOptions options;
+    private final MessageBuffers.Source source;
+    private final MessageListener listener;
+    private final boolean raw;
+    private final Credits credits = new Credits();
+
+    private State state = State.CONNECTING;
+    private boolean connected;
+    private boolean aborted;
+    /** Disconnected: nothing is taken any more. */
+    private boolean over;
+
+    private boolean closeRequested;
+    private boolean closeSent;
+    private boolean closeAnswered;
+    private boolean peerClosed;
+    private @Nullable Throwable firstCause;
+    private @Nullable Throwable lingeringCause;
+
+    /** Within a batch of completions, whose end pumps. */
+    private boolean inBatch;
+    /** Within something that pumps when it is done, or within the pump. */
+    private boolean busy;
+
+    private boolean pumpAgain;
+
+    // Set by onPrepared, before anything that reads them.
+    private @Nullable Endpoint endpoint;
+
+    @SuppressWarnings("NullAway.Init")
+    private EndpointCapabilities capabilities;
+
+    @SuppressWarnings("NullAway.Init")
+    private MessageBuffers buffers;
+
+    @SuppressWarnings("NullAway.Init")
+    private WorkRequest request;
+
+    private @Nullable Receives receives;
+    private @Nullable SharedReceives shared;
+    private boolean joined;
+
+    // The send queue: what is out, in the order posted. A work id is its number.
+    private @Nullable Object[] workOwners = new Object[0];
+    private @Nullable ByteBuf[] workCopies = new ByteBuf[0];
+    private int workMask;
+    private long workHead;
+    private long workTail;
+    private boolean sendsStaged;
+    private @Nullable ByteBuf headers;
+
+    @SuppressWarnings("NullAway.Init")
+    private RegisteredMemory headerRegion;
+
+    private long headerOffset;
+
+    // Operations.
+    private @Nullable Operation waitingHead;
+    private @Nullable Operation waitingTail;
+    private @Nullable Operation messagesHead;
+    private @Nullable Operation messagesTail;
+    private @Nullable Operation failedHead;
+    private @Nullable Operation failedTail;
+    private @Nullable Operation freeOperations;
+    private int freeOperationCount;
+    private int operationsOut;
+    private boolean completing;
+    private long queuedBytes;
+    private boolean writable;
+    private int stall;
+    private int readsOut;
+
+    // Outbound rendezvous.
+    private final ArrayDeque<Operation> advertised = new ArrayDeque<>();
+    private final ScatterGatherList advertisement = new ScatterGatherList(Wire.MAX_PIECES);
+    private int maxRendezvousOut;
+    private int rendezvousDoneByPeer;
+    private int rendezvousAdvertised;
+
+    // Inbound.
+    private boolean reading = true;
+    private boolean delivered;
+    private int held;
+    private int heldFragments;
+    private boolean controlDue;
+    private int repostAt = 1;
+    private @Nullable Inbound pendingHead;
+    private @Nullable Inbound pendingTail;
+    private @Nullable Inbound assembly;
+    private @Nullable Inbound rendezvousHead;
+    private @Nullable Inbound rendezvousTail;
+    private int rendezvousBegun;
+    private int rendezvousDone;
+    private int rendezvousDoneTold;
+    private int rendezvousReadsOut;
+    private @Nullable Inbound freeInbounds;
+    private int freeInboundCount;
+
+    // What was agreed.
+    private boolean helloDue;
+    private Wire.@Nullable Hello peerHello;
+    private @Nullable Negotiated negotiated;
+    private int peerPayloadBytes;
+    private int maxOutboundBytes = Integer.MAX_VALUE;
+    private int peerFeatures;
+
+    // Signs of life.
+    private boolean heard;
+    private boolean pingDue;
+    private boolean pingOut;
+    private boolean pingForKeepAlive;
+    private long pingNonce;
+    private boolean pongDue;
+    private long pongNonce;
+    private boolean memoryStalled;
+    private long helloDeadlineNanos;
+    private boolean helloDeadlineSet;
+    private long closeDeadlineNanos;
+    private boolean closeDeadlineSet;
+    private long silentSinceNanos;
+    private boolean silenceMeasured;
+
+    // Statistics.
+    private long messagesSent;
+    private long bytesSent;
+    private long messagesReceived;
+    private long bytesReceived;
+    private long framesSent;
+    private long framesReceived;
+    private long controlFramesSent;
+    private long rendezvousSent;
+    private long rendezvousReceived;
+    private long copiedBytes;
+    private long registrations;
+    private long creditStalls;
+    private long slotStalls;
+    private long memoryStalls;
 
     /**
      * Makes one, for one endpoint.
@@ -38,7 +223,11 @@ public final class MessageConnection implements EndpointHandler {
      */
     public MessageConnection(
             Role role, MessageOptions options, MessageBuffers.Source buffers, MessageListener listener) {
-        throw new UnsupportedOperationException();
+        this.role = role;
+        this.options = options;
+        this.source = buffers;
+        this.listener = listener;
+        raw = options.framing() == Framing.RAW;
     }
 
     /**
@@ -48,7 +237,7 @@ public final class MessageConnection implements EndpointHandler {
      * @return empty for RAW
      */
     public static byte[] privateData(MessageOptions options) {
-        throw new UnsupportedOperationException();
+        return Wire.preamble(options.framing());
     }
 
     /**
@@ -59,7 +248,8 @@ public final class MessageConnection implements EndpointHandler {
      * @return null for a peer that speaks the same; else the reason as private data for the rejection
      */
     public static byte @Nullable [] rejection(MessageOptions options, byte[] privateData) {
-        throw new UnsupportedOperationException();
+        String strangeness = Wire.strangeness(options.framing(), privateData);
+        return strangeness == null ? null : Wire.rejection(strangeness);
     }
 
     /**
@@ -69,7 +259,7 @@ public final class MessageConnection implements EndpointHandler {
      * @return words, or null if there are none of ours
      */
     public static @Nullable String rejectionReason(byte[] privateData) {
-        throw new UnsupportedOperationException();
+        return Wire.rejectionReason(privateData);
     }
 
     /**
@@ -78,7 +268,7 @@ public final class MessageConnection implements EndpointHandler {
      * @return null before the listener's {@code onPrepared}
      */
     public @Nullable Endpoint endpoint() {
-        throw new UnsupportedOperationException();
+        return endpoint;
     }
 
     /**
@@ -87,7 +277,7 @@ public final class MessageConnection implements EndpointHandler {
      * @return null before the listener's {@code onActive}
      */
     public @Nullable Negotiated negotiated() {
-        throw new UnsupportedOperationException();
+        return negotiated;
     }
 
     /**
@@ -100,7 +290,30 @@ public final class MessageConnection implements EndpointHandler {
      * @param context given to the callback
      */
     public void send(ByteBuf message, OperationCallback callback, @Nullable Object context) {
-        throw new UnsupportedOperationException();
+        Operation operation = newOperation(Operation.Kind.MESSAGE, callback, context);
+        operation.message = message;
+        operation.index = message.readerIndex();
+        operation.totalBytes = message.readableBytes();
+        operation.remainingBytes = operation.totalBytes;
+        queuedBytes += operation.totalBytes;
+        if (messagesTail == null) {
+            messagesHead = operation;
+        } else {
+            messagesTail.nextMessage = operation;
+        }
+        messagesTail = operation;
+        Throwable refusal = refusal(operation);
+        if (refusal == null && operation.totalBytes > maxOutboundBytes) {
+            refusal = tooLarge(operation);
+        }
+        if (refusal == null) {
+            enqueue(operation);
+        } else {
+            operation.failure = refusal;
+            operation.posted = true;
+            operation.done = true;
+            completeMessages();
+        }
     }
 
     /**
@@ -121,7 +334,9 @@ public final class MessageConnection implements EndpointHandler {
             @Nullable ReferenceCounted hold,
             OperationCallback callback,
             @Nullable Object context) {
-        throw new UnsupportedOperationException();
+        checkSinks(local, hold);
+        enqueueOneSided(
+                newOneSided(Operation.Kind.READ, remoteAddress, remoteKey, 0, 0, 0, local, hold, callback, context));
     }
 
     /**
@@ -141,7 +356,8 @@ public final class MessageConnection implements EndpointHandler {
             @Nullable ReferenceCounted hold,
             OperationCallback callback,
             @Nullable Object context) {
-        throw new UnsupportedOperationException();
+        enqueueOneSided(
+                newOneSided(Operation.Kind.WRITE, remoteAddress, remoteKey, 0, 0, 0, local, hold, callback, context));
     }
 
     /**
@@ -164,7 +380,20 @@ public final class MessageConnection implements EndpointHandler {
             @Nullable ReferenceCounted hold,
             OperationCallback callback,
             @Nullable Object context) {
-        throw new UnsupportedOperationException();
+        if (state == State.ACTIVE && !hasImmediate()) {
+            throw missing("writes with immediate data", hold);
+        }
+        enqueueOneSided(newOneSided(
+                Operation.Kind.WRITE_WITH_IMMEDIATE,
+                remoteAddress,
+                remoteKey,
+                immediateData,
+                0,
+                0,
+                local,
+                hold,
+                callback,
+                context));
     }
 
     /**
@@ -189,7 +418,18 @@ public final class MessageConnection implements EndpointHandler {
             @Nullable ReferenceCounted hold,
             OperationCallback callback,
             @Nullable Object context) {
-        throw new UnsupportedOperationException();
+        checkAtomic(remoteAddress, local, hold);
+        enqueueOneSided(newOneSided(
+                Operation.Kind.COMPARE_AND_SWAP,
+                remoteAddress,
+                remoteKey,
+                0,
+                expected,
+                value,
+                local,
+                hold,
+                callback,
+                context));
     }
 
     /**
@@ -212,7 +452,9 @@ public final class MessageConnection implements EndpointHandler {
             @Nullable ReferenceCounted hold,
             OperationCallback callback,
             @Nullable Object context) {
-        throw new UnsupportedOperationException();
+        checkAtomic(remoteAddress, local, hold);
+        enqueueOneSided(newOneSided(
+                Operation.Kind.FETCH_AND_ADD, remoteAddress, remoteKey, 0, add, 0, local, hold, callback, context));
     }
 
     /**
@@ -220,7 +462,11 @@ public final class MessageConnection implements EndpointHandler {
      * over. Work goes on by itself when credits and slots come back.
      */
     public void flush() {
-        throw new UnsupportedOperationException();
+        if (busy || inBatch) {
+            pumpAgain = true;
+        } else {
+            pump();
+        }
     }
 
     /**
@@ -229,7 +475,7 @@ public final class MessageConnection implements EndpointHandler {
      * @return false before {@code onActive}, while operations wait for credits or slots, and once closed
      */
     public boolean isWritable() {
-        throw new UnsupportedOperationException();
+        return writable;
     }
 
     /**
@@ -238,7 +484,7 @@ public final class MessageConnection implements EndpointHandler {
      * @return the sum of their bytes
      */
     public long queuedBytes() {
-        throw new UnsupportedOperationException();
+        return queuedBytes;
     }
 
     /**
@@ -249,12 +495,35 @@ public final class MessageConnection implements EndpointHandler {
      * @return whether messages are waiting to be delivered: then {@link #deliverPending()} is to be called soon, from a task of the loop
      */
     public boolean setReading(boolean reading) {
-        throw new UnsupportedOperationException();
+        this.reading = reading;
+        if (reading) {
+            heldFragments = 0;
+            if (state == State.ACTIVE) {
+                flush();
+            }
+        }
+        return reading && hasReady();
     }
 
     /** Delivers messages that came while reading was off, then {@code onReadComplete}. Does nothing while it is off, or within a callback. */
     public void deliverPending() {
-        throw new UnsupportedOperationException();
+        if (busy || inBatch) {
+            return;
+        }
+        busy = true;
+        try {
+            deliverReady();
+            readComplete();
+        } finally {
+            busy = false;
+        }
+        if (state == State.LINGERING) {
+            if (!hasReady()) {
+                becomeInactive(lingeringCause);
+            }
+        } else {
+            pump();
+        }
     }
 
     /**
@@ -264,7 +533,14 @@ public final class MessageConnection implements EndpointHandler {
      * @return false if an earlier ping is unanswered, or the connection is not active, or RAW: nothing is sent
      */
     public boolean ping(long nonce) {
-        throw new UnsupportedOperationException();
+        if (state != State.ACTIVE || raw || isClosing() || pingDue || pingOut) {
+            return false;
+        }
+        pingDue = true;
+        pingForKeepAlive = false;
+        pingNonce = nonce;
+        flush();
+        return true;
     }
 
     /**
@@ -272,7 +548,18 @@ public final class MessageConnection implements EndpointHandler {
      * sent later fails. Idempotent.
      */
     public void close() {
-        throw new UnsupportedOperationException();
+        if (closeRequested || aborted || state == State.INACTIVE) {
+            return;
+        }
+        closeRequested = true;
+        discardInbound();
+        if (state == State.LINGERING) {
+            becomeInactive(lingeringCause);
+        } else if (state == State.ACTIVE) {
+            flush();
+        } else {
+            abort(null);
+        }
     }
 
     /**
@@ -281,7 +568,23 @@ public final class MessageConnection implements EndpointHandler {
      * @param cause told to everything that is pending; null for a plain close
      */
     public void abort(@Nullable Throwable cause) {
-        throw new UnsupportedOperationException();
+        if (state == State.INACTIVE) {
+            return;
+        }
+        if (state == State.LINGERING) {
+            becomeInactive(cause);
+            return;
+        }
+        if (!aborted) {
+            aborted = true;
+            if (firstCause == null) {
+                firstCause = cause;
+            }
+        }
+        Endpoint current = endpoint;
+        if (current != null) {
+            current.disconnect();
+        }
     }
 
     /**
@@ -292,37 +595,1951 @@ public final class MessageConnection implements EndpointHandler {
      * @return nanoseconds until it wants to be called again, 1 or more
      */
     public long onTimer(long nowNanos) {
-        throw new UnsupportedOperationException();
+        if (state == State.INACTIVE || state == State.LINGERING || aborted) {
+            return IDLE_TIMER_NANOS;
+        }
+        long waitNanos = IDLE_TIMER_NANOS;
+        if (state == State.CONNECTING || state == State.HANDSHAKE) {
+            waitNanos = Math.min(waitNanos, checkHello(nowNanos));
+        } else if (isClosing()) {
+            waitNanos = Math.min(waitNanos, checkClose(nowNanos));
+        } else {
+            if (options.closeTimeoutMillis() < 4000) {
+                waitNanos = Math.min(waitNanos, TimeUnit.MILLISECONDS.toNanos(options.closeTimeoutMillis()) / 4 + 1);
+            }
+            if (options.keepAliveMillis() > 0 && !raw) {
+                waitNanos = Math.min(waitNanos, checkSilence(nowNanos));
+            }
+        }
+        if (memoryStalled && !busy && !inBatch && !aborted) {
+            pump();
+        }
+        return memoryStalled ? Math.min(waitNanos, MEMORY_RETRY_NANOS) : waitNanos;
     }
 
     @Override
     public void onPrepared(Endpoint endpoint) {
-        throw new UnsupportedOperationException();
+        this.endpoint = endpoint;
+        if (aborted) {
+            endpoint.disconnect();
+            return;
+        }
+        busy = true;
+        try {
+            prepare(endpoint);
+            listener.onPrepared(this);
+        } catch (RuntimeException e) {
+            abort(e);
+        } finally {
+            busy = false;
+        }
+        endpoint.flush();
     }
 
     @Override
     public void onConnected(Endpoint endpoint, byte[] privateData) {
-        throw new UnsupportedOperationException();
+        connected = true;
+        if (aborted) {
+            return;
+        }
+        if (raw) {
+            negotiated = new Negotiated(
+                    0,
+                    Framing.RAW,
+                    Integer.MAX_VALUE,
+                    Integer.MAX_VALUE,
+                    Integer.MAX_VALUE,
+                    options.receiveBufferBytes(),
+                    false);
+            becomeActive(negotiated);
+        } else {
+            state = State.HANDSHAKE;
+            if (role == Role.INITIATOR) {
+                String strangeness = Wire.strangeness(options.framing(), privateData);
+                if (strangeness != null) {
+                    abort(new ProtocolException(
+                            endpoint.remoteAddress() + " accepted the connection but is " + strangeness
+                                    + ": use the framing that it speaks, RAW for programs that are not Verbena's"));
+                    return;
+                }
+                helloDue = true;
+            } else if (peerHello != null) {
+                agree(peerHello);
+            }
+        }
+        if (!inBatch) {
+            busy = true;
+            try {
+                deliverReady();
+                readComplete();
+            } finally {
+                busy = false;
+            }
+            pump();
+        }
     }
 
     @Override
     public void onSendCompletion(Endpoint endpoint, long workId, WorkStatus status, int lengthBytes) {
-        throw new UnsupportedOperationException();
+        inBatch = true;
+        int index = (int) workHead & workMask;
+        if (workHead == workTail || workId != workHead) {
+            abort(new IllegalStateException("the provider completed work " + workId + ", but " + workHead + " of "
+                    + workTail + " is next: completions must come in the order posted"));
+            return;
+        }
+        Object owner = workOwners[index];
+        ByteBuf copy = workCopies[index];
+        workOwners[index] = null;
+        workCopies[index] = null;
+        workHead++;
+        if (copy != null) {
+            copy.release();
+        }
+        if (owner instanceof Operation operation) {
+            operationCompleted(operation, status);
+        } else if (owner instanceof Inbound inbound) {
+            readCompleted(inbound, status);
+        } else if (status != WorkStatus.SUCCESS) {
+            workFailed("control frame", status);
+        }
     }
 
     @Override
     public void onReceiveCompletion(
             Endpoint endpoint, long workId, WorkStatus status, int lengthBytes, int flags, int immediateData) {
-        throw new UnsupportedOperationException();
+        inBatch = true;
+        ByteBuf buffer = takeReceive(workId);
+        if (buffer == null) {
+            abort(new IllegalStateException("the provider completed receive " + workId + ", which is not posted"));
+            return;
+        }
+        if (status != WorkStatus.SUCCESS) {
+            buffer.release();
+            workFailed("receive of up to " + options.receiveBufferBytes() + " bytes", status);
+            return;
+        }
+        framesReceived++;
+        heard = true;
+        if (aborted) {
+            buffer.release();
+            return;
+        }
+        String wrong = raw
+                ? rawReceived(buffer, lengthBytes, flags, immediateData)
+                : frameReceived(buffer, lengthBytes, flags, immediateData);
+        if (wrong != null) {
+            abort(new ProtocolException(endpoint.remoteAddress() + " broke the message protocol and was cut off: "
+                    + wrong + ". Both ends must run the same protocol; see docs/protocol.md"));
+        }
     }
 
     @Override
     public void onCompletionsHandled(Endpoint endpoint) {
-        throw new UnsupportedOperationException();
+        deliverReady();
+        readComplete();
+        inBatch = false;
+        pump();
     }
 
     @Override
     public void onDisconnected(Endpoint endpoint, @Nullable Throwable cause) {
-        throw new UnsupportedOperationException();
+        inBatch = false;
+        if (state == State.INACTIVE) {
+            return;
+        }
+        this.endpoint = endpoint;
+        Throwable ending = ending(endpoint, cause);
+        busy = true;
+        try {
+            releaseEndpointMemory();
+            if (reading && state == State.ACTIVE && !closeRequested) {
+                deliverReady();
+                readComplete();
+            }
+            failOperations(endpoint, ending);
+        } finally {
+            busy = false;
+        }
+        dropIncomplete();
+        if (ending == null && !closeRequested && hasReady()) {
+            writable = false;
+            lingeringCause = null;
+            state = State.LINGERING;
+        } else {
+            becomeInactive(ending);
+        }
+    }
+
+    /**
+     * What it has done so far.
+     *
+     * @return a snapshot
+     */
+    public MessageStatistics statistics() {
+        return new MessageStatistics(
+                messagesSent,
+                bytesSent,
+                messagesReceived,
+                bytesReceived,
+                framesSent,
+                framesReceived,
+                controlFramesSent,
+                rendezvousSent,
+                rendezvousReceived,
+                copiedBytes,
+                registrations,
+                creditStalls,
+                slotStalls,
+                memoryStalls);
+    }
+
+    @Override
+    public String toString() {
+        Endpoint current = endpoint;
+        return "MessageConnection[" + role + " " + state + (closeRequested ? " closing" : "")
+                + (peerClosed ? " peer closed" : "") + (aborted ? " aborted" : "")
+                + (current == null ? "" : ", work out " + (workTail - workHead)) + ", " + credits + ", queued "
+                + queuedBytes + " bytes in " + operationsOut + " operations"
+                + (waitingHead == null ? "" : ", " + waitingHead.describe() + " waits for " + stallName())
+                + ", held " + held + "+" + heldFragments + (reading ? "" : ", not reading")
+                + (memoryStalled ? ", no memory" : "") + "]";
+    }
+
+    private String stallName() {
+        return switch (stall) {
+            case CREDIT -> "credit";
+            case SLOT -> "a slot";
+            case MEMORY -> "memory";
+            default -> "a flush";
+        };
+    }
+
+    // Preparation and handshake.
+
+    private void prepare(Endpoint endpoint) {
+        capabilities = endpoint.capabilities();
+        buffers = source.forDomain(endpoint.memoryDomain());
+        int leastDepth = raw ? 1 : CONTROL_SLOTS + 1;
+        if (capabilities.sendDepth() < leastDepth) {
+            throw new IllegalArgumentException("a send depth of " + capabilities.sendDepth()
+                    + " is too small for framing " + options.framing() + ": ask for " + leastDepth + " or more");
+        }
+        if (!raw && capabilities.maxSges() < 2) {
+            throw new IllegalArgumentException("framing MESSAGE needs 2 scatter/gather elements, the endpoint has "
+                    + capabilities.maxSges() + ": ask for 2 or more");
+        }
+        request = new WorkRequest(Math.max(capabilities.maxSges(), capabilities.maxReadSges()));
+        int ring = Integer.highestOneBit(Math.max(1, capabilities.sendDepth() * 2 - 1));
+        workOwners = new Object[ring];
+        workCopies = new ByteBuf[ring];
+        workMask = ring - 1;
+        if (!raw) {
+            prepareHeaders(ring);
+        }
+        SharedReceiveQueue queue = endpoint.sharedReceiveQueue();
+        if (queue == null) {
+            prepareReceives(endpoint);
+        } else {
+            prepareShared(queue);
+        }
+    }
+
+    private void prepareHeaders(int slots) {
+        int bytes = slots * SLOT_BYTES;
+        ByteBuf memory = buffers.tryAllocateSend(bytes);
+        if (memory == null) {
+            throw new IllegalStateException("no registered memory for the " + bytes
+                    + " bytes of headers of a connection: raise the limit of the send buffers");
+        }
+        headers = memory;
+        ScatterGatherList list = request.buffers();
+        if (buffers.gather(memory, 0, bytes, 1, list) != bytes) {
+            throw new IllegalStateException(
+                    "a send buffer is not one piece of memory registered with this device: " + memory);
+        }
+        headerRegion = list.region(0);
+        headerOffset = list.address(0) - headerRegion.address();
+        list.clear();
+    }
+
+    private void prepareReceives(Endpoint endpoint) {
+        int depth = Math.min(options.receiveDepth(), capabilities.receiveDepth());
+        int least = raw ? 1 : MessageOptions.MIN_RECEIVE_DEPTH;
+        Receives own = new Receives(endpoint::postReceive, buffers, depth, options.receiveBufferBytes());
+        receives = own;
+        repostAt = Math.max(1, Math.min(16, depth / 8));
+        if (own.post(depth) < least) {
+            throw new IllegalStateException("no registered memory for " + least + " receives of "
+                    + options.receiveBufferBytes() + " bytes: raise the limit of the receive buffers");
+        }
+    }
+
+    private void prepareShared(SharedReceiveQueue queue) {
+        SharedReceives found = SharedReceives.of(queue, buffers, options.receiveBufferBytes());
+        found.refill();
+        if (!raw) {
+            if (!found.join()) {
+                throw new IllegalStateException("no room for one more connection in the " + found
+                        + ": make the queue deeper or use more loops");
+            }
+            joined = true;
+        }
+        shared = found;
+    }
+
+    private int receiveBufferBytes() {
+        return shared != null ? shared.bufferBytes() : options.receiveBufferBytes();
+    }
+
+    /** The most that the peer is ever granted at once. */
+    private int greatestWindow() {
+        if (shared != null) {
+            return Math.max(1, Math.min(options.receiveDepth(), shared.depth()) - Credits.CONTROL_RECEIVES);
+        }
+        return Math.max(1, (receives == null ? 0 : receives.depth()) - Credits.CONTROL_RECEIVES);
+    }
+
+    private int features() {
+        boolean sinks = capabilities.readDepth() > 0 && options.rendezvousThresholdBytes() < Integer.MAX_VALUE;
+        return (sinks ? Wire.FEATURE_READS : 0)
+                | (capabilities.immediateData() ? Wire.FEATURE_IMMEDIATE : 0)
+                | (capabilities.atomics() ? Wire.FEATURE_ATOMICS : 0);
+    }
+
+    /** Says HELLO or HELLO_ACK, with the receives that are posted by now. */
+    private boolean sayHello(Endpoint endpoint) {
+        int window = slotsFree(endpoint) < 1 ? 0 : grantable();
+        if (window < 1) {
+            return false;
+        }
+        credits.openInbound(window);
+        Wire.Hello hello = new Wire.Hello(
+                Wire.VERSION,
+                Wire.VERSION,
+                options.framing().wireValue(),
+                features(),
+                receiveBufferBytes(),
+                window,
+                greatestWindow(),
+                options.maxMessageBytes(),
+                options.maxRendezvous());
+        ByteBuf memory = headerMemory();
+        hello.write(memory, slotOffset() + Wire.HEADER_BYTES);
+        return postHeader(
+                endpoint, role == Role.ACCEPTOR ? Wire.HELLO_ACK : Wire.HELLO, 0, Wire.HELLO_BYTES - Wire.HEADER_BYTES);
+    }
+
+    private @Nullable String helloReceived(int type, ByteBuf frame, int lengthBytes) {
+        int expected = role == Role.ACCEPTOR ? Wire.HELLO : Wire.HELLO_ACK;
+        if (type != expected || lengthBytes < Wire.HELLO_BYTES || peerHello != null) {
+            return "it began with " + Wire.name(type) + " of " + lengthBytes + " bytes instead of "
+                    + Wire.name(expected);
+        }
+        Wire.Hello hello = Wire.Hello.read(frame, Wire.HEADER_BYTES);
+        if (hello == null) {
+            return "its HELLO has no magic";
+        }
+        String nonsense = hello.nonsense();
+        if (nonsense != null) {
+            return "its HELLO tells of " + nonsense;
+        }
+        if (hello.framing() != options.framing().wireValue()) {
+            return "it uses framing " + hello.framing() + " and this end " + options.framing();
+        }
+        if (hello.leastVersion() > Wire.VERSION || hello.greatestVersion() < Wire.VERSION) {
+            return "it speaks versions " + hello.leastVersion() + " to " + hello.greatestVersion() + " and this end "
+                    + Wire.VERSION;
+        }
+        peerHello = hello;
+        if (connected) {
+            agree(hello);
+        }
+        return null;
+    }
+
+    private void agree(Wire.Hello hello) {
+        credits.openOutbound(hello.window(), hello.greatestWindow());
+        peerPayloadBytes = hello.receiveBufferBytes() - Wire.HEADER_BYTES;
+        maxOutboundBytes = hello.maxMessageBytes();
+        peerFeatures = hello.features();
+        maxRendezvousOut = Math.min(options.maxRendezvous(), hello.maxRendezvous());
+        boolean rendezvous = (peerFeatures & Wire.FEATURE_READS) != 0
+                && maxRendezvousOut > 0
+                && options.rendezvousThresholdBytes() < Integer.MAX_VALUE;
+        if (!rendezvous) {
+            maxRendezvousOut = 0;
+        }
+        helloDue = role == Role.ACCEPTOR;
+        Negotiated agreed = new Negotiated(
+                Wire.VERSION,
+                options.framing(),
+                hello.receiveBufferBytes(),
+                hello.window(),
+                maxOutboundBytes,
+                options.maxMessageBytes(),
+                rendezvous);
+        negotiated = agreed;
+        becomeActive(agreed);
+    }
+
+    private void becomeActive(Negotiated agreed) {
+        state = State.ACTIVE;
+        writable = waitingHead == null;
+        boolean outer = busy;
+        busy = true;
+        try {
+            listener.onActive(this, agreed);
+        } catch (RuntimeException e) {
+            abort(e);
+        } finally {
+            busy = outer;
+        }
+    }
+
+    // The pump: whatever can go, goes, with one call to the device for receives and one for the rest.
+
+    private void pump() {
+        Endpoint current = endpoint;
+        if (busy || current == null) {
+            pumpAgain = true;
+            return;
+        }
+        busy = true;
+        try {
+            do {
+                pumpAgain = false;
+                if (!connected || aborted || over) {
+                    break;
+                }
+                pumpOnce(current);
+            } while (pumpAgain);
+        } finally {
+            busy = false;
+        }
+    }
+
+    private void pumpOnce(Endpoint endpoint) {
+        boolean wasStalled = memoryStalled;
+        memoryStalled = false;
+        postReceives(endpoint);
+        if (helloDue && sayHello(endpoint)) {
+            helloDue = false;
+        }
+        if (state == State.ACTIVE && !helloDue) {
+            postReads(endpoint);
+            if (peerClosed) {
+                giveUpWaiting();
+            }
+            postOperations(endpoint);
+            postControl(endpoint);
+        }
+        if (sendsStaged) {
+            sendsStaged = false;
+            endpoint.flush();
+        }
+        if (memoryStalled && !wasStalled) {
+            memoryStalls++;
+        }
+        completeMessages();
+        if (state == State.ACTIVE) {
+            tellWritability();
+        }
+        if (isClosing()) {
+            finishClose(endpoint);
+        }
+    }
+
+    private void postReceives(Endpoint endpoint) {
+        SharedReceives common = shared;
+        Receives own = receives;
+        if (common != null) {
+            common.refill();
+            memoryStalled |= common.starved();
+        } else if (own != null) {
+            int wanted = own.depth() - held - heldFragments - own.posted();
+            if (wanted >= repostAt || (controlDue && wanted > 0)) {
+                // The device has them before any header can tell the peer.
+                if (own.post(wanted) > 0) {
+                    endpoint.flush();
+                    sendsStaged = false;
+                }
+                memoryStalled |= own.starved();
+            }
+        }
+        controlDue = false;
+        if (state == State.ACTIVE && !helloDue && !raw) {
+            int more = grantable();
+            if (more > 0) {
+                credits.grant(more);
+            }
+        }
+    }
+
+    /** Message frames that may be granted on top of what is: their receives are posted. A shared queue's are promised by this. */
+    private int grantable() {
+        if (shared != null) {
+            int has = credits.outstandingGrant();
+            return shared.promise(has, greatestWindow() - has - held - heldFragments);
+        }
+        return receives == null ? 0 : receives.posted() - Credits.CONTROL_RECEIVES - credits.outstandingGrant();
+    }
+
+    private int slotsFree(Endpoint endpoint) {
+        return Math.min(endpoint.freeSendSlots(), workOwners.length - (int) (workTail - workHead));
+    }
+
+    private int slotOffset() {
+        return ((int) workTail & workMask) * SLOT_BYTES;
+    }
+
+    private ByteBuf headerMemory() {
+        ByteBuf memory = headers;
+        if (memory == null) {
+            throw new IllegalStateException("the connection is over");
+        }
+        return memory;
+    }
+
+    private void writeHeader(int type, int length) {
+        ByteBuf memory = headerMemory();
+        int offset = slotOffset();
+        memory.setLong(
+                offset,
+                (long) type << 56
+                        | (long) credits.controlForHeader() << 32
+                        | Integer.toUnsignedLong(credits.grantForHeader()));
+        memory.setLong(offset + 8, (long) rendezvousDone << 32 | Integer.toUnsignedLong(length));
+    }
+
+    /** Adds what the next work request's own slot holds. */
+    private void gatherSlot(int lengthBytes) {
+        request.buffers().add(headerRegion, headerOffset + slotOffset(), lengthBytes);
+    }
+
+    private int inlineFlag(int lengthBytes) {
+        return lengthBytes <= Math.min(options.maxInlineBytes(), capabilities.maxInlineBytes())
+                ? WorkRequest.INLINE
+                : 0;
+    }
+
+    /** Stages the frame that the request describes. */
+    private boolean postFrame(Endpoint endpoint, @Nullable Object owner, @Nullable ByteBuf copy) {
+        if (!postWork(endpoint, owner, copy)) {
+            return false;
+        }
+        framesSent++;
+        credits.told();
+        rendezvousDoneTold = rendezvousDone;
+        return true;
+    }
+
+    private boolean postWork(Endpoint endpoint, @Nullable Object owner, @Nullable ByteBuf copy) {
+        boolean taken = false;
+        try {
+            taken = endpoint.post(request);
+        } finally {
+            if (!taken && copy != null) {
+                copy.release();
+            }
+        }
+        if (taken) {
+            int index = (int) workTail & workMask;
+            workOwners[index] = owner;
+            workCopies[index] = copy;
+            workTail++;
+            sendsStaged = true;
+        }
+        return taken;
+    }
+
+    /** Posts a frame that is all in its slot. */
+    private boolean postHeader(Endpoint endpoint, int type, int length, int payloadBytes) {
+        int frameBytes = Wire.HEADER_BYTES + payloadBytes;
+        request.asSend(workTail, inlineFlag(frameBytes));
+        writeHeader(type, length);
+        gatherSlot(frameBytes);
+        return postFrame(endpoint, null, null);
+    }
+
+    private void postControl(Endpoint endpoint) {
+        if (raw || slotsFree(endpoint) < 1 || (closeSent && peerClosed)) {
+            return;
+        }
+        if (credits.canSendControl()) {
+            int type = nextControl();
+            if (type != 0) {
+                int payload = 0;
+                if (type == Wire.PING || type == Wire.PONG) {
+                    headerMemory().setLong(slotOffset() + Wire.HEADER_BYTES, type == Wire.PING ? pingNonce : pongNonce);
+                    payload = Wire.NONCE_BYTES;
+                }
+                if (postHeader(endpoint, type, 0, payload)) {
+                    credits.controlFrameSent();
+                    controlFramesSent++;
+                    controlSent(type);
+                }
+                return;
+            }
+        }
+        if (credits.mustAnswer() && credits.canAnswer() && postHeader(endpoint, Wire.ACK, 0, 0)) {
+            credits.answerSent();
+            controlFramesSent++;
+        }
+    }
+
+    private int nextControl() {
+        if (pongDue) {
+            return Wire.PONG;
+        }
+        if (closeSent) {
+            return 0;
+        }
+        if (isCloseDue()) {
+            return Wire.CLOSE;
+        }
+        if (pingDue) {
+            return Wire.PING;
+        }
+        return credits.grantDue() || rendezvousDone != rendezvousDoneTold ? Wire.STATE : 0;
+    }
+
+    private void controlSent(int type) {
+        switch (type) {
+            case Wire.PONG -> pongDue = false;
+            case Wire.PING -> {
+                pingDue = false;
+                pingOut = true;
+            }
+            case Wire.CLOSE -> {
+                closeSent = true;
+                closeAnswered = peerClosed;
+            }
+            default -> {
+                // STATE: the header is all of it.
+            }
+        }
+    }
+
+    private boolean isCloseDue() {
+        return peerClosed || (closeRequested && waitingHead == null && operationsOut == 0);
+    }
+
+    private boolean isClosing() {
+        return closeRequested || peerClosed || aborted || over;
+    }
+
+    private void finishClose(Endpoint endpoint) {
+        if (aborted || workHead != workTail) {
+            return;
+        }
+        // Who said CLOSE first lets go; the other waits for that, so that nothing it has sent is lost on the way.
+        if (raw ? closeRequested && operationsOut == 0 : closeSent && peerClosed && !closeAnswered) {
+            endpoint.disconnect();
+        }
+    }
+
+    private void tellWritability() {
+        boolean now = waitingHead == null && !isClosing();
+        if (now != writable) {
+            writable = now;
+            try {
+                listener.onWritabilityChanged(this, now);
+            } catch (RuntimeException e) {
+                abort(e);
+            }
+        }
+    }
+
+    // Operations.
+
+    private Operation newOperation(Operation.Kind kind, OperationCallback callback, @Nullable Object context) {
+        Operation operation = freeOperations;
+        if (operation == null) {
+            operation = new Operation();
+        } else {
+            freeOperations = operation.next;
+            freeOperationCount--;
+            operation.next = null;
+        }
+        operation.kind = kind;
+        operation.callback = callback;
+        operation.context = context;
+        operationsOut++;
+        return operation;
+    }
+
+    private Operation newOneSided(
+            Operation.Kind kind,
+            long remoteAddress,
+            int remoteKey,
+            int immediateData,
+            long compareOrAdd,
+            long swap,
+            ScatterGatherList local,
+            @Nullable ReferenceCounted hold,
+            OperationCallback callback,
+            @Nullable Object context) {
+        Operation operation = newOperation(kind, callback, context);
+        operation.hold = hold;
+        operation.remoteAddress = remoteAddress;
+        operation.remoteKey = remoteKey;
+        operation.immediateData = immediateData;
+        operation.compareOrAdd = compareOrAdd;
+        operation.swap = swap;
+        try {
+            operation.setPieces(local);
+        } catch (IllegalStateException e) {
+            operation.failure = e;
+        }
+        return operation;
+    }
+
+    private void checkSinks(ScatterGatherList local, @Nullable ReferenceCounted hold) {
+        for (int i = 0; i < local.count(); i++) {
+            Set<MemoryDomain.Access> access = local.region(i).access();
+            if (!access.contains(MemoryDomain.Access.LOCAL_WRITE)) {
+                throw refused("memory that is read into must be registered with LOCAL_WRITE", hold);
+            }
+            if (connected
+                    && capabilities.readSinkNeedsRemoteWrite()
+                    && !access.contains(MemoryDomain.Access.REMOTE_WRITE)) {
+                throw refused("this adapter reads only into memory that is registered with REMOTE_WRITE as well", hold);
+            }
+        }
+    }
+
+    private void checkAtomic(long remoteAddress, ScatterGatherList local, @Nullable ReferenceCounted hold) {
+        if (state == State.ACTIVE && !hasAtomics()) {
+            throw missing("atomics", hold);
+        }
+        if ((remoteAddress & 7) != 0) {
+            throw refused(
+                    "an atomic's address must be a multiple of 8, not 0x" + Long.toHexString(remoteAddress), hold);
+        }
+        if (local.count() != 1 || local.length(0) != Long.BYTES) {
+            throw refused("an atomic needs one local piece of 8 bytes for the old value", hold);
+        }
+        checkSinks(local, hold);
+    }
+
+    private static IllegalArgumentException refused(String message, @Nullable ReferenceCounted hold) {
+        if (hold != null) {
+            hold.release();
+        }
+        return new IllegalArgumentException(message);
+    }
+
+    private static UnsupportedOperationException missing(String what, @Nullable ReferenceCounted hold) {
+        if (hold != null) {
+            hold.release();
+        }
+        return new UnsupportedOperationException("this end's or the peer's device has no " + what);
+    }
+
+    private boolean hasImmediate() {
+        return capabilities.immediateData() && (raw || (peerFeatures & Wire.FEATURE_IMMEDIATE) != 0);
+    }
+
+    private boolean hasAtomics() {
+        return capabilities.atomics() && (raw || (peerFeatures & Wire.FEATURE_ATOMICS) != 0);
+    }
+
+    private void enqueueOneSided(Operation operation) {
+        if (operation.failure == null) {
+            operation.failure = refusal(operation);
+        }
+        if (operation.failure != null) {
+            operation.posted = true;
+            finish(operation);
+        } else {
+            enqueue(operation);
+        }
+    }
+
+    private void enqueue(Operation operation) {
+        if (waitingTail == null) {
+            waitingHead = operation;
+        } else {
+            waitingTail.next = operation;
+        }
+        waitingTail = operation;
+    }
+
+    private void removeWaitingHead(Operation operation) {
+        waitingHead = operation.next;
+        if (waitingHead == null) {
+            waitingTail = null;
+        }
+        operation.next = null;
+    }
+
+    /** Why nothing more is taken, or null. */
+    private @Nullable Throwable refusal(Operation operation) {
+        if (!isClosing()) {
+            return null;
+        }
+        Throwable cause = firstCause;
+        return cause != null
+                ? cause
+                : notSent(operation, peerClosed ? "the peer closed the connection" : "the connection is closed");
+    }
+
+    private static ConnectionException notSent(Operation operation, String why) {
+        return new ConnectionException.Lost(operation.describe() + " was not done: " + why);
+    }
+
+    private static MessageTooLargeException tooLarge(Operation operation, int limit) {
+        return new MessageTooLargeException(
+                "a message of " + operation.totalBytes + " bytes is over the peer's limit of " + limit
+                        + ": send it in parts, or raise maxMessageBytes at the peer");
+    }
+
+    private MessageTooLargeException tooLarge(Operation operation) {
+        return tooLarge(operation, maxOutboundBytes);
+    }
+
+    private void postOperations(Endpoint endpoint) {
+        int reserved = raw ? 0 : CONTROL_SLOTS;
+        while (true) {
+            Operation operation = waitingHead;
+            if (operation == null) {
+                stall = NOTHING;
+                return;
+            }
+            int obstacle;
+            try {
+                obstacle = slotsFree(endpoint) <= reserved ? SLOT : postNext(endpoint, operation);
+            } catch (RuntimeException e) {
+                // Refused before it reached the device: what is out of it finishes, the rest is not done.
+                operation.failure = e;
+                operation.posted = true;
+                obstacle = NOTHING;
+                if (operation.kind == Operation.Kind.MESSAGE && operation.remainingBytes < operation.totalBytes) {
+                    abort(e);
+                    return;
+                }
+            }
+            if (obstacle != NOTHING) {
+                stalled(obstacle);
+                return;
+            }
+            if (operation.posted) {
+                removeWaitingHead(operation);
+                maybeComplete(operation);
+            }
+        }
+    }
+
+    private void stalled(int obstacle) {
+        if (obstacle == MEMORY) {
+            memoryStalled = true;
+        }
+        if (obstacle == stall) {
+            return;
+        }
+        stall = obstacle;
+        switch (obstacle) {
+            case CREDIT -> creditStalls++;
+            case SLOT -> slotStalls++;
+            default -> {
+                // Memory: counted by the pump.
+            }
+        }
+    }
+
+    private int postNext(Endpoint endpoint, Operation operation) {
+        if (operation.kind != Operation.Kind.MESSAGE) {
+            return postOneSided(endpoint, operation);
+        }
+        if (raw) {
+            return postRaw(endpoint, operation);
+        }
+        boolean first = operation.remainingBytes == operation.totalBytes;
+        if (first && operation.totalBytes > maxOutboundBytes) {
+            operation.failure = tooLarge(operation);
+            operation.posted = true;
+            return NOTHING;
+        }
+        if (credits.available() <= 0) {
+            return CREDIT;
+        }
+        if (first && maxRendezvousOut > 0 && operation.totalBytes > options.rendezvousThresholdBytes()) {
+            if (rendezvousAdvertised - rendezvousDoneByPeer >= maxRendezvousOut) {
+                return SLOT;
+            }
+            if (gatherAdvertisement(operation)) {
+                return postAdvertisement(endpoint, operation);
+            }
+        }
+        return postFragment(endpoint, operation);
+    }
+
+    private static ByteBuf messageOf(Operation operation) {
+        ByteBuf message = operation.message;
+        if (message == null) {
+            throw new IllegalStateException("a message without memory");
+        }
+        return message;
+    }
+
+    /** Adds registered memory from the message's index on; returns the bytes covered. */
+    private int gatherMessage(Operation operation, int lengthBytes, int maxPieces, ScatterGatherList into) {
+        ByteBuf message = messageOf(operation);
+        RegisteredMemory registration = operation.registration;
+        if (registration == null) {
+            int covered = buffers.gather(message, operation.index, lengthBytes, maxPieces, into);
+            if (covered > 0
+                    || operation.registrationTried
+                    || operation.totalBytes <= options.registerThresholdBytes()) {
+                return covered;
+            }
+            registration = register(operation, message);
+            if (registration == null) {
+                return 0;
+            }
+        }
+        into.add(registration, operation.totalBytes - operation.remainingBytes, lengthBytes);
+        return lengthBytes;
+    }
+
+    /** Registers a large message in foreign memory; null if it is on the heap, in pieces, or the device refuses: then it is copied. */
+    private @Nullable RegisteredMemory register(Operation operation, ByteBuf message) {
+        operation.registrationTried = true;
+        if (!message.isDirect() || message.nioBufferCount() != 1 || operation.remainingBytes != operation.totalBytes) {
+            return null;
+        }
+        MemorySegment segment = MemorySegment.ofBuffer(message.nioBuffer(operation.index, operation.totalBytes));
+        try {
+            RegisteredMemory registration = registerForRead(segment);
+            operation.registration = registration;
+            registrations++;
+            return registration;
+        } catch (RdmaException | IllegalArgumentException e) {
+            // Counted as copied bytes: the limit of locked memory may be reached, and copies work without.
+            return null;
+        }
+    }
+
+    private RegisteredMemory registerForRead(MemorySegment segment) {
+        Endpoint current = endpoint;
+        if (current == null) {
+            throw new IllegalArgumentException("not prepared");
+        }
+        return current.memoryDomain().register(segment, Set.of(MemoryDomain.Access.REMOTE_READ));
+    }
+
+    private int postFragment(Endpoint endpoint, Operation operation) {
+        int type = operation.remainingBytes == operation.totalBytes ? Wire.MESSAGE : Wire.CONTINUATION;
+        int wanted = Math.min(operation.remainingBytes, peerPayloadBytes);
+        int payload = wanted;
+        ByteBuf copy = null;
+        request.asSend(workTail, inlineFlag(Wire.HEADER_BYTES + wanted));
+        gatherSlot(Wire.HEADER_BYTES);
+        if (wanted > 0) {
+            payload = gatherMessage(operation, wanted, capabilities.maxSges() - 1, request.buffers());
+            if (payload < wanted && payload < peerPayloadBytes / MIN_FRAGMENT_DIVISOR + 1) {
+                payload = wanted;
+                request.asSend(workTail, inlineFlag(Wire.HEADER_BYTES + wanted));
+                if (wanted <= SLOT_BYTES - Wire.HEADER_BYTES) {
+                    messageOf(operation)
+                            .getBytes(operation.index, headerMemory(), slotOffset() + Wire.HEADER_BYTES, wanted);
+                    gatherSlot(Wire.HEADER_BYTES + wanted);
+                } else {
+                    copy = copy(operation, wanted);
+                    if (copy == null) {
+                        return MEMORY;
+                    }
+                    gatherSlot(Wire.HEADER_BYTES);
+                    gatherCopy(copy, wanted);
+                }
+                copiedBytes += wanted;
+            }
+        }
+        writeHeader(type, operation.remainingBytes);
+        if (!postFrame(endpoint, operation, copy)) {
+            return SLOT;
+        }
+        credits.messageFrameSent();
+        messagePosted(operation, payload);
+        return NOTHING;
+    }
+
+    private void messagePosted(Operation operation, int payload) {
+        operation.outstanding++;
+        operation.index += payload;
+        operation.remainingBytes -= payload;
+        operation.posted = operation.remainingBytes == 0;
+    }
+
+    private @Nullable ByteBuf copy(Operation operation, int lengthBytes) {
+        ByteBuf copy = buffers.tryAllocateSend(lengthBytes);
+        if (copy != null) {
+            messageOf(operation).getBytes(operation.index, copy, 0, lengthBytes);
+        }
+        return copy;
+    }
+
+    private void gatherCopy(ByteBuf copy, int lengthBytes) {
+        if (buffers.gather(copy, 0, lengthBytes, 1, request.buffers()) != lengthBytes) {
+            copy.release();
+            throw new IllegalStateException("a send buffer is not one piece of memory registered with this device");
+        }
+    }
+
+    private int postRaw(Endpoint endpoint, Operation operation) {
+        int total = operation.totalBytes;
+        if (total > capabilities.maxMessageBytes()) {
+            operation.failure = tooLarge(operation, (int) capabilities.maxMessageBytes());
+            operation.posted = true;
+            return NOTHING;
+        }
+        ByteBuf copy = null;
+        request.asSend(workTail, inlineFlag(total));
+        if (total > 0 && gatherMessage(operation, total, capabilities.maxSges(), request.buffers()) < total) {
+            request.asSend(workTail, inlineFlag(total));
+            copy = copy(operation, total);
+            if (copy == null) {
+                return MEMORY;
+            }
+            gatherCopy(copy, total);
+            copiedBytes += total;
+        }
+        if (!postWork(endpoint, operation, copy)) {
+            return SLOT;
+        }
+        framesSent++;
+        messagePosted(operation, total);
+        return NOTHING;
+    }
+
+    /** Finds the pieces to advertise; false if the message is not in memory that the peer may read, or in too many pieces. */
+    private boolean gatherAdvertisement(Operation operation) {
+        advertisement.clear();
+        int maxPieces = Math.min(Wire.MAX_PIECES, peerPayloadBytes / Wire.PIECE_BYTES);
+        if (gatherMessage(operation, operation.totalBytes, maxPieces, advertisement) < operation.totalBytes) {
+            return false;
+        }
+        for (int i = 0; i < advertisement.count(); i++) {
+            if (!advertisement.region(i).access().contains(MemoryDomain.Access.REMOTE_READ)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private int postAdvertisement(Endpoint endpoint, Operation operation) {
+        int count = advertisement.count();
+        int bytes = count * Wire.PIECE_BYTES;
+        ByteBuf copy = null;
+        ByteBuf target = headerMemory();
+        int offset = slotOffset() + Wire.HEADER_BYTES;
+        request.asSend(workTail, inlineFlag(Wire.HEADER_BYTES + bytes));
+        if (Wire.HEADER_BYTES + bytes <= SLOT_BYTES) {
+            gatherSlot(Wire.HEADER_BYTES + bytes);
+        } else {
+            copy = buffers.tryAllocateSend(bytes);
+            if (copy == null) {
+                return MEMORY;
+            }
+            gatherSlot(Wire.HEADER_BYTES);
+            gatherCopy(copy, bytes);
+            target = copy;
+            offset = 0;
+        }
+        for (int i = 0; i < count; i++) {
+            target.setLong(offset, advertisement.address(i));
+            target.setInt(offset + 8, advertisement.region(i).remoteKey());
+            target.setInt(offset + 12, advertisement.length(i));
+            offset += Wire.PIECE_BYTES;
+        }
+        advertisement.clear();
+        writeHeader(Wire.RENDEZVOUS, operation.totalBytes);
+        if (!postFrame(endpoint, operation, copy)) {
+            return SLOT;
+        }
+        credits.messageFrameSent();
+        operation.rendezvous = true;
+        rendezvousAdvertised++;
+        rendezvousSent++;
+        advertised.add(operation);
+        messagePosted(operation, operation.totalBytes);
+        return NOTHING;
+    }
+
+    private int postOneSided(Endpoint endpoint, Operation operation) {
+        boolean reads = operation.kind.reads();
+        if (reads && readsOut >= capabilities.readDepth()) {
+            if (capabilities.readDepth() == 0) {
+                throw new UnsupportedOperationException(
+                        "this connection was made with a read depth of 0: ask for more to read or to do atomics");
+            }
+            return SLOT;
+        }
+        int most = operation.kind == Operation.Kind.READ ? capabilities.maxReadSges() : capabilities.maxSges();
+        int count = Math.min(most, operation.pieces - operation.nextPiece);
+        boolean last = operation.nextPiece + count == operation.pieces;
+        int bytes = 0;
+        for (int i = 0; i < count; i++) {
+            bytes += operation.lengths[operation.nextPiece + i];
+        }
+        switch (operation.kind) {
+            case READ -> request.asRead(workTail, 0, operation.remoteAddress, operation.remoteKey);
+            case WRITE_WITH_IMMEDIATE -> {
+                if (!hasImmediate()) {
+                    throw missing("writes with immediate data", null);
+                }
+                if (last) {
+                    if (!raw && credits.available() <= 0) {
+                        return CREDIT;
+                    }
+                    request.asWriteWithImmediate(
+                            workTail,
+                            inlineFlag(bytes),
+                            operation.remoteAddress,
+                            operation.remoteKey,
+                            operation.immediateData);
+                } else {
+                    request.asWrite(workTail, inlineFlag(bytes), operation.remoteAddress, operation.remoteKey);
+                }
+            }
+            case COMPARE_AND_SWAP, FETCH_AND_ADD -> {
+                if (!hasAtomics()) {
+                    throw missing("atomics", null);
+                }
+                if (operation.kind == Operation.Kind.COMPARE_AND_SWAP) {
+                    request.asCompareAndSwap(
+                            workTail,
+                            0,
+                            operation.remoteAddress,
+                            operation.remoteKey,
+                            operation.compareOrAdd,
+                            operation.swap);
+                } else {
+                    request.asFetchAndAdd(
+                            workTail, 0, operation.remoteAddress, operation.remoteKey, operation.compareOrAdd);
+                }
+            }
+            default -> request.asWrite(workTail, inlineFlag(bytes), operation.remoteAddress, operation.remoteKey);
+        }
+        for (int i = operation.nextPiece; i < operation.nextPiece + count; i++) {
+            request.buffers().add(operation.regions[i], operation.offsets[i], operation.lengths[i]);
+        }
+        if (!postWork(endpoint, operation, null)) {
+            return SLOT;
+        }
+        if (reads) {
+            readsOut++;
+        } else if (last && operation.kind == Operation.Kind.WRITE_WITH_IMMEDIATE && !raw) {
+            credits.messageFrameSent();
+        }
+        operation.outstanding++;
+        operation.nextPiece += count;
+        operation.remoteAddress += bytes;
+        operation.posted = last;
+        return NOTHING;
+    }
+
+    private void operationCompleted(Operation operation, WorkStatus status) {
+        operation.outstanding--;
+        if (operation.kind.reads()) {
+            readsOut--;
+        }
+        if (status != WorkStatus.SUCCESS) {
+            operation.failed = true;
+            if (status != WorkStatus.FLUSHED) {
+                workFailed(operation.describe(), status);
+            }
+        }
+        maybeComplete(operation);
+    }
+
+    private void maybeComplete(Operation operation) {
+        if (operation.outstanding > 0 || !operation.posted) {
+            return;
+        }
+        if (operation.failed && operation.failure == null) {
+            // Its cause is known when the connection has ended. Messages are found in their own list.
+            if (operation.kind != Operation.Kind.MESSAGE) {
+                if (failedTail == null) {
+                    failedHead = operation;
+                } else {
+                    failedTail.next = operation;
+                }
+                failedTail = operation;
+            }
+            return;
+        }
+        if (operation.kind != Operation.Kind.MESSAGE) {
+            finish(operation);
+        } else if (!operation.rendezvous) {
+            operation.done = true;
+            completeMessages();
+        }
+    }
+
+    /** Tells outcomes in the order in which messages were given. */
+    private void completeMessages() {
+        if (completing) {
+            return;
+        }
+        completing = true;
+        try {
+            while (messagesHead != null && messagesHead.done) {
+                Operation operation = messagesHead;
+                messagesHead = operation.nextMessage;
+                if (messagesHead == null) {
+                    messagesTail = null;
+                }
+                queuedBytes -= operation.totalBytes;
+                if (operation.failure == null) {
+                    messagesSent++;
+                    bytesSent += operation.totalBytes;
+                }
+                finish(operation);
+            }
+        } finally {
+            completing = false;
+        }
+    }
+
+    private void finish(Operation operation) {
+        OperationCallback callback = operation.callback;
+        Object context = operation.context;
+        Throwable failure = operation.failure;
+        operation.releaseMemory();
+        operation.reset();
+        operationsOut--;
+        if (freeOperationCount < MAX_RECYCLED) {
+            operation.next = freeOperations;
+            freeOperations = operation;
+            freeOperationCount++;
+        }
+        if (callback != null) {
+            try {
+                callback.onComplete(context, failure);
+            } catch (RuntimeException e) {
+                abort(e);
+            }
+        }
+    }
+
+    /** The peer has closed: what is not on its way stays here. */
+    private void giveUpWaiting() {
+        Operation operation = waitingHead;
+        while (operation != null) {
+            removeWaitingHead(operation);
+            operation.failure = notSent(operation, "the peer closed the connection");
+            operation.posted = true;
+            maybeComplete(operation);
+            operation = waitingHead;
+        }
+    }
+
+    private void workFailed(String what, WorkStatus status) {
+        if (status != WorkStatus.FLUSHED && firstCause == null && !aborted) {
+            Endpoint current = endpoint;
+            firstCause = new WorkCompletionException(
+                    what + (current == null ? "" : " with " + current.remoteAddress()), status, 0);
+        }
+    }
+
+    // Inbound.
+
+    private @Nullable ByteBuf takeReceive(long workId) {
+        if (shared != null) {
+            return shared.take(workId);
+        }
+        return receives == null ? null : receives.take(workId);
+    }
+
+    /** The content of a receive is done with: its buffer serves the next. */
+    private void reuse(ByteBuf buffer) {
+        if (shared != null) {
+            shared.spare(buffer);
+        } else if (receives != null) {
+            receives.spare(buffer);
+        } else {
+            buffer.release();
+        }
+    }
+
+    private @Nullable String messageFrameCame() {
+        String wrong = credits.messageFrameReceived();
+        if (shared != null) {
+            shared.used(credits.outstandingGrant());
+        }
+        return wrong;
+    }
+
+    private @Nullable String rawReceived(ByteBuf buffer, int lengthBytes, int flags, int immediateData) {
+        boolean write = (flags & EndpointHandler.REMOTE_WRITE) != 0;
+        boolean immediate = (flags & EndpointHandler.WITH_IMMEDIATE) != 0;
+        if (closeRequested) {
+            reuse(buffer);
+        } else if (write) {
+            reuse(buffer);
+            arrived(null, true, immediateData, lengthBytes);
+        } else if (lengthBytes > buffer.capacity()) {
+            buffer.release();
+            return "a receive of " + buffer.capacity() + " bytes reports " + lengthBytes;
+        } else {
+            buffer.setIndex(0, lengthBytes);
+            arrived(buffer, immediate, immediateData, lengthBytes);
+        }
+        return null;
+    }
+
+    private @Nullable String frameReceived(ByteBuf buffer, int lengthBytes, int flags, int immediateData) {
+        if ((flags & EndpointHandler.REMOTE_WRITE) != 0) {
+            reuse(buffer);
+            if (state != State.ACTIVE || peerClosed) {
+                return "it wrote with immediate data before HELLO or after CLOSE";
+            }
+            String wrong = messageFrameCame();
+            if (wrong == null && !closeRequested) {
+                arrived(null, true, immediateData, lengthBytes);
+            }
+            return wrong;
+        }
+        if (lengthBytes < Wire.HEADER_BYTES || lengthBytes > buffer.capacity()) {
+            buffer.release();
+            return "it sent " + lengthBytes + " bytes, and a header has " + Wire.HEADER_BYTES;
+        }
+        long first = buffer.getLong(0);
+        long second = buffer.getLong(8);
+        int type = (int) (first >>> 56);
+        String wrong;
+        if (state != State.ACTIVE) {
+            wrong = helloReceived(type, buffer, lengthBytes);
+            controlDue = true;
+            reuse(buffer);
+            return wrong;
+        }
+        wrong = credits.heard((int) first, (int) (first >>> 32) & 0xffff);
+        if (wrong == null) {
+            wrong = rendezvousHeard((int) (second >>> 32));
+        }
+        if (wrong != null) {
+            buffer.release();
+            return wrong;
+        }
+        if (Wire.isMessageClass(type)) {
+            wrong = messageFrameCame();
+            if (wrong == null && peerClosed) {
+                wrong = "it sent " + Wire.name(type) + " after CLOSE";
+            }
+            if (wrong != null || (closeRequested && type != Wire.RENDEZVOUS)) {
+                reuse(buffer);
+                return wrong;
+            }
+            return messageFrame(type, buffer, lengthBytes - Wire.HEADER_BYTES, (int) second);
+        }
+        wrong = controlFrame(type, buffer, lengthBytes);
+        controlDue = true;
+        reuse(buffer);
+        return wrong;
+    }
+
+    private @Nullable String controlFrame(int type, ByteBuf buffer, int lengthBytes) {
+        if (type == Wire.ACK) {
+            credits.answerReceived();
+            return null;
+        }
+        boolean nonce = type == Wire.PING || type == Wire.PONG;
+        if ((!nonce && type != Wire.STATE && type != Wire.CLOSE)
+                || lengthBytes < Wire.HEADER_BYTES + (nonce ? Wire.NONCE_BYTES : 0)) {
+            return "it sent " + Wire.name(type) + " of " + lengthBytes + " bytes";
+        }
+        String wrong = credits.controlFrameReceived();
+        if (wrong != null) {
+            return wrong;
+        }
+        switch (type) {
+            case Wire.PING -> {
+                pongDue = true;
+                pongNonce = buffer.getLong(Wire.HEADER_BYTES);
+            }
+            case Wire.PONG -> {
+                if (!pingOut || buffer.getLong(Wire.HEADER_BYTES) != pingNonce) {
+                    return "it answered a ping that was not sent";
+                }
+                pingOut = false;
+                if (!pingForKeepAlive) {
+                    callback(Wire.PONG);
+                }
+            }
+            case Wire.CLOSE -> {
+                if (peerClosed) {
+                    return "it said CLOSE twice";
+                }
+                if (assembly != null && !closeRequested) {
+                    return "it said CLOSE within a message";
+                }
+                peerClosed = true;
+            }
+            default -> {
+                // STATE: the header was all of it.
+            }
+        }
+        return null;
+    }
+
+    private void callback(int type) {
+        boolean outer = busy;
+        busy = true;
+        try {
+            if (type == Wire.PONG) {
+                listener.onPong(this, pingNonce);
+            }
+        } catch (RuntimeException e) {
+            abort(e);
+        } finally {
+            busy = outer;
+        }
+    }
+
+    private @Nullable String rendezvousHeard(int done) {
+        int news = done - rendezvousDoneByPeer;
+        if (news == 0) {
+            return null;
+        }
+        if (news < 0 || news > rendezvousAdvertised - rendezvousDoneByPeer) {
+            return "it says that " + Integer.toUnsignedString(done) + " messages were read, and "
+                    + Integer.toUnsignedString(rendezvousAdvertised) + " were advertised";
+        }
+        rendezvousDoneByPeer = done;
+        for (int i = 0; i < news; i++) {
+            Operation operation = advertised.poll();
+            if (operation != null) {
+                operation.rendezvous = false;
+                maybeComplete(operation);
+            }
+        }
+        return null;
+    }
+
+    private @Nullable String messageFrame(int type, ByteBuf buffer, int payload, int length) {
+        int maxPayload = receiveBufferBytes() - Wire.HEADER_BYTES;
+        String wrong = null;
+        if (length < 0 || (type != Wire.RENDEZVOUS && payload > length)) {
+            wrong = "it sent " + payload + " bytes of " + Integer.toUnsignedString(length);
+        } else if (type != Wire.RENDEZVOUS && payload < length && payload < maxPayload / MIN_FRAGMENT_DIVISOR) {
+            wrong = "it sent a fragment of " + payload + " bytes of " + length;
+        } else if (type == Wire.CONTINUATION) {
+            Inbound open = assembly;
+            if (open == null || length != open.remainingBytes || payload == 0) {
+                wrong = "it continues a message at " + length + " bytes before its end, expected "
+                        + (open == null ? "none" : String.valueOf(open.remainingBytes));
+            } else {
+                continued(open, buffer, payload);
+                return null;
+            }
+        } else if (assembly != null) {
+            wrong = "it began a message within another";
+        } else if (length > options.maxMessageBytes()) {
+            wrong = "it sent a message of " + length + " bytes, over the limit of " + options.maxMessageBytes();
+        } else if (type == Wire.RENDEZVOUS) {
+            wrong = advertisementReceived(buffer, payload, length);
+            reuse(buffer);
+            return wrong;
+        } else if (payload == length) {
+            buffer.setIndex(Wire.HEADER_BYTES, Wire.HEADER_BYTES + payload);
+            arrived(buffer, false, 0, 0);
+            return null;
+        } else {
+            begun(buffer, payload, length);
+            return null;
+        }
+        buffer.release();
+        return wrong;
+    }
+
+    private void begun(ByteBuf buffer, int payload, int length) {
+        Inbound inbound = newInbound();
+        CompositeByteBuf fragments = buffer.alloc().compositeDirectBuffer(Integer.MAX_VALUE);
+        inbound.fragments = fragments;
+        inbound.message = fragments;
+        inbound.remainingBytes = length;
+        assembly = inbound;
+        append(inbound);
+        continued(inbound, buffer, payload);
+    }
+
+    private void continued(Inbound inbound, ByteBuf buffer, int payload) {
+        CompositeByteBuf fragments = inbound.fragments;
+        buffer.setIndex(Wire.HEADER_BYTES, Wire.HEADER_BYTES + payload);
+        if (fragments == null) {
+            buffer.release();
+            return;
+        }
+        fragments.addComponent(true, buffer);
+        inbound.remainingBytes -= payload;
+        if (!reading) {
+            heldFragments++;
+        }
+        if (inbound.remainingBytes == 0) {
+            inbound.ready = true;
+            assembly = null;
+        }
+    }
+
+    private @Nullable String advertisementReceived(ByteBuf buffer, int payload, int length) {
+        int count = payload / Wire.PIECE_BYTES;
+        if ((features() & Wire.FEATURE_READS) == 0 || rendezvousBegun - rendezvousDone >= options.maxRendezvous()) {
+            return "it advertised more messages than it may";
+        }
+        if (length == 0 || count < 1 || count > Wire.MAX_PIECES || payload != count * Wire.PIECE_BYTES) {
+            return "it advertised " + length + " bytes in " + payload + " bytes of pieces";
+        }
+        Inbound inbound = newInbound();
+        inbound.rendezvous = true;
+        inbound.totalBytes = length;
+        inbound.pieces = count;
+        inbound.receives = closeRequested ? 0 : 1;
+        long sum = 0;
+        int offset = Wire.HEADER_BYTES;
+        for (int i = 0; i < count; i++) {
+            inbound.addresses[i] = buffer.getLong(offset);
+            inbound.keys[i] = buffer.getInt(offset + 8);
+            inbound.lengths[i] = buffer.getInt(offset + 12);
+            if (inbound.lengths[i] < 1) {
+                sum = -1;
+                break;
+            }
+            sum += inbound.lengths[i];
+            offset += Wire.PIECE_BYTES;
+        }
+        if (sum != length) {
+            recycle(inbound);
+            return "it advertised " + length + " bytes in pieces of another sum";
+        }
+        rendezvousBegun++;
+        held += inbound.receives;
+        append(inbound);
+        if (rendezvousTail == null) {
+            rendezvousHead = inbound;
+        } else {
+            rendezvousTail.nextRendezvous = inbound;
+        }
+        rendezvousTail = inbound;
+        return null;
+    }
+
+    /** Reads advertised messages, in order, as far as the read depth, slots and memory go. */
+    private void postReads(Endpoint endpoint) {
+        int limit = Math.max(1, capabilities.readDepth() / 2);
+        while (rendezvousHead != null) {
+            Inbound inbound = rendezvousHead;
+            ByteBuf message = inbound.message;
+            if (message == null) {
+                if (!reading && !closeRequested) {
+                    return;
+                }
+                message = buffers.tryAllocateReceive(inbound.totalBytes);
+                if (message == null) {
+                    memoryStalled = true;
+                    return;
+                }
+                inbound.message = message;
+            }
+            while (inbound.requestedBytes < inbound.totalBytes) {
+                if (rendezvousReadsOut >= limit
+                        || readsOut >= capabilities.readDepth()
+                        || slotsFree(endpoint) <= CONTROL_SLOTS) {
+                    return;
+                }
+                int piece = inbound.nextPiece;
+                int length = Math.min(READ_CHUNK_BYTES, inbound.lengths[piece] - inbound.pieceOffset);
+                request.asRead(workTail, 0, inbound.addresses[piece] + inbound.pieceOffset, inbound.keys[piece]);
+                if (buffers.gather(
+                                message, inbound.requestedBytes, length, capabilities.maxReadSges(), request.buffers())
+                        != length) {
+                    abort(new IllegalStateException("a receive buffer is not registered with this device: " + message));
+                    return;
+                }
+                if (!postReadChunk(endpoint, inbound)) {
+                    return;
+                }
+                inbound.readsOut++;
+                inbound.requestedBytes += length;
+                inbound.pieceOffset += length;
+                rendezvousReadsOut++;
+                readsOut++;
+                if (inbound.pieceOffset == inbound.lengths[piece]) {
+                    inbound.nextPiece++;
+                    inbound.pieceOffset = 0;
+                }
+            }
+            rendezvousHead = inbound.nextRendezvous;
+            inbound.nextRendezvous = null;
+            if (rendezvousHead == null) {
+                rendezvousTail = null;
+            }
+        }
+    }
+
+    private boolean postReadChunk(Endpoint endpoint, Inbound inbound) {
+        try {
+            return postWork(endpoint, inbound, null);
+        } catch (RuntimeException e) {
+            abort(e);
+            return false;
+        }
+    }
+
+    private void readCompleted(Inbound inbound, WorkStatus status) {
+        readsOut--;
+        rendezvousReadsOut--;
+        inbound.readsOut--;
+        if (status != WorkStatus.SUCCESS) {
+            workFailed("read of a message of " + inbound.totalBytes + " bytes that the peer advertised", status);
+            return;
+        }
+        ByteBuf message = inbound.message;
+        if (inbound.readsOut == 0 && inbound.requestedBytes == inbound.totalBytes && message != null) {
+            message.setIndex(0, inbound.totalBytes);
+            inbound.ready = true;
+            rendezvousDone++;
+            rendezvousReceived++;
+            if (closeRequested) {
+                discardInbound();
+            }
+        }
+    }
+
+    private Inbound newInbound() {
+        Inbound inbound = freeInbounds;
+        if (inbound == null) {
+            return new Inbound();
+        }
+        freeInbounds = inbound.next;
+        freeInboundCount--;
+        inbound.next = null;
+        return inbound;
+    }
+
+    private void recycle(Inbound inbound) {
+        inbound.reset();
+        if (freeInboundCount < MAX_RECYCLED) {
+            inbound.next = freeInbounds;
+            freeInbounds = inbound;
+            freeInboundCount++;
+        }
+    }
+
+    private void append(Inbound inbound) {
+        if (pendingTail == null) {
+            pendingHead = inbound;
+        } else {
+            pendingTail.next = inbound;
+        }
+        pendingTail = inbound;
+    }
+
+    private Inbound removePendingHead(Inbound head) {
+        pendingHead = head.next;
+        if (pendingHead == null) {
+            pendingTail = null;
+        }
+        head.next = null;
+        held -= head.receives;
+        return head;
+    }
+
+    /** This end is closing: what came is nobody's, but goes on to be taken, so that a peer that is closing as well gets through. */
+    private void discardInbound() {
+        assembly = null;
+        heldFragments = 0;
+        Inbound inbound = pendingHead;
+        pendingHead = null;
+        pendingTail = null;
+        held = 0;
+        while (inbound != null) {
+            Inbound next = inbound.next;
+            inbound.next = null;
+            inbound.receives = 0;
+            if (inbound.rendezvous && !inbound.ready) {
+                append(inbound);
+            } else {
+                inbound.releaseMemory();
+                recycle(inbound);
+            }
+            inbound = next;
+        }
+    }
+
+    private boolean hasReady() {
+        return pendingHead != null && pendingHead.ready;
+    }
+
+    /** A whole message, or immediate data, or both: delivered now if nothing is before it. */
+    private void arrived(@Nullable ByteBuf message, boolean hasImmediate, int immediateData, int immediateLengthBytes) {
+        if (pendingHead == null && reading && state == State.ACTIVE) {
+            deliver(message, hasImmediate, immediateData, immediateLengthBytes);
+            return;
+        }
+        Inbound inbound = newInbound();
+        inbound.ready = true;
+        inbound.message = message;
+        inbound.hasImmediate = hasImmediate;
+        inbound.immediateData = immediateData;
+        inbound.immediateLengthBytes = immediateLengthBytes;
+        inbound.receives = 1;
+        held++;
+        append(inbound);
+    }
+
+    private void deliverReady() {
+        while (pendingHead != null
+                && pendingHead.ready
+                && reading
+                && !closeRequested
+                && !aborted
+                && (state == State.ACTIVE || state == State.LINGERING)) {
+            Inbound inbound = removePendingHead(pendingHead);
+            ByteBuf message = inbound.message;
+            boolean hasImmediate = inbound.hasImmediate;
+            int immediateData = inbound.immediateData;
+            int lengthBytes = inbound.immediateLengthBytes;
+            recycle(inbound);
+            deliver(message, hasImmediate, immediateData, lengthBytes);
+        }
+    }
+
+    private void deliver(@Nullable ByteBuf message, boolean hasImmediate, int immediateData, int lengthBytes) {
+        boolean outer = busy;
+        busy = true;
+        delivered = true;
+        ByteBuf undelivered = message;
+        try {
+            if (hasImmediate) {
+                listener.onImmediate(this, immediateData, lengthBytes);
+            }
+            if (message != null) {
+                messagesReceived++;
+                bytesReceived += message.readableBytes();
+                undelivered = null;
+                listener.onMessage(this, message);
+            }
+        } catch (RuntimeException e) {
+            abort(e);
+        } finally {
+            busy = outer;
+            if (undelivered != null) {
+                undelivered.release();
+            }
+        }
+    }
+
+    private void readComplete() {
+        if (!delivered) {
+            return;
+        }
+        delivered = false;
+        boolean outer = busy;
+        busy = true;
+        try {
+            listener.onReadComplete(this);
+        } catch (RuntimeException e) {
+            abort(e);
+        } finally {
+            busy = outer;
+        }
+    }
+
+    // The end.
+
+    /** Why it ended; null if in good order. */
+    private @Nullable Throwable ending(Endpoint endpoint, @Nullable Throwable cause) {
+        if (closeSent && peerClosed) {
+            return null;
+        }
+        if (firstCause != null) {
+            return firstCause;
+        }
+        if (aborted || (closeSent && cause == null)) {
+            return null;
+        }
+        if (cause != null || raw) {
+            return cause;
+        }
+        return new ConnectionException.Lost(endpoint.remoteAddress()
+                + (state == State.ACTIVE
+                        ? " disconnected without saying CLOSE: its program ended or was killed"
+                        : " disconnected during the handshake"));
+    }
+
+    private void releaseEndpointMemory() {
+        if (shared != null) {
+            if (joined) {
+                joined = false;
+                shared.leave(credits.outstandingGrant());
+            }
+        } else if (receives != null) {
+            receives.release();
+        }
+        while (workHead != workTail) {
+            // The provider owes these completions; their memory is free all the same now.
+            onSendCompletionLost((int) workHead++ & workMask);
+        }
+        if (headers != null) {
+            headers.release();
+            headers = null;
+        }
+    }
+
+    private void onSendCompletionLost(int index) {
+        ByteBuf copy = workCopies[index];
+        if (copy != null) {
+            copy.release();
+            workCopies[index] = null;
+        }
+        if (workOwners[index] instanceof Operation operation) {
+            operation.failed = true;
+            operation.outstanding--;
+            maybeComplete(operation);
+        }
+        workOwners[index] = null;
+    }
+
+    private void failOperations(Endpoint endpoint, @Nullable Throwable ending) {
+        Throwable kept = firstCause;
+        if (firstCause == null) {
+            firstCause = ending;
+        }
+        over = true;
+        String why = "the connection to " + endpoint.remoteAddress() + " was closed";
+        for (Operation operation = messagesHead; operation != null; operation = operation.nextMessage) {
+            if (!operation.done) {
+                operation.done = true;
+                operation.failure = ending != null ? ending : notSent(operation, why);
+            }
+        }
+        // One-sided operations that were posted, then those that were not.
+        Operation posted = failedHead;
+        failedHead = null;
+        failedTail = null;
+        while (posted != null) {
+            Operation operation = posted;
+            posted = operation.next;
+            operation.next = null;
+            operation.failure = ending != null ? ending : notSent(operation, why);
+            finish(operation);
+        }
+        while (waitingHead != null) {
+            Operation operation = waitingHead;
+            removeWaitingHead(operation);
+            if (operation.kind != Operation.Kind.MESSAGE) {
+                operation.failure = ending != null ? ending : notSent(operation, why);
+                finish(operation);
+            }
+        }
+        advertised.clear();
+        completeMessages();
+        firstCause = kept != null ? kept : ending;
+    }
+
+    /** What can never become complete any more. */
+    private void dropIncomplete() {
+        assembly = null;
+        rendezvousHead = null;
+        rendezvousTail = null;
+        Inbound last = null;
+        Inbound inbound = pendingHead;
+        while (inbound != null && inbound.ready) {
+            last = inbound;
+            inbound = inbound.next;
+        }
+        while (inbound != null) {
+            Inbound next = inbound.next;
+            inbound.releaseMemory();
+            recycle(inbound);
+            inbound = next;
+        }
+        pendingTail = last;
+        if (last == null) {
+            pendingHead = null;
+        } else {
+            last.next = null;
+        }
+    }
+
+    private void becomeInactive(@Nullable Throwable cause) {
+        state = State.INACTIVE;
+        writable = false;
+        while (pendingHead != null) {
+            Inbound inbound = pendingHead;
+            pendingHead = inbound.next;
+            inbound.releaseMemory();
+            recycle(inbound);
+        }
+        pendingTail = null;
+        listener.onInactive(this, cause);
+    }
+
+    // Time.
+
+    private long checkHello(long nowNanos) {
+        long limitNanos = TimeUnit.MILLISECONDS.toNanos(options.helloTimeoutMillis());
+        if (!connected) {
+            return limitNanos / 4 + 1;
+        }
+        if (!helloDeadlineSet) {
+            helloDeadlineSet = true;
+            helloDeadlineNanos = nowNanos + limitNanos;
+        }
+        long leftNanos = helloDeadlineNanos - nowNanos;
+        if (leftNanos > 0) {
+            return leftNanos;
+        }
+        Endpoint current = endpoint;
+        abort(new ConnectionException.TimedOut((current == null ? "the peer" : current.remoteAddress())
+                + " is connected but did not " + (role == Role.INITIATOR ? "answer HELLO" : "say HELLO") + " within "
+                + options.helloTimeoutMillis() + " ms"));
+        return IDLE_TIMER_NANOS;
+    }
+
+    private long checkClose(long nowNanos) {
+        if (!closeDeadlineSet) {
+            closeDeadlineSet = true;
+            closeDeadlineNanos = nowNanos + TimeUnit.MILLISECONDS.toNanos(options.closeTimeoutMillis());
+        }
+        long leftNanos = closeDeadlineNanos - nowNanos;
+        if (leftNanos > 0) {
+            return leftNanos;
+        }
+        Endpoint current = endpoint;
+        if (closeAnswered && current != null) {
+            current.disconnect();
+        } else {
+            abort(new ConnectionException.TimedOut((current == null ? "the peer" : current.remoteAddress())
+                    + " did not take what was queued and answer CLOSE within " + options.closeTimeoutMillis()
+                    + " ms; " + queuedBytes + " bytes of messages are not delivered for certain"));
+        }
+        return IDLE_TIMER_NANOS;
+    }
+
+    private long checkSilence(long nowNanos) {
+        long intervalNanos = TimeUnit.MILLISECONDS.toNanos(options.keepAliveMillis());
+        if (heard || !silenceMeasured) {
+            heard = false;
+            silenceMeasured = true;
+            silentSinceNanos = nowNanos;
+        }
+        long silentNanos = nowNanos - silentSinceNanos;
+        if (silentNanos >= 2 * intervalNanos) {
+            Endpoint current = endpoint;
+            abort(new ConnectionException.TimedOut((current == null ? "the peer" : current.remoteAddress())
+                    + " gave no sign of life for " + TimeUnit.NANOSECONDS.toMillis(silentNanos) + " ms, though asked"));
+            return IDLE_TIMER_NANOS;
+        }
+        if (silentNanos >= intervalNanos && !pingOut && !pingDue) {
+            pingDue = true;
+            pingForKeepAlive = true;
+            pingNonce = nowNanos;
+            flush();
+        }
+        return intervalNanos / 4 + 1;
     }
 }

@@ -7,7 +7,7 @@ package org.verbena.transport.protocol;
  * @param framing what a SEND carries
  * @param peerReceiveBufferBytes the largest SEND that the peer takes, header included; {@link Integer#MAX_VALUE} if unknown (RAW)
  * @param peerWindow SENDs with messages that the peer takes at first, before it returns credits; {@link Integer#MAX_VALUE} if unknown (RAW)
- * @param maxOutboundMessageBytes the largest message that may be sent: the least of both ends' limits
+ * @param maxOutboundMessageBytes the largest message that may be sent: the peer's limit
  * @param maxInboundMessageBytes the largest message that may arrive
  * @param rendezvous whether large messages are read by the receiver out of the sender's memory, without copies or fragments
  */

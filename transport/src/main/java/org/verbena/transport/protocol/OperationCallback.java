@@ -3,8 +3,8 @@ package org.verbena.transport.protocol;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Hears how an operation ended: exactly once for each operation, on the loop, never from within the call that started it. One instance can serve
- * all operations: what tells them apart is the context.
+ * Hears how an operation ended: exactly once for each operation, on the loop; from within the call that started it only if it is refused at once. One
+ * instance can serve all operations: what tells them apart is the context.
  */
 @FunctionalInterface
 public interface OperationCallback {

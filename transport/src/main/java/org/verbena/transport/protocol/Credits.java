@@ -1,0 +1,179 @@
+package org.verbena.transport.protocol;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The arithmetic of flow control for one connection. All counters only grow and wrap; what goes over the wire is the count itself, never a
+ * difference, so that each frame's header tells everything and nothing can be lost or counted twice.
+ *
+ * <p><b>Message frames</b> need the peer's grant. The window is the receive depth less two.
+ *
+ * <p><b>Control frames</b> use the two receives that are left, and so pass a full window and a peer that does not read. Their receives are posted again at
+ * once, before the acknowledgement goes out in whichever frame is next.
+ * <ul>
+ *   <li>One STATE, PING, PONG or CLOSE may be unacknowledged.
+ *   <li>One ACK may be unacknowledged. It is sent when a control frame was processed and no other frame has told the peer. ACKs do not ask for an
+ *       acknowledgement, so silence follows.
+ * </ul>
+ * An ACK that is needed can always be sent: it answers a control frame that the peer could only send after it had processed our last ACK, and that
+ * frame's header says so. Hence the first kind is acknowledged always, whatever the users of both ends do, and grants always get through.
+ */
+final class Credits {
+    /** Receives kept for control: one for each kind. */
+    static final int CONTROL_RECEIVES = 2;
+
+    // Towards the peer. The window is the most that peer can have granted beyond what was sent.
+    private int peerGrant;
+    private int sent;
+    private int peerGreatestWindow;
+
+    // From the peer.
+    private int granted;
+    private int grantTold;
+    private int received;
+
+    // Control, modulo 2^16.
+    private short controlSent;
+    private short controlAcknowledged;
+    private short controlReceived;
+    private boolean controlOut;
+    private short controlOutAt;
+    private boolean answerOut;
+    private short answerOutAt;
+    private boolean answerOwed;
+
+    /** This end's part: so many receives for messages are posted. */
+    void openInbound(int window) {
+        granted = window;
+        grantTold = window;
+    }
+
+    /** The peer's part, from its HELLO. */
+    void openOutbound(int window, int greatestWindow) {
+        peerGrant = window;
+        peerGreatestWindow = greatestWindow;
+    }
+
+    /** Message frames that may be sent now. */
+    int available() {
+        return peerGrant - sent;
+    }
+
+    void messageFrameSent() {
+        sent++;
+    }
+
+    /** Message frames that the peer may still send, as far as this end has decided. */
+    int outstandingGrant() {
+        return granted - received;
+    }
+
+    /** Posted receives are promised to the peer with the next frame. */
+    void grant(int frames) {
+        granted += frames;
+    }
+
+    /** A message frame came. */
+    @Nullable String messageFrameReceived() {
+        received++;
+        return received - grantTold > 0
+                ? "it sent " + Integer.toUnsignedString(received) + " message frames and was granted "
+                        + Integer.toUnsignedString(grantTold)
+                : null;
+    }
+
+    /** Whether the peer knows of half of its grant at the most: that is worth a frame of its own. */
+    boolean grantDue() {
+        int untold = granted - grantTold;
+        return untold > 0 && 2 * untold >= granted - received;
+    }
+
+    int grantForHeader() {
+        return granted;
+    }
+
+    int controlForHeader() {
+        return controlReceived & 0xffff;
+    }
+
+    /** A frame with a header of this moment goes out. */
+    void told() {
+        grantTold = granted;
+        answerOwed = false;
+    }
+
+    boolean canSendControl() {
+        return !controlOut;
+    }
+
+    void controlFrameSent() {
+        controlOut = true;
+        controlOutAt = ++controlSent;
+    }
+
+    boolean mustAnswer() {
+        return answerOwed;
+    }
+
+    boolean canAnswer() {
+        return !answerOut;
+    }
+
+    void answerSent() {
+        answerOut = true;
+        answerOutAt = ++controlSent;
+    }
+
+    /**
+     * A STATE, PING, PONG or CLOSE came. Call it after {@link #heard}.
+     *
+     * @return what is wrong with that, or null
+     */
+    @Nullable String controlFrameReceived() {
+        if (answerOwed) {
+            return "it sent a control frame before the last one was acknowledged";
+        }
+        controlReceived++;
+        answerOwed = true;
+        return null;
+    }
+
+    /** An ACK came. */
+    void answerReceived() {
+        controlReceived++;
+    }
+
+    /**
+     * Takes what a header says.
+     *
+     * @return what is wrong with it, or null
+     */
+    @Nullable String heard(int grant, int control) {
+        short newlyAcknowledged = (short) (control - controlAcknowledged);
+        if (newlyAcknowledged < 0 || newlyAcknowledged > (short) (controlSent - controlAcknowledged)) {
+            return "it acknowledges control frame " + control + " of " + (controlSent & 0xffff);
+        }
+        int newlyGranted = grant - peerGrant;
+        if (newlyGranted < 0 || grant - sent > peerGreatestWindow) {
+            return "it grants " + Integer.toUnsignedString(grant) + " message frames after "
+                    + Integer.toUnsignedString(peerGrant) + ", with " + Integer.toUnsignedString(sent)
+                    + " sent and a window of " + peerGreatestWindow;
+        }
+        controlAcknowledged = (short) control;
+        peerGrant = grant;
+        if (controlOut && (short) (controlAcknowledged - controlOutAt) >= 0) {
+            controlOut = false;
+        }
+        if (answerOut && (short) (controlAcknowledged - answerOutAt) >= 0) {
+            answerOut = false;
+        }
+        return null;
+    }
+
+    @Override
+    public String toString() {
+        return "outbound " + available() + " of " + peerGreatestWindow + ", inbound " + outstandingGrant() + " (untold "
+                + (granted - grantTold) + "), control " + (controlOut ? "out" : "free") + "/"
+                + (answerOut ? "out" : "free") + (answerOwed ? ", answer owed" : "");
+    }
+}

@@ -1,0 +1,64 @@
+package org.verbena.transport.protocol;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
+import org.jspecify.annotations.Nullable;
+
+/** Something that came and cannot be delivered yet: not complete, or nobody reads. Recycled by its connection. */
+final class Inbound {
+    /** Complete: may be delivered when it is the first. */
+    boolean ready;
+    /** Receives that are posted again when it is delivered. */
+    int receives;
+
+    @Nullable ByteBuf message;
+
+    boolean hasImmediate;
+    int immediateData;
+    int immediateLengthBytes;
+
+    // Fragments.
+    @Nullable CompositeByteBuf fragments;
+
+    int remainingBytes;
+
+    // Rendezvous.
+    boolean rendezvous;
+    int totalBytes;
+    final long[] addresses = new long[Wire.MAX_PIECES];
+    final int[] keys = new int[Wire.MAX_PIECES];
+    final int[] lengths = new int[Wire.MAX_PIECES];
+    int pieces;
+    int nextPiece;
+    int pieceOffset;
+    int requestedBytes;
+    int readsOut;
+
+    @Nullable Inbound next;
+
+    @Nullable Inbound nextRendezvous;
+
+    void releaseMemory() {
+        if (message != null) {
+            message.release();
+            message = null;
+        }
+        fragments = null; // the same as message, once there
+    }
+
+    void reset() {
+        ready = false;
+        receives = 0;
+        message = null;
+        hasImmediate = false;
+        fragments = null;
+        rendezvous = false;
+        pieces = 0;
+        nextPiece = 0;
+        pieceOffset = 0;
+        requestedBytes = 0;
+        readsOut = 0;
+        next = null;
+        nextRendezvous = null;
+    }
+}

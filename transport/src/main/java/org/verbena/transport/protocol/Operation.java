@@ -1,0 +1,139 @@
+package org.verbena.transport.protocol;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.ReferenceCounted;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.ScatterGatherList;
+
+/** Something the user asked for, from then until its callback. Recycled by its connection. */
+final class Operation {
+    enum Kind {
+        MESSAGE,
+        READ,
+        WRITE,
+        WRITE_WITH_IMMEDIATE,
+        COMPARE_AND_SWAP,
+        FETCH_AND_ADD;
+
+        boolean reads() {
+            return this == READ || this == COMPARE_AND_SWAP || this == FETCH_AND_ADD;
+        }
+    }
+
+    private static final RegisteredMemory[] NO_REGIONS = {};
+    private static final long[] NO_ADDRESSES = {};
+    private static final int[] NO_LENGTHS = {};
+
+    Kind kind = Kind.MESSAGE;
+
+    @Nullable OperationCallback callback;
+
+    @Nullable Object context;
+
+    /** Work requests out. */
+    int outstanding;
+    /** Nothing more of it is to be posted. */
+    boolean posted;
+    /** One of its work requests failed: the connection is ending, and its cause will be this operation's. */
+    boolean failed;
+    /** Its outcome is known, though earlier messages may have to be told first. */
+    boolean done;
+
+    @Nullable Throwable failure;
+
+    // Messages.
+    @Nullable ByteBuf message;
+
+    int index;
+    int totalBytes;
+    int remainingBytes;
+
+    @Nullable RegisteredMemory registration;
+
+    boolean registrationTried;
+    boolean rendezvous;
+    int rendezvousNumber;
+
+    // One-sided operations.
+    @Nullable ReferenceCounted hold;
+
+    long remoteAddress;
+    int remoteKey;
+    int immediateData;
+    long compareOrAdd;
+    long swap;
+    RegisteredMemory[] regions = NO_REGIONS;
+    long[] offsets = NO_ADDRESSES;
+    int[] lengths = NO_LENGTHS;
+    int pieces;
+    int nextPiece;
+
+    /** The next one waiting to be posted, or free, or failed. */
+    @Nullable Operation next;
+    /** The next message, in the order given. */
+    @Nullable Operation nextMessage;
+
+    void setPieces(ScatterGatherList list) {
+        int count = list.count();
+        if (regions.length < count) {
+            regions = new RegisteredMemory[count];
+            offsets = new long[count];
+            lengths = new int[count];
+        }
+        for (int i = 0; i < count; i++) {
+            RegisteredMemory region = list.region(i);
+            region.retain();
+            regions[i] = region;
+            offsets[i] = list.address(i) - region.address();
+            lengths[i] = list.length(i);
+            pieces = i + 1;
+        }
+    }
+
+    /** Lets go of all memory. */
+    @SuppressWarnings("NullAway") // an unused element is never read
+    void releaseMemory() {
+        for (int i = 0; i < pieces; i++) {
+            regions[i].release();
+            regions[i] = null;
+        }
+        pieces = 0;
+        if (registration != null) {
+            registration.close();
+            registration = null;
+        }
+        if (message != null) {
+            message.release();
+            message = null;
+        }
+        if (hold != null) {
+            hold.release();
+            hold = null;
+        }
+    }
+
+    void reset() {
+        callback = null;
+        context = null;
+        outstanding = 0;
+        posted = false;
+        failed = false;
+        done = false;
+        failure = null;
+        registrationTried = false;
+        rendezvous = false;
+        nextPiece = 0;
+        next = null;
+        nextMessage = null;
+    }
+
+    /** What failed, in words for an exception. */
+    String describe() {
+        return switch (kind) {
+            case MESSAGE -> "message of " + totalBytes + " bytes";
+            default ->
+                kind + " at 0x" + Long.toHexString(remoteAddress) + " with key 0x" + Integer.toHexString(remoteKey);
+        };
+    }
+}

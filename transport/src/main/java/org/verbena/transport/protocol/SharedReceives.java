@@ -1,0 +1,133 @@
+package org.verbena.transport.protocol;
+
+import io.netty.buffer.ByteBuf;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.SharedReceiveQueue;
+
+/**
+ * The receives of a completion loop's shared receive queue, and who was promised how many. What all peers together may send, control included, is never
+ * more than what is posted: a SEND always finds a receive.
+ *
+ * <p>Every connection is owed two receives for control and one for messages. What is left is shared: a connection that has used its grant gets half of what is
+ * free, less one for each connection that has none now and may ask for its one at any time. Hence idle connections cost three receives each, and a busy one
+ * gets a window as large as the others leave.
+ */
+final class SharedReceives implements AutoCloseable {
+    private final SharedReceiveQueue queue;
+    private final Receives receives;
+    private int promised;
+    private int connections;
+    private int withoutGrant;
+
+    private SharedReceives(SharedReceiveQueue queue, MessageBuffers buffers, int bufferBytes) {
+        this.queue = queue;
+        receives = new Receives(queue::postReceive, buffers, queue.depth(), bufferBytes);
+    }
+
+    /** Finds what the first connection of this loop has made, or makes it. */
+    static SharedReceives of(SharedReceiveQueue queue, MessageBuffers buffers, int bufferBytes) {
+        Object attachment = queue.attachment();
+        if (attachment == null) {
+            SharedReceives made = new SharedReceives(queue, buffers, bufferBytes);
+            queue.attach(made);
+            return made;
+        }
+        if (attachment instanceof SharedReceives found) {
+            return found;
+        }
+        throw new IllegalStateException("the shared receive queue belongs to " + attachment);
+    }
+
+    int bufferBytes() {
+        return receives.bufferBytes();
+    }
+
+    int depth() {
+        return receives.depth();
+    }
+
+    boolean starved() {
+        return receives.starved();
+    }
+
+    /** Fills the queue up. */
+    void refill() {
+        if (receives.posted() < receives.depth() && receives.post(receives.depth()) > 0) {
+            queue.flush();
+        }
+    }
+
+    /** Takes a connection in, if there is room for one more; it has no grant yet. */
+    boolean join() {
+        if (free() < withoutGrant + Credits.CONTROL_RECEIVES + 1) {
+            return false;
+        }
+        promised += Credits.CONTROL_RECEIVES;
+        connections++;
+        withoutGrant++;
+        return true;
+    }
+
+    /**
+     * A connection would grant its peer more.
+     *
+     * @param has what is granted and unused
+     * @param wanted how much more
+     * @return how much more it may grant
+     */
+    int promise(int has, int wanted) {
+        int now = 0;
+        if (has == 0 && wanted > 0 && free() > 0) {
+            now = 1;
+            withoutGrant--;
+            promised++;
+        }
+        int more = Math.min(wanted - now, (free() - withoutGrant) / 2);
+        if (more > 0 && has + now > 0) {
+            promised += more;
+            now += more;
+        }
+        return now;
+    }
+
+    /** A message frame has used one receive of a grant. */
+    void used(int left) {
+        promised--;
+        if (left == 0) {
+            withoutGrant++;
+        }
+    }
+
+    /** A connection has ended. */
+    void leave(int unusedGrant) {
+        promised -= unusedGrant + Credits.CONTROL_RECEIVES;
+        connections--;
+        if (unusedGrant <= 0) {
+            withoutGrant--;
+        }
+    }
+
+    private int free() {
+        return receives.posted() - promised;
+    }
+
+    @Nullable ByteBuf take(long workId) {
+        return receives.take(workId);
+    }
+
+    void spare(ByteBuf buffer) {
+        receives.spare(buffer);
+    }
+
+    /** The loop ends. */
+    @Override
+    public void close() {
+        receives.release();
+    }
+
+    @Override
+    public String toString() {
+        return "shared receive queue of " + depth() + ", " + receives.posted() + " posted, " + promised
+                + " promised to " + connections + " connections";
+    }
+}

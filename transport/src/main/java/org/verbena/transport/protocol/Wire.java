@@ -1,0 +1,221 @@
+package org.verbena.transport.protocol;
+
+import io.netty.buffer.ByteBuf;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The wire format. All numbers are in network order. {@code docs/protocol.md} says it at length.
+ *
+ * <pre>{@code
+ * Private data of connect request and reply: magic "VRBN" u32 | least version u8 | greatest version u8 | framing u8 | 0 u8
+ * Private data of a rejection:               magic "VRBN" u32 | 0xff u8 | text length u8 | UTF-8 text
+ *
+ * Every SEND begins with a header:
+ *   0  u8  type
+ *   1  u8  0
+ *   2  u16 control acknowledged: control frames of the receiver that the sender has processed, in all, modulo 2^16
+ *   4  u32 grant:                message frames that the receiver of this may have sent, in all, modulo 2^32
+ *   8  u32 rendezvous done:      messages of the receiver that the sender has read by rendezvous, in all, modulo 2^32
+ *  12  u32 length:               message frames: bytes of the message from this frame on; else 0
+ *
+ * type                class     after the header
+ *  1 HELLO            handshake magic u32 | least version u8 | greatest u8 | framing u8 | 0 u8 | features u32 | receive buffer u32
+ *  2 HELLO_ACK        handshake   | window u32 | greatest window u32 | greatest message u32 | rendezvous at once u32
+ *                               (HELLO_ACK: least = greatest = the version chosen)
+ *  3 MESSAGE          message   the message, or its first fragment if shorter than length
+ *  4 CONTINUATION     message   the next fragment
+ *  5 RENDEZVOUS       message   1 to 16 pieces of the message: address u64 | key u32 | length u32
+ *  8 STATE            control   nothing: the header is the news
+ *  9 ACK              answer    nothing
+ * 10 PING             control   nonce u64
+ * 11 PONG             control   nonce u64
+ * 12 CLOSE            control   nothing
+ * }</pre>
+ */
+final class Wire {
+    static final int MAGIC = 0x5652424e;
+    static final int VERSION = 1;
+
+    static final int HEADER_BYTES = 16;
+    static final int HELLO_BYTES = HEADER_BYTES + 36;
+    static final int NONCE_BYTES = 8;
+    static final int PIECE_BYTES = 16;
+    /** More pieces than this are not worth a read each: such a message goes in fragments. */
+    static final int MAX_PIECES = 16;
+
+    static final int HELLO = 1;
+    static final int HELLO_ACK = 2;
+    static final int MESSAGE = 3;
+    static final int CONTINUATION = 4;
+    static final int RENDEZVOUS = 5;
+    static final int STATE = 8;
+    static final int ACK = 9;
+    static final int PING = 10;
+    static final int PONG = 11;
+    static final int CLOSE = 12;
+
+    /** This side can read the peer's memory, and so takes messages by rendezvous. */
+    static final int FEATURE_READS = 1;
+    /** This side's device takes writes with immediate data. */
+    static final int FEATURE_IMMEDIATE = 1 << 1;
+    /** This side's device serves atomics. */
+    static final int FEATURE_ATOMICS = 1 << 2;
+
+    private static final int PREAMBLE_BYTES = 8;
+    private static final int REJECTION = 0xff;
+    private static final int REJECTION_TEXT_BYTES = 48;
+
+    private Wire() {}
+
+    /** What a HELLO or HELLO_ACK says. */
+    record Hello(
+            int leastVersion,
+            int greatestVersion,
+            int framing,
+            int features,
+            int receiveBufferBytes,
+            int window,
+            int greatestWindow,
+            int maxMessageBytes,
+            int maxRendezvous) {
+
+        void write(ByteBuf into, int index) {
+            into.setInt(index, MAGIC);
+            into.setByte(index + 4, leastVersion);
+            into.setByte(index + 5, greatestVersion);
+            into.setByte(index + 6, framing);
+            into.setByte(index + 7, 0);
+            into.setInt(index + 8, features);
+            into.setInt(index + 12, receiveBufferBytes);
+            into.setInt(index + 16, window);
+            into.setInt(index + 20, greatestWindow);
+            into.setInt(index + 24, maxMessageBytes);
+            into.setInt(index + 28, maxRendezvous);
+            into.setInt(index + 32, 0);
+        }
+
+        /** Reads one; null if what is there is not a HELLO. */
+        static @Nullable Hello read(ByteBuf from, int index) {
+            if (from.getInt(index) != MAGIC) {
+                return null;
+            }
+            return new Hello(
+                    from.getUnsignedByte(index + 4),
+                    from.getUnsignedByte(index + 5),
+                    from.getUnsignedByte(index + 6),
+                    from.getInt(index + 8),
+                    from.getInt(index + 12),
+                    from.getInt(index + 16),
+                    from.getInt(index + 20),
+                    from.getInt(index + 24),
+                    from.getInt(index + 28));
+        }
+
+        /** What is wrong with it, or null. */
+        @Nullable String nonsense() {
+            if (leastVersion > greatestVersion) {
+                return "versions " + leastVersion + " to " + greatestVersion;
+            }
+            if (receiveBufferBytes < MessageOptions.MIN_RECEIVE_BUFFER_BYTES) {
+                return "receive buffers of " + Integer.toUnsignedString(receiveBufferBytes) + " bytes";
+            }
+            if (window < 1 || greatestWindow < window || greatestWindow > 1 << 16) {
+                return "a window of " + Integer.toUnsignedString(window) + " that grows to "
+                        + Integer.toUnsignedString(greatestWindow);
+            }
+            if (maxMessageBytes < 1) {
+                return "messages of " + Integer.toUnsignedString(maxMessageBytes) + " bytes at the most";
+            }
+            if (maxRendezvous < 0 || maxRendezvous > 1 << 16) {
+                return Integer.toUnsignedString(maxRendezvous) + " rendezvous at once";
+            }
+            return null;
+        }
+    }
+
+    static boolean isMessageClass(int type) {
+        return type >= MESSAGE && type <= RENDEZVOUS;
+    }
+
+    static String name(int type) {
+        return switch (type) {
+            case HELLO -> "HELLO";
+            case HELLO_ACK -> "HELLO_ACK";
+            case MESSAGE -> "MESSAGE";
+            case CONTINUATION -> "CONTINUATION";
+            case RENDEZVOUS -> "RENDEZVOUS";
+            case STATE -> "STATE";
+            case ACK -> "ACK";
+            case PING -> "PING";
+            case PONG -> "PONG";
+            case CLOSE -> "CLOSE";
+            default -> "type " + type;
+        };
+    }
+
+    static byte[] preamble(Framing framing) {
+        if (framing == Framing.RAW) {
+            return new byte[0];
+        }
+        byte[] data = new byte[PREAMBLE_BYTES];
+        putMagic(data);
+        data[4] = VERSION;
+        data[5] = VERSION;
+        data[6] = (byte) framing.wireValue();
+        return data;
+    }
+
+    /** Why a peer with this private data is not one of ours, or null if it is. */
+    static @Nullable String strangeness(Framing framing, byte[] data) {
+        boolean ours = data.length >= PREAMBLE_BYTES && hasMagic(data) && data[4] != (byte) REJECTION;
+        if (framing == Framing.RAW) {
+            return ours ? "this end uses framing RAW, the other MESSAGE" : null;
+        }
+        if (!ours) {
+            return "not a peer with framing MESSAGE";
+        }
+        if (data[6] != framing.wireValue()) {
+            return "framing " + data[6] + " is not " + framing;
+        }
+        if (data[4] > VERSION || data[5] < VERSION) {
+            return "protocol " + data[4] + "-" + data[5] + " is not " + VERSION;
+        }
+        return null;
+    }
+
+    static byte[] rejection(String reason) {
+        byte[] text = reason.getBytes(StandardCharsets.UTF_8);
+        int length = Math.min(text.length, REJECTION_TEXT_BYTES);
+        byte[] data = new byte[6 + length];
+        putMagic(data);
+        data[4] = (byte) REJECTION;
+        data[5] = (byte) length;
+        System.arraycopy(text, 0, data, 6, length);
+        return data;
+    }
+
+    static @Nullable String rejectionReason(byte[] data) {
+        if (data.length < 6 || !hasMagic(data) || data[4] != (byte) REJECTION || data[5] < 0) {
+            return null;
+        }
+        int end = Math.min(6 + data[5], data.length);
+        return new String(Arrays.copyOfRange(data, 6, end), StandardCharsets.UTF_8);
+    }
+
+    private static void putMagic(byte[] data) {
+        for (int i = 0; i < 4; i++) {
+            data[i] = (byte) (MAGIC >>> (24 - 8 * i));
+        }
+    }
+
+    private static boolean hasMagic(byte[] data) {
+        for (int i = 0; i < 4; i++) {
+            if (data[i] != (byte) (MAGIC >>> (24 - 8 * i))) {
+                return false;
+            }
+        }
+        return true;
+    }
+}
