@@ -3,6 +3,7 @@ package org.verbena.transport.protocol;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.RegisteredMemory;
 
 /** Something that came and cannot be delivered yet: not complete, or nobody reads. Recycled by its connection. */
 final class Inbound {
@@ -34,11 +35,21 @@ final class Inbound {
     int requestedBytes;
     int readsOut;
 
+    @Nullable RegisteredMemory registration;
+
     @Nullable Inbound next;
 
     @Nullable Inbound nextRendezvous;
 
+    void closeRegistration() {
+        if (registration != null) {
+            registration.close();
+            registration = null;
+        }
+    }
+
     void releaseMemory() {
+        closeRegistration();
         if (message != null) {
             message.release();
             message = null;

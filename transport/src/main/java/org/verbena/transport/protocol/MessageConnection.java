@@ -2,12 +2,13 @@ package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.util.ReferenceCounted;
-import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.buffer.OperationRegistration;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
@@ -60,6 +61,10 @@ public final class MessageConnection implements EndpointHandler {
     private static final int CREDIT = 1;
     private static final int SLOT = 2;
     private static final int MEMORY = 3;
+
+    private static final Set<MemoryDomain.Access> REMOTE_READ = Set.of(MemoryDomain.Access.REMOTE_READ);
+    private static final Set<MemoryDomain.Access> READ_SINK =
+            Set.of(MemoryDomain.Access.LOCAL_WRITE, MemoryDomain.Access.REMOTE_WRITE);
 
     private enum State {
         /** No connection yet. */
@@ -124,6 +129,8 @@ public final class MessageConnection implements EndpointHandler {
     private long workHead;
     private long workTail;
     private boolean sendsStaged;
+    private int copiesOut;
+    private @Nullable RegisteredMemory stagedRegistration;
     private @Nullable ByteBuf headers;
 
     @SuppressWarnings("NullAway.Init")
@@ -694,6 +701,7 @@ public final class MessageConnection implements EndpointHandler {
         workCopies[index] = null;
         workHead++;
         if (copy != null) {
+            copiesOut--;
             copy.release();
         }
         if (owner instanceof Operation operation) {
@@ -804,6 +812,11 @@ public final class MessageConnection implements EndpointHandler {
                 + (waitingHead == null ? "" : ", " + waitingHead.describe() + " waits for " + stallName())
                 + ", held " + held + "+" + heldFragments + (reading ? "" : ", not reading")
                 + (memoryStalled ? ", no memory" : "") + "]";
+    }
+
+    /** For tests: message frames that may be sent now. */
+    int creditsAvailable() {
+        return credits.available();
     }
 
     private String stallName() {
@@ -1014,6 +1027,8 @@ public final class MessageConnection implements EndpointHandler {
                 }
                 pumpOnce(current);
             } while (pumpAgain);
+        } catch (RuntimeException e) {
+            abort(e);
         } finally {
             busy = false;
         }
@@ -1139,11 +1154,17 @@ public final class MessageConnection implements EndpointHandler {
         try {
             taken = endpoint.post(request);
         } finally {
+            if (stagedRegistration != null) {
+                // The endpoint holds it until the work is done.
+                stagedRegistration.close();
+                stagedRegistration = null;
+            }
             if (!taken && copy != null) {
                 copy.release();
             }
         }
         if (taken) {
+            copiesOut += copy == null ? 0 : 1;
             int index = (int) workTail & workMask;
             workOwners[index] = owner;
             workCopies[index] = copy;
@@ -1489,12 +1510,11 @@ public final class MessageConnection implements EndpointHandler {
         RegisteredMemory registration = operation.registration;
         if (registration == null) {
             int covered = buffers.gather(message, operation.index, lengthBytes, maxPieces, into);
-            if (covered > 0
-                    || operation.registrationTried
-                    || operation.totalBytes <= options.registerThresholdBytes()) {
+            boolean begun = operation.remainingBytes < operation.totalBytes;
+            if (covered > 0 || begun || operation.totalBytes <= options.registerThresholdBytes()) {
                 return covered;
             }
-            registration = register(operation, message);
+            registration = register(operation, Set.of());
             if (registration == null) {
                 return 0;
             }
@@ -1503,30 +1523,25 @@ public final class MessageConnection implements EndpointHandler {
         return lengthBytes;
     }
 
-    /** Registers a large message in foreign memory; null if it is on the heap, in pieces, or the device refuses: then it is copied. */
-    private @Nullable RegisteredMemory register(Operation operation, ByteBuf message) {
-        operation.registrationTried = true;
-        if (!message.isDirect() || message.nioBufferCount() != 1 || operation.remainingBytes != operation.totalBytes) {
-            return null;
-        }
-        MemorySegment segment = MemorySegment.ofBuffer(message.nioBuffer(operation.index, operation.totalBytes));
-        try {
-            RegisteredMemory registration = registerForRead(segment);
-            operation.registration = registration;
-            registrations++;
-            return registration;
-        } catch (RdmaException | IllegalArgumentException e) {
-            // Counted as copied bytes: the limit of locked memory may be reached, and copies work without.
-            return null;
-        }
-    }
-
-    private RegisteredMemory registerForRead(MemorySegment segment) {
+    /** Registers a message for its operation; null if it is on the heap, in pieces, or the device refuses: then it goes another way. */
+    private @Nullable RegisteredMemory register(Operation operation, Set<MemoryDomain.Access> access) {
         Endpoint current = endpoint;
-        if (current == null) {
-            throw new IllegalArgumentException("not prepared");
+        if (operation.registrationTried || current == null) {
+            return null;
         }
-        return current.memoryDomain().register(segment, Set.of(MemoryDomain.Access.REMOTE_READ));
+        operation.registrationTried = true;
+        try {
+            RegisteredMemory registration = OperationRegistration.register(
+                    messageOf(operation), operation.index, operation.totalBytes, current.memoryDomain(), access);
+            operation.registration = registration;
+            if (registration != null) {
+                registrations++;
+            }
+            return registration;
+        } catch (RdmaException e) {
+            // The limit of locked memory may be reached, and fragments work without; the statistics show them.
+            return null;
+        }
     }
 
     private int postFragment(Endpoint endpoint, Operation operation) {
@@ -1546,12 +1561,11 @@ public final class MessageConnection implements EndpointHandler {
                             .getBytes(operation.index, headerMemory(), slotOffset() + Wire.HEADER_BYTES, wanted);
                     gatherSlot(Wire.HEADER_BYTES + wanted);
                 } else {
-                    copy = copy(operation, wanted);
+                    gatherSlot(Wire.HEADER_BYTES);
+                    copy = copy(endpoint, operation, wanted);
                     if (copy == null) {
                         return MEMORY;
                     }
-                    gatherSlot(Wire.HEADER_BYTES);
-                    gatherCopy(copy, wanted);
                 }
                 copiedBytes += wanted;
             }
@@ -1572,19 +1586,46 @@ public final class MessageConnection implements EndpointHandler {
         operation.posted = operation.remainingBytes == 0;
     }
 
-    private @Nullable ByteBuf copy(Operation operation, int lengthBytes) {
-        ByteBuf copy = buffers.tryAllocateSend(lengthBytes);
+    /**
+     * Memory to send from, added to the request; null if there is none now. The pool may be full of messages that wait behind this one: when no copy is
+     * under way whose end would help, memory is registered for this work request alone.
+     */
+    private @Nullable ByteBuf stage(Endpoint endpoint, int lengthBytes) {
+        ByteBuf memory = buffers.tryAllocateSend(lengthBytes);
+        if (memory != null) {
+            if (buffers.gather(memory, 0, lengthBytes, 1, request.buffers()) != lengthBytes) {
+                memory.release();
+                throw new IllegalStateException("a send buffer is not one piece of memory registered with this device");
+            }
+            return memory;
+        }
+        if (copiesOut > 0) {
+            return null;
+        }
+        memory = Unpooled.directBuffer(lengthBytes);
+        try {
+            RegisteredMemory registration =
+                    OperationRegistration.register(memory, 0, lengthBytes, endpoint.memoryDomain(), Set.of());
+            if (registration == null) {
+                memory.release();
+                return null;
+            }
+            registrations++;
+            request.buffers().add(registration, 0, lengthBytes);
+            stagedRegistration = registration;
+            return memory;
+        } catch (RdmaException e) {
+            memory.release();
+            return null;
+        }
+    }
+
+    private @Nullable ByteBuf copy(Endpoint endpoint, Operation operation, int lengthBytes) {
+        ByteBuf copy = stage(endpoint, lengthBytes);
         if (copy != null) {
             messageOf(operation).getBytes(operation.index, copy, 0, lengthBytes);
         }
         return copy;
-    }
-
-    private void gatherCopy(ByteBuf copy, int lengthBytes) {
-        if (buffers.gather(copy, 0, lengthBytes, 1, request.buffers()) != lengthBytes) {
-            copy.release();
-            throw new IllegalStateException("a send buffer is not one piece of memory registered with this device");
-        }
     }
 
     private int postRaw(Endpoint endpoint, Operation operation) {
@@ -1598,11 +1639,10 @@ public final class MessageConnection implements EndpointHandler {
         request.asSend(workTail, inlineFlag(total));
         if (total > 0 && gatherMessage(operation, total, capabilities.maxSges(), request.buffers()) < total) {
             request.asSend(workTail, inlineFlag(total));
-            copy = copy(operation, total);
+            copy = copy(endpoint, operation, total);
             if (copy == null) {
                 return MEMORY;
             }
-            gatherCopy(copy, total);
             copiedBytes += total;
         }
         if (!postWork(endpoint, operation, copy)) {
@@ -1616,10 +1656,28 @@ public final class MessageConnection implements EndpointHandler {
     /** Finds the pieces to advertise; false if the message is not in memory that the peer may read, or in too many pieces. */
     private boolean gatherAdvertisement(Operation operation) {
         advertisement.clear();
-        int maxPieces = Math.min(Wire.MAX_PIECES, peerPayloadBytes / Wire.PIECE_BYTES);
-        if (gatherMessage(operation, operation.totalBytes, maxPieces, advertisement) < operation.totalBytes) {
+        int total = operation.totalBytes;
+        RegisteredMemory registration = operation.registration;
+        if (registration == null) {
+            int maxPieces = Math.min(Wire.MAX_PIECES, peerPayloadBytes / Wire.PIECE_BYTES);
+            int covered = buffers.gather(messageOf(operation), operation.index, total, maxPieces, advertisement);
+            if (covered == total && everyPieceMayBeRead()) {
+                return true;
+            }
+            advertisement.clear();
+            // A key for this message alone, that opens nothing else of the pool's memory.
+            if (covered == total || (covered == 0 && total > options.registerThresholdBytes())) {
+                registration = register(operation, REMOTE_READ);
+            }
+        }
+        if (registration == null || !registration.access().contains(MemoryDomain.Access.REMOTE_READ)) {
             return false;
         }
+        advertisement.add(registration, 0, total);
+        return true;
+    }
+
+    private boolean everyPieceMayBeRead() {
         for (int i = 0; i < advertisement.count(); i++) {
             if (!advertisement.region(i).access().contains(MemoryDomain.Access.REMOTE_READ)) {
                 return false;
@@ -1638,12 +1696,11 @@ public final class MessageConnection implements EndpointHandler {
         if (Wire.HEADER_BYTES + bytes <= SLOT_BYTES) {
             gatherSlot(Wire.HEADER_BYTES + bytes);
         } else {
-            copy = buffers.tryAllocateSend(bytes);
+            gatherSlot(Wire.HEADER_BYTES);
+            copy = stage(endpoint, bytes);
             if (copy == null) {
                 return MEMORY;
             }
-            gatherSlot(Wire.HEADER_BYTES);
-            gatherCopy(copy, bytes);
             target = copy;
             offset = 0;
         }
@@ -2142,6 +2199,7 @@ public final class MessageConnection implements EndpointHandler {
                     return;
                 }
                 inbound.message = message;
+                registerSink(endpoint, inbound, message);
             }
             while (inbound.requestedBytes < inbound.totalBytes) {
                 if (rendezvousReadsOut >= limit
@@ -2152,13 +2210,14 @@ public final class MessageConnection implements EndpointHandler {
                 int piece = inbound.nextPiece;
                 int length = Math.min(READ_CHUNK_BYTES, inbound.lengths[piece] - inbound.pieceOffset);
                 request.asRead(workTail, 0, inbound.addresses[piece] + inbound.pieceOffset, inbound.keys[piece]);
-                if (buffers.gather(
-                                message, inbound.requestedBytes, length, capabilities.maxReadSges(), request.buffers())
-                        != length) {
-                    abort(new IllegalStateException("a receive buffer is not registered with this device: " + message));
-                    return;
+                RegisteredMemory sink = inbound.registration;
+                if (sink != null) {
+                    request.buffers().add(sink, inbound.requestedBytes, length);
+                } else if (buffers.gather(message, inbound.requestedBytes, length, 1, request.buffers()) != length) {
+                    throw new IllegalStateException(
+                            "a receive buffer is not one piece of memory registered with this device: " + message);
                 }
-                if (!postReadChunk(endpoint, inbound)) {
+                if (!postWork(endpoint, inbound, null)) {
                     return;
                 }
                 inbound.readsOut++;
@@ -2179,13 +2238,19 @@ public final class MessageConnection implements EndpointHandler {
         }
     }
 
-    private boolean postReadChunk(Endpoint endpoint, Inbound inbound) {
-        try {
-            return postWork(endpoint, inbound, null);
-        } catch (RuntimeException e) {
-            abort(e);
-            return false;
+    /** Where the adapter asks for more than the pool's memory is registered for, the message's own bytes are registered for the read. */
+    private void registerSink(Endpoint endpoint, Inbound inbound, ByteBuf message) {
+        if (!capabilities.readSinkNeedsRemoteWrite()) {
+            return;
         }
+        ScatterGatherList pieces = request.buffers().clear();
+        if (buffers.gather(message, 0, inbound.totalBytes, 1, pieces) == inbound.totalBytes
+                && pieces.region(0).access().contains(MemoryDomain.Access.REMOTE_WRITE)) {
+            return;
+        }
+        inbound.registration =
+                OperationRegistration.register(message, 0, inbound.totalBytes, endpoint.memoryDomain(), READ_SINK);
+        registrations++;
     }
 
     private void readCompleted(Inbound inbound, WorkStatus status) {
@@ -2199,6 +2264,7 @@ public final class MessageConnection implements EndpointHandler {
         ByteBuf message = inbound.message;
         if (inbound.readsOut == 0 && inbound.requestedBytes == inbound.totalBytes && message != null) {
             message.setIndex(0, inbound.totalBytes);
+            inbound.closeRegistration();
             inbound.ready = true;
             rendezvousDone++;
             rendezvousReceived++;
@@ -2410,8 +2476,11 @@ public final class MessageConnection implements EndpointHandler {
         }
         over = true;
         String why = "the connection to " + endpoint.remoteAddress() + " was closed";
+        boolean lost = false;
         for (Operation operation = messagesHead; operation != null; operation = operation.nextMessage) {
-            if (!operation.done) {
+            // What follows a message that is lost was not delivered either, whoever has it.
+            if (!operation.done || (lost && operation.failure == null)) {
+                lost = true;
                 operation.done = true;
                 operation.failure = ending != null ? ending : notSent(operation, why);
             }

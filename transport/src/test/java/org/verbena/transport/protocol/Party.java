@@ -1,0 +1,276 @@
+package org.verbena.transport.protocol;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
+import io.netty.buffer.Unpooled;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Random;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.buffer.BufferPoolOptions;
+import org.verbena.transport.buffer.RegisteredBufferPool;
+import org.verbena.transport.spi.MemoryDomain;
+
+/**
+ * One end of a test: a connection, its pools, its user. Every message carries its number and a pattern made from it; whatever comes back is checked against
+ * what the other end sent.
+ */
+final class Party implements MessageListener {
+    final String name;
+    final SimulatedEndpoint endpoint;
+    final MessageOptions options;
+    final RegisteredBufferPool sendPool;
+    final RegisteredBufferPool receivePool;
+    final MessageConnection connection;
+    final Random random;
+    Party other;
+
+    // What was asked and told.
+    int sent;
+    int sentWhenInactive;
+    int told;
+    int succeeded;
+    int received;
+    int immediatesSent;
+    int immediatesReceived;
+    int active;
+    int inactive;
+    int pongs;
+    int oneSidedAsked;
+    int oneSidedTold;
+    int oneSidedSucceeded;
+
+    @Nullable Throwable oneSidedFailure;
+
+    final List<Integer> sizes = new ArrayList<>();
+    final Deque<Object> expectedOrder = new ArrayDeque<>();
+    final Deque<ByteBuf> kept = new ArrayDeque<>();
+    final List<Throwable> failures = new ArrayList<>();
+
+    @Nullable Throwable inactiveCause;
+
+    boolean reading = true;
+    boolean keepMessages;
+    boolean echo;
+    boolean toggleInCallbacks;
+
+    @Nullable Boolean lastWritable;
+
+    private boolean insideListener;
+
+    Party(
+            String name,
+            MessageConnection.Role role,
+            SimulatedEndpoint endpoint,
+            MessageOptions options,
+            Random random,
+            EnumSet<MemoryDomain.Access> access,
+            long poolBytes) {
+        this.name = name;
+        this.endpoint = endpoint;
+        this.options = options;
+        this.random = random;
+        BufferPoolOptions poolOptions = new BufferPoolOptions(
+                poolBytes, 256 << 10, 1 << 20, access, BufferPoolOptions.Exhaustion.FAIL, 0, 0, false);
+        sendPool = new RegisteredBufferPool(endpoint.domain, poolOptions);
+        receivePool = new RegisteredBufferPool(endpoint.domain, poolOptions);
+        PooledMessageBuffers buffers = new PooledMessageBuffers(sendPool, receivePool);
+        connection = new MessageConnection(role, options, domain -> buffers, this);
+    }
+
+    static byte pattern(int number, int index) {
+        return (byte) (number * 31 + index * 7 + (index >>> 8));
+    }
+
+    /** A message of one of the kinds of memory that users have. */
+    ByteBuf message(int number, int length) {
+        return switch (random.nextInt(6)) {
+            case 0 -> fill(Unpooled.directBuffer(Math.max(1, length)), number, 0, length);
+            case 1 -> fill(Unpooled.buffer(Math.max(1, length)), number, 0, length);
+            case 2 -> composite(number, length);
+            default -> {
+                ByteBuf pooled = sendPool.tryAllocate(length + 3, Integer.MAX_VALUE);
+                if (pooled == null) {
+                    yield fill(Unpooled.directBuffer(Math.max(1, length)), number, 0, length);
+                }
+                // Not at the start of its block, as real messages are not.
+                pooled.writeZero(3).skipBytes(3);
+                fill(pooled, number, 0, length);
+                yield random.nextBoolean() ? pooled : pooled.slice();
+            }
+        };
+    }
+
+    private ByteBuf composite(int number, int length) {
+        CompositeByteBuf composite = Unpooled.compositeBuffer(Integer.MAX_VALUE);
+        int at = 0;
+        while (at < length) {
+            int part = Math.min(length - at, 1 + random.nextInt(Math.max(1, length / 2)));
+            ByteBuf piece = random.nextInt(4) == 0 ? null : sendPool.tryAllocate(part, part);
+            if (piece == null) {
+                piece = random.nextBoolean() ? Unpooled.directBuffer(part) : Unpooled.buffer(part);
+            }
+            composite.addComponent(true, fill(piece, number, at, part));
+            at += part;
+        }
+        return composite;
+    }
+
+    private static ByteBuf fill(ByteBuf buffer, int number, int from, int length) {
+        for (int i = 0; i < length; i++) {
+            buffer.writeByte(pattern(number, from + i));
+        }
+        return buffer;
+    }
+
+    void send(int length) {
+        int number = sent++;
+        sizes.add(length);
+        connection.send(message(number, length), this::told, number);
+    }
+
+    private void told(@Nullable Object context, @Nullable Throwable cause) {
+        assertThat(inactive == 0 || told >= sentWhenInactive)
+                .as("%s: outcomes come before the end", name)
+                .isTrue();
+        assertThat(context).as("%s: outcomes come in the order sent", name).isEqualTo(told);
+        told++;
+        if (cause == null) {
+            succeeded++;
+            assertThat(failures)
+                    .as("%s: nothing succeeds after a failure", name)
+                    .isEmpty();
+        } else {
+            failures.add(cause);
+        }
+    }
+
+    void oneSidedTold(@Nullable Object context, @Nullable Throwable cause) {
+        assertThat(inactive).as("%s: outcomes come before the end", name).isZero();
+        oneSidedTold++;
+        if (cause == null) {
+            oneSidedSucceeded++;
+            if (context instanceof Runnable check) {
+                check.run();
+            }
+        } else {
+            oneSidedFailure = cause;
+        }
+    }
+
+    void setReading(boolean now) {
+        reading = now;
+        if (connection.setReading(now) && !insideListener) {
+            connection.deliverPending();
+        }
+    }
+
+    void releaseKept(int most) {
+        for (int i = 0; i < most && !kept.isEmpty(); i++) {
+            kept.remove().release();
+        }
+    }
+
+    @Override
+    public void onActive(MessageConnection from, Negotiated negotiated) {
+        assertThat(++active).isEqualTo(1);
+        assertThat(inactive).isZero();
+    }
+
+    @Override
+    public void onMessage(MessageConnection from, ByteBuf message) {
+        assertThat(reading).as("%s: messages come only while reading", name).isTrue();
+        assertThat(active).isEqualTo(1);
+        assertThat(inactive).isZero();
+        int number = received++;
+        assertThat(number).as("%s: no message out of nothing", name).isLessThan(other.sizes.size());
+        assertThat(message.readableBytes())
+                .as("%s: length of message %d", name, number)
+                .isEqualTo(other.sizes.get(number));
+        for (int i = 0, at = message.readerIndex(); i < message.readableBytes(); i++) {
+            if (message.getByte(at + i) != pattern(number, i)) {
+                throw new AssertionError(
+                        name + ": message " + number + " of " + message.readableBytes() + " bytes differs at " + i);
+            }
+        }
+        insideListener = true;
+        try {
+            if (echo) {
+                sizes.add(message.readableBytes());
+                // An echo keeps the number: both ends count alike.
+                connection.send(message, this::told, sent++);
+                return;
+            }
+            if (keepMessages) {
+                kept.add(message);
+            } else {
+                message.release();
+            }
+            if (toggleInCallbacks && random.nextInt(8) == 0) {
+                setReading(false);
+            }
+        } finally {
+            insideListener = false;
+        }
+    }
+
+    @Override
+    public void onReadComplete(MessageConnection from) {
+        if (echo || random.nextBoolean()) {
+            connection.flush();
+        }
+    }
+
+    @Override
+    public void onImmediate(MessageConnection from, int immediateData, int lengthBytes) {
+        assertThat(immediateData).isEqualTo(immediatesReceived);
+        immediatesReceived++;
+    }
+
+    @Override
+    public void onWritabilityChanged(MessageConnection from, boolean writable) {
+        assertThat(writable).isNotEqualTo(lastWritable);
+        lastWritable = writable;
+    }
+
+    @Override
+    public void onPong(MessageConnection from, long nonce) {
+        assertThat(nonce).isEqualTo(4711L + pongs);
+        pongs++;
+    }
+
+    @Override
+    public void onInactive(MessageConnection from, @Nullable Throwable cause) {
+        assertThat(++inactive).as("%s: one end", name).isEqualTo(1);
+        inactiveCause = cause;
+        sentWhenInactive = sent;
+    }
+
+    /** Everything must be back where it came from. */
+    void checkMemory() throws Exception {
+        releaseKept(Integer.MAX_VALUE);
+        endpoint.endLoop();
+        assertThat(sendPool.metrics().usedBytes())
+                .as("%s: bytes of send buffers still out", name)
+                .isZero();
+        assertThat(receivePool.metrics().usedBytes())
+                .as("%s: bytes of receive buffers still out", name)
+                .isZero();
+        sendPool.close();
+        receivePool.close();
+        assertThat(endpoint.domain.liveRegions()).as("%s: regions", name).isZero();
+    }
+
+    @Override
+    public String toString() {
+        return name + ": " + connection + " " + endpoint + " sent " + sent + " told " + told + " received " + received
+                + " kept " + kept.size() + " " + receivePool.metrics() + " inactive " + inactive
+                + (oneSidedFailure == null ? "" : " " + oneSidedFailure)
+                + (inactiveCause == null ? "" : " " + inactiveCause);
+    }
+}
