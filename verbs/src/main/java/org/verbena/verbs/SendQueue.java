@@ -271,6 +271,14 @@ public final class SendQueue extends WorkQueue {
         return piece(result, resultOffsetBytes, Long.BYTES);
     }
 
+    /** Makes the work request that was staged last signal its completion. Does nothing if none is staged. */
+    public void signalLast() {
+        if (stagedWrs() > 0) {
+            long flagsAt = currentSlot() * IbvSendWr.SIZE + IbvSendWr.SEND_FLAGS;
+            memory.set(CStruct.U32, flagsAt, memory.get(CStruct.U32, flagsAt) | SendFlags.SIGNALED);
+        }
+    }
+
     private static void refuseInline(int mask, String what) {
         if ((mask & SendFlags.INLINE) != 0) {
             throw new IllegalArgumentException(what + " cannot be INLINE: it brings data here");
