@@ -15,4 +15,7 @@ module org.verbena.transport {
     exports org.verbena.transport.spi;
 
     uses org.verbena.transport.spi.RdmaProvider;
+
+    provides org.verbena.transport.spi.RdmaProvider with
+            org.verbena.transport.verbs.VerbsProvider;
 }

@@ -1,0 +1,68 @@
+package org.verbena.transport.verbs;
+
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.ScatterGatherList;
+
+/** The regions that work requests hold while they are out: a row of places for each slot of a queue. The loop's thread alone. */
+final class HeldRegions {
+    private final int maxSges;
+    private final RegisteredMemory[] regions;
+    private final int[] counts;
+
+    HeldRegions(int slots, int maxSges) {
+        this.maxSges = maxSges;
+        regions = new RegisteredMemory[slots * maxSges];
+        counts = new int[slots];
+    }
+
+    /**
+     * Holds the regions of a list for a slot: all or none.
+     *
+     * @param slot holds nothing yet
+     * @param list what to hold
+     * @throws IllegalStateException one of them is closed
+     */
+    void hold(int slot, ScatterGatherList list) {
+        int first = slot * maxSges;
+        int count = list.count();
+        for (int i = 0; i < count; i++) {
+            RegisteredMemory region = list.region(i);
+            if (!region.tryRetain()) {
+                counts[slot] = i;
+                release(slot);
+                throw new IllegalStateException("registered memory at 0x" + Long.toHexString(region.address())
+                        + " is closed: nothing can be posted with it");
+            }
+            regions[first + i] = region;
+        }
+        counts[slot] = count;
+    }
+
+    /** Lets go of what a slot holds. */
+    void release(int slot) {
+        int first = slot * maxSges;
+        int count = counts[slot];
+        counts[slot] = 0;
+        for (int i = first; i < first + count; i++) {
+            RegisteredMemory region = regions[i];
+            regions[i] = GONE;
+            region.release();
+        }
+    }
+
+    /** Forgets what a slot holds without letting go: the device may still use it. */
+    void forget(int slot) {
+        counts[slot] = 0;
+    }
+
+    /** Lets go of all. */
+    void releaseAll() {
+        for (int slot = 0; slot < counts.length; slot++) {
+            release(slot);
+        }
+    }
+
+    /** Stands where nothing is held, so that no region is kept alive. */
+    @SuppressWarnings("NullAway") // an unused place is never read
+    private static final RegisteredMemory GONE = null;
+}

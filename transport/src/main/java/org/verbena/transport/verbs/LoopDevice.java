@@ -1,0 +1,399 @@
+package org.verbena.transport.verbs;
+
+import io.netty.util.collection.IntObjectHashMap;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.WorkStatus;
+import org.verbena.verbs.CompletionChannel;
+import org.verbena.verbs.CompletionQueue;
+import org.verbena.verbs.CompletionStatus;
+import org.verbena.verbs.RdmaException;
+import org.verbena.verbs.VerbsException;
+import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.ffm.Errno;
+
+/**
+ * What one completion loop has on one device: a completion channel, completion queues, the table of endpoints that completions are routed by, and the
+ * shared receive queue if one was asked for. The loop's thread alone.
+ *
+ * <p>A completion queue that overflows is lost, so every endpoint reserves entries for all it can post before its queue pair is made. A queue that is too
+ * small is resized where the device can, else another one is added; if neither is possible the connection is refused.
+ */
+final class LoopDevice {
+    private static final Logger LOG = LoggerFactory.getLogger(LoopDevice.class);
+
+    /** Completions of one poll: enough to make the call cheap, few enough to stay in the cache. */
+    private static final int MAX_POLL = 64;
+
+    /** Receives of a shared receive queue: enough for bursts from many peers, and 1024 buffers are what its owner can bear. */
+    private static final int SHARED_RECEIVES = 1024;
+
+    /** Pieces of one of them. */
+    private static final int SHARED_RECEIVE_SGES = 4;
+
+    private static final int FIRST_TABLE_LENGTH = 16;
+
+    private final CompletionIoHandler handler;
+    private final VerbsDevice device;
+    private final CompletionChannel channel;
+    private final WorkCompletions completions;
+    private final List<LoopQueue> queues = new ArrayList<>();
+    private boolean canResize = true;
+
+    private @Nullable VerbsEndpoint[] endpoints = new VerbsEndpoint[FIRST_TABLE_LENGTH];
+    private short[] generations = new short[FIRST_TABLE_LENGTH];
+    private int[] freeIndexes = new int[FIRST_TABLE_LENGTH];
+    private int freeCount;
+    private int usedIndexes;
+
+    /** Endpoints that take receives from the shared queue, by queue pair number: such a completion's slot says nothing about the endpoint. */
+    private final IntObjectHashMap<VerbsEndpoint> sharing = new IntObjectHashMap<>();
+
+    private @Nullable VerbsSharedReceiveQueue sharedReceives;
+
+    /** Endpoints with completions in this batch. */
+    private VerbsEndpoint[] touched = new VerbsEndpoint[FIRST_TABLE_LENGTH];
+
+    private int touchedCount;
+    private long staleCompletions;
+
+    LoopDevice(CompletionIoHandler handler, VerbsDevice device) {
+        this.handler = handler;
+        this.device = device;
+        channel = device.context().createCompletionChannel();
+        completions = new WorkCompletions(Math.min(MAX_POLL, handler.options().maxCompletionsPerTurn()));
+    }
+
+    VerbsDevice device() {
+        return device;
+    }
+
+    int fd() {
+        return channel.fd();
+    }
+
+    // ---- room in completion queues
+
+    /** A completion queue, and what of it is promised to endpoints. */
+    static final class LoopQueue {
+        private final CompletionQueue queue;
+        private int reserved;
+        private int sharedEndpoints;
+        private boolean armed;
+        private boolean broken;
+
+        LoopQueue(CompletionQueue queue) {
+            this.queue = queue;
+        }
+
+        CompletionQueue queue() {
+            return queue;
+        }
+    }
+
+    /**
+     * Makes room for an endpoint's completions.
+     *
+     * @param entries how many work requests it can have out
+     * @param shared whether it also completes receives of the shared queue
+     * @return the queue, with the room reserved until {@link #release}
+     */
+    LoopQueue reserve(int entries, boolean shared) {
+        int max = device.attributes().maxCompletionQueueEntries();
+        int shareDepth = shared ? sharedReceiveQueue().depth() : 0;
+        for (LoopQueue candidate : queues) {
+            int needed = candidate.sharedEndpoints == 0 ? entries + shareDepth : entries;
+            if (!candidate.broken && candidate.queue.entries() - candidate.reserved >= needed) {
+                return take(candidate, entries, shared);
+            }
+        }
+        for (LoopQueue candidate : queues) {
+            int needed = candidate.reserved + (candidate.sharedEndpoints == 0 ? entries + shareDepth : entries);
+            if (!candidate.broken && canResize && needed <= max && resize(candidate, needed, max)) {
+                return take(candidate, entries, shared);
+            }
+        }
+        int needed = entries + shareDepth;
+        if (needed > max) {
+            throw new ConnectionException("a connection with " + entries + " work requests"
+                    + (shared ? " and a shared receive queue of " + shareDepth : "")
+                    + " needs a completion queue of " + needed + " entries, but those of " + device.name()
+                    + " have at most " + max + ": lower sendDepth or receiveDepth");
+        }
+        int largest =
+                queues.stream().mapToInt(queue -> queue.queue.entries()).max().orElse(0);
+        int wanted = Math.max(handler.options().completionQueueDepth(), 2 * largest);
+        LoopQueue added = new LoopQueue(device.context()
+                .createCompletionQueue(Math.max(needed, Math.min(wanted, max)), channel, handler.ordinal()));
+        queues.add(added);
+        LOG.debug("Loop {} has {} completion queues on {}", handler.ordinal(), queues.size(), device.name());
+        return take(added, entries, shared);
+    }
+
+    private LoopQueue take(LoopQueue queue, int entries, boolean shared) {
+        if (shared && queue.sharedEndpoints++ == 0) {
+            queue.reserved += sharedReceiveQueue().depth();
+        }
+        queue.reserved += entries;
+        return queue;
+    }
+
+    private boolean resize(LoopQueue candidate, int needed, int max) {
+        int wanted = Math.min(max, Math.max(needed, 2 * candidate.queue.entries()));
+        try {
+            candidate.queue.resize(wanted);
+            LOG.debug("Resized a completion queue of {} to {}", device.name(), candidate.queue.entries());
+            return candidate.queue.entries() >= needed;
+        } catch (VerbsException refused) {
+            if (refused.errno() == Errno.ENOSYS || refused.errno() == Errno.EOPNOTSUPP) {
+                canResize = false;
+            }
+            LOG.debug("{} does not resize completion queues, so another one is added", device.name(), refused);
+            return false;
+        }
+    }
+
+    /** Gives back what was reserved, when the queue pair is gone. */
+    void release(LoopQueue queue, int entries, boolean shared) {
+        queue.reserved -= entries;
+        if (shared && --queue.sharedEndpoints == 0) {
+            queue.reserved -= sharedReceiveQueue().depth();
+        }
+    }
+
+    /** The loop's shared receive queue here; made with the first endpoint that asks for it. */
+    VerbsSharedReceiveQueue sharedReceiveQueue() {
+        VerbsSharedReceiveQueue known = sharedReceives;
+        if (known == null) {
+            known = new VerbsSharedReceiveQueue(
+                    device,
+                    Math.min(SHARED_RECEIVES, device.attributes().maxSharedReceives()),
+                    Math.min(SHARED_RECEIVE_SGES, device.attributes().maxSharedReceiveSges()));
+            sharedReceives = known;
+        }
+        return known;
+    }
+
+    // ---- the table of endpoints
+
+    /**
+     * Gives an endpoint an index.
+     *
+     * @param endpoint the endpoint
+     * @return its index; with {@link #generation} it makes the ids of its work requests
+     */
+    int add(VerbsEndpoint endpoint) {
+        int index;
+        if (freeCount > 0) {
+            index = freeIndexes[--freeCount];
+        } else {
+            if (usedIndexes == WorkRequestId.MAX_ENDPOINTS) {
+                throw new ConnectionException("this loop has " + usedIndexes + " connections, which is all it can tell"
+                        + " apart: use more loops");
+            }
+            index = usedIndexes++;
+            if (index == endpoints.length) {
+                endpoints = Arrays.copyOf(endpoints, 2 * index);
+                generations = Arrays.copyOf(generations, 2 * index);
+                freeIndexes = Arrays.copyOf(freeIndexes, 2 * index);
+            }
+        }
+        generations[index]++;
+        endpoints[index] = endpoint;
+        return index;
+    }
+
+    int generation(int index) {
+        return generations[index] & 0xffff;
+    }
+
+    void remove(int index) {
+        endpoints[index] = null;
+        freeIndexes[freeCount++] = index;
+    }
+
+    void share(int queuePairNumber, VerbsEndpoint endpoint) {
+        sharing.put(queuePairNumber, endpoint);
+    }
+
+    void unshare(int queuePairNumber) {
+        sharing.remove(queuePairNumber);
+    }
+
+    // ---- completions
+
+    /** Asks for an event with the next completion, where it has not been asked already. */
+    void arm() {
+        for (int i = 0; i < queues.size(); i++) {
+            LoopQueue queue = queues.get(i);
+            if (!queue.armed && !queue.broken) {
+                queue.queue.requestNotify(false);
+                queue.armed = true;
+            }
+        }
+    }
+
+    /** Takes all events of the channel: each disarmed its queue. */
+    void takeEvents() {
+        CompletionQueue queue;
+        while ((queue = channel.tryGetEvent()) != null) {
+            for (int i = 0; i < queues.size(); i++) {
+                if (queues.get(i).queue == queue) {
+                    queues.get(i).armed = false;
+                }
+            }
+        }
+    }
+
+    /**
+     * Takes completions off the queues and gives each to its endpoint.
+     *
+     * @param max after how many a queue has had its turn; a batch is never cut short, so it can be some more
+     * @return how many there were
+     */
+    int poll(int max) {
+        int total = 0;
+        for (int i = 0; i < queues.size(); i++) {
+            LoopQueue queue = queues.get(i);
+            int polled = 0;
+            int count;
+            do {
+                count = pollOnce(queue);
+                for (int j = 0; j < count; j++) {
+                    dispatch(j);
+                }
+                polled += count;
+            } while (count == completions.capacity() && polled < max);
+            total += polled;
+        }
+        if (touchedCount > 0) {
+            endBatch();
+        }
+        return total;
+    }
+
+    private int pollOnce(LoopQueue queue) {
+        if (queue.broken) {
+            return 0;
+        }
+        try {
+            return queue.queue.poll(completions);
+        } catch (RdmaException failure) {
+            breakQueue(queue, failure);
+            return 0;
+        }
+    }
+
+    private void dispatch(int i) {
+        long id = completions.workRequestId(i);
+        int kind = WorkRequestId.kind(id);
+        VerbsEndpoint endpoint;
+        if (kind == WorkRequestId.SHARED_RECEIVE) {
+            endpoint = sharing.get(completions.queuePairNumber(i));
+        } else {
+            int index = WorkRequestId.endpoint(id);
+            endpoint = index < endpoints.length && generation(index) == WorkRequestId.generation(id)
+                    ? endpoints[index]
+                    : null;
+        }
+        if (endpoint == null) {
+            staleCompletions++;
+            LOG.debug(
+                    "Dropped completion {} of a connection that is gone, the {}th",
+                    Long.toHexString(id),
+                    staleCompletions);
+            return;
+        }
+        if (!endpoint.touch()) {
+            if (touchedCount == touched.length) {
+                touched = Arrays.copyOf(touched, 2 * touchedCount);
+            }
+            touched[touchedCount++] = endpoint;
+        }
+        int slot = WorkRequestId.slot(id);
+        if (kind == WorkRequestId.SEND) {
+            if (completions.isSuccess(i)) {
+                endpoint.onSendDone(slot);
+            } else {
+                endpoint.onSendFailed(slot, statusOf(completions.status(i)), completions.vendorError(i));
+            }
+        } else if (completions.isSuccess(i)) {
+            endpoint.onReceiveDone(kind, slot, completions, i);
+        } else {
+            endpoint.onReceiveFailed(kind, slot, statusOf(completions.status(i)), completions.vendorError(i));
+        }
+    }
+
+    @SuppressWarnings("NullAway") // the slot is not read again before it is set
+    private void endBatch() {
+        for (int i = 0; i < touchedCount; i++) {
+            VerbsEndpoint endpoint = touched[i];
+            touched[i] = null;
+            endpoint.onBatchEnd();
+        }
+        touchedCount = 0;
+    }
+
+    static WorkStatus statusOf(CompletionStatus status) {
+        return switch (status) {
+            case SUCCESS -> WorkStatus.SUCCESS;
+            case LOC_LEN_ERR -> WorkStatus.LOCAL_LENGTH_ERROR;
+            case LOC_QP_OP_ERR -> WorkStatus.LOCAL_QUEUE_PAIR_OPERATION_ERROR;
+            case LOC_PROT_ERR -> WorkStatus.LOCAL_PROTECTION_ERROR;
+            case WR_FLUSH_ERR -> WorkStatus.FLUSHED;
+            case MW_BIND_ERR -> WorkStatus.MEMORY_WINDOW_BIND_ERROR;
+            case BAD_RESP_ERR -> WorkStatus.BAD_RESPONSE_ERROR;
+            case LOC_ACCESS_ERR -> WorkStatus.LOCAL_ACCESS_ERROR;
+            case REM_INV_REQ_ERR -> WorkStatus.REMOTE_INVALID_REQUEST_ERROR;
+            case REM_ACCESS_ERR -> WorkStatus.REMOTE_ACCESS_ERROR;
+            case REM_OP_ERR -> WorkStatus.REMOTE_OPERATION_ERROR;
+            case RETRY_EXC_ERR -> WorkStatus.TRANSPORT_RETRY_EXCEEDED;
+            case RNR_RETRY_EXC_ERR -> WorkStatus.RECEIVER_NOT_READY_RETRY_EXCEEDED;
+            case LOC_EEC_OP_ERR,
+                    LOC_RDD_VIOL_ERR,
+                    REM_INV_RD_REQ_ERR,
+                    REM_ABORT_ERR,
+                    INV_EECN_ERR,
+                    INV_EEC_STATE_ERR,
+                    FATAL_ERR,
+                    RESP_TIMEOUT_ERR,
+                    GENERAL_ERR,
+                    TM_ERR,
+                    TM_RNDV_INCOMPLETE,
+                    UNKNOWN -> WorkStatus.GENERAL_ERROR;
+        };
+    }
+
+    // ---- what breaks
+
+    private void breakQueue(LoopQueue queue, RdmaException failure) {
+        queue.broken = true;
+        LOG.error("A completion queue of {} is broken; its connections are lost", device.name(), failure);
+        for (VerbsEndpoint endpoint : endpoints) {
+            if (endpoint != null && endpoint.completesOn(queue)) {
+                endpoint.onDeviceFailure("its completion queue is broken: " + failure.getMessage());
+            }
+        }
+    }
+
+    /** At the loop's end, when the endpoints are gone. What is not, keeps its queue. */
+    void close() {
+        try {
+            if (sharedReceives != null) {
+                sharedReceives.close();
+            }
+            for (LoopQueue queue : queues) {
+                queue.queue.close();
+            }
+            channel.close();
+            completions.close();
+        } catch (RdmaException | IllegalStateException stillUsed) {
+            LOG.error("The queues of a loop on {} could not be given back", device.name(), stillUsed);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+package org.verbena.transport.verbs;
+
+import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.WorkRequest;
+
+/** What is wrong with a work request, before the device sees it. Allocates nothing unless something is. */
+final class PostChecks {
+    private PostChecks() {}
+
+    /** Where a piece begins in its region. */
+    static long offset(ScatterGatherList list, int index) {
+        return list.address(index) - list.region(index).address();
+    }
+
+    /**
+     * Checks a receive.
+     *
+     * @throws IllegalArgumentException too many pieces, or one that may not be written
+     */
+    static void receive(ScatterGatherList buffers, int maxSges) {
+        count(buffers, maxSges, "receive");
+        for (int i = 0; i < buffers.count(); i++) {
+            if (!isWritable(buffers.region(i))) {
+                throw lacks(buffers.region(i), Access.LOCAL_WRITE, "receive");
+            }
+        }
+    }
+
+    /**
+     * Checks that the operation exists here.
+     *
+     * @throws UnsupportedOperationException it does not
+     */
+    static void operation(WorkRequest request, EndpointCapabilities capabilities) {
+        boolean exists = switch (request.opcode()) {
+            case SEND, WRITE, READ -> true;
+            case SEND_WITH_IMMEDIATE, WRITE_WITH_IMMEDIATE -> capabilities.immediateData();
+            case SEND_WITH_INVALIDATE -> capabilities.sendWithInvalidate();
+            case COMPARE_AND_SWAP, FETCH_AND_ADD -> capabilities.atomics();
+        };
+        if (!exists) {
+            throw new UnsupportedOperationException("this connection has no " + request.opcode()
+                    + ": ask capabilities() before, the device or its transport does not have it");
+        }
+    }
+
+    /**
+     * Checks a send, write, read or atomic.
+     *
+     * @throws IllegalArgumentException against the limits, or without a right
+     */
+    static void request(WorkRequest request, EndpointCapabilities capabilities) {
+        ScatterGatherList buffers = request.buffers();
+        boolean inline = (request.flags() & WorkRequest.INLINE) != 0;
+        switch (request.opcode()) {
+            case SEND, SEND_WITH_IMMEDIATE, SEND_WITH_INVALIDATE, WRITE, WRITE_WITH_IMMEDIATE -> {
+                count(buffers, capabilities.maxSges(), "send or write");
+                if (inline && buffers.totalBytes() > capabilities.maxInlineBytes()) {
+                    throw new IllegalArgumentException(buffers.totalBytes() + " bytes are more than the "
+                            + capabilities.maxInlineBytes()
+                            + " that this connection sends inline: ask for more with maxInlineBytes,"
+                            + " or send without INLINE");
+                }
+            }
+            case READ -> {
+                refuseInline(inline);
+                count(buffers, capabilities.maxReadSges(), "read");
+                for (int i = 0; i < buffers.count(); i++) {
+                    sink(buffers.region(i), capabilities, "read");
+                }
+            }
+            case COMPARE_AND_SWAP, FETCH_AND_ADD -> {
+                refuseInline(inline);
+                if (buffers.count() != 1 || buffers.totalBytes() != Long.BYTES) {
+                    throw new IllegalArgumentException("an atomic needs one piece of 8 bytes for the old value, not "
+                            + buffers.count() + " of " + buffers.totalBytes() + " bytes");
+                }
+                if ((request.remoteAddress() & Long.BYTES - 1) != 0) {
+                    throw new IllegalArgumentException("the remote address 0x"
+                            + Long.toHexString(request.remoteAddress()) + " of an atomic is not a multiple of 8");
+                }
+                sink(buffers.region(0), capabilities, "atomic");
+            }
+        }
+        if (buffers.totalBytes() > capabilities.maxMessageBytes()) {
+            throw new IllegalArgumentException(buffers.totalBytes() + " bytes are more than the "
+                    + capabilities.maxMessageBytes() + " that one work request can move here");
+        }
+    }
+
+    private static void count(ScatterGatherList buffers, int max, String what) {
+        if (buffers.count() > max) {
+            throw new IllegalArgumentException(
+                    "a " + what + " has at most " + max + " pieces here, not " + buffers.count());
+        }
+    }
+
+    private static void refuseInline(boolean inline) {
+        if (inline) {
+            throw new IllegalArgumentException("reads and atomics cannot be INLINE: they bring data here");
+        }
+    }
+
+    private static void sink(RegisteredMemory region, EndpointCapabilities capabilities, String what) {
+        if (!isWritable(region)) {
+            throw lacks(region, Access.LOCAL_WRITE, what);
+        }
+        if (capabilities.readSinkNeedsRemoteWrite() && !region.access().contains(Access.REMOTE_WRITE)) {
+            throw lacks(region, Access.REMOTE_WRITE, what);
+        }
+    }
+
+    private static boolean isWritable(RegisteredMemory region) {
+        return region.access().contains(Access.LOCAL_WRITE)
+                || region.access().contains(Access.REMOTE_WRITE)
+                || region.access().contains(Access.REMOTE_ATOMIC);
+    }
+
+    private static IllegalArgumentException lacks(RegisteredMemory region, Access right, String what) {
+        return new IllegalArgumentException(
+                "the memory of a " + what + " must be registered with " + right + ", this one has " + region.access());
+    }
+}

@@ -1,0 +1,175 @@
+package org.verbena.transport.verbs;
+
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.verbs.AsyncEvent;
+import org.verbena.verbs.AtomicCapability;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.DeviceAttributes;
+import org.verbena.verbs.PortAttributes;
+import org.verbena.verbs.PortState;
+import org.verbena.verbs.ProtectionDomain;
+import org.verbena.verbs.TransportType;
+import org.verbena.verbs.VerbsObject;
+
+/**
+ * A device, for as long as the process lives: its limits, its memory domain, and what its asynchronous events mean for the endpoints on it.
+ * Any thread, unless it says otherwise.
+ */
+final class VerbsDevice {
+    private static final Logger LOG = LoggerFactory.getLogger(VerbsDevice.class);
+
+    private final Context context;
+    private final DeviceAttributes attributes;
+    private final VerbsMemoryDomain memoryDomain;
+
+    /** Endpoints by what their events name: the queue pair. */
+    private final ConcurrentHashMap<VerbsObject, VerbsEndpoint> endpoints = new ConcurrentHashMap<>();
+
+    /** What is wrong with the device or a port now, for the causes of connections that break: null if nothing is. */
+    private volatile @Nullable String trouble;
+
+    VerbsDevice(Context context) {
+        this.context = context;
+        attributes = context.queryDevice();
+        ProtectionDomain domain = context.allocateProtectionDomain();
+        memoryDomain = new VerbsMemoryDomain(domain);
+    }
+
+    Context context() {
+        return context;
+    }
+
+    String name() {
+        return context.device().name();
+    }
+
+    DeviceAttributes attributes() {
+        return attributes;
+    }
+
+    VerbsMemoryDomain memoryDomain() {
+        return memoryDomain;
+    }
+
+    /** iWARP has rules of its own: the client speaks first, no immediate data, reads with one sink that the peer may write. */
+    boolean isIwarp() {
+        return context.device().transportType() == TransportType.IWARP;
+    }
+
+    boolean hasAtomics() {
+        return attributes.atomics() != AtomicCapability.NONE;
+    }
+
+    /** RFC 7306 gives iWARP immediate data, which no adapter that Linux has a driver for was seen to have. */
+    boolean hasImmediateData() {
+        return !isIwarp();
+    }
+
+    PortAttributes port(int number) {
+        return context.queryPort(Math.max(1, number));
+    }
+
+    /** Whether any port is up. */
+    static boolean isUp(Context context) {
+        int ports = context.queryDevice().ports();
+        for (int port = 1; port <= ports; port++) {
+            if (context.queryPort(port).state() == PortState.ACTIVE) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    void add(VerbsObject queuePair, VerbsEndpoint endpoint) {
+        endpoints.put(queuePair, endpoint);
+    }
+
+    void remove(VerbsObject queuePair) {
+        endpoints.remove(queuePair);
+    }
+
+    /** What is wrong with the device or a port now: null if nothing is. */
+    @Nullable String trouble() {
+        return trouble;
+    }
+
+    /**
+     * Gives an event to whom it concerns.
+     *
+     * @param event taken and acknowledged; on the connection loop's thread
+     */
+    void onAsyncEvent(AsyncEvent event) {
+        switch (event.type()) {
+            case QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR -> {
+                VerbsEndpoint endpoint = endpointOf(event);
+                if (endpoint != null) {
+                    endpoint.onDeviceFailure(
+                            switch (event.type()) {
+                                case QP_REQ_ERR -> "the peer sent an invalid request (QP_REQ_ERR)";
+                                case QP_ACCESS_ERR ->
+                                    "the peer asked for memory that it may not access (QP_ACCESS_ERR)";
+                                default -> "the queue pair failed (QP_FATAL)";
+                            });
+                }
+            }
+            case QP_LAST_WQE_REACHED -> {
+                VerbsEndpoint endpoint = endpointOf(event);
+                if (endpoint != null) {
+                    endpoint.onLastReceiveTaken();
+                }
+            }
+            case CQ_ERR -> {
+                LOG.error("A completion queue of {} overflowed; the connections on it are lost", name());
+                endpoints.values().forEach(endpoint -> endpoint.onQueueError(event.source()));
+            }
+            case SRQ_ERR -> {
+                LOG.error("A shared receive queue of {} failed; the connections on it are lost", name());
+                endpoints.values().forEach(endpoint -> endpoint.onQueueError(event.source()));
+            }
+            case DEVICE_FATAL -> onLost("the device reported a fatal error (DEVICE_FATAL)");
+            case PORT_ERR -> {
+                trouble = "port " + event.port() + " of " + name() + " is down";
+                LOG.warn(
+                        "Port {} of {} is down; connections over it fail when their retries are used up",
+                        event.port(),
+                        name());
+            }
+            case PORT_ACTIVE -> {
+                trouble = null;
+                LOG.info("Port {} of {} is up", event.port(), name());
+            }
+            case COMM_EST, SQ_DRAINED, SRQ_LIMIT_REACHED, PATH_MIG -> LOG.debug("{} on {}", event.type(), name());
+            case PATH_MIG_ERR, LID_CHANGE, PKEY_CHANGE, SM_CHANGE, CLIENT_REREGISTER, GID_CHANGE, WQ_FATAL, UNKNOWN ->
+                LOG.info("{} on port {} of {}", event.type(), event.port(), name());
+        }
+    }
+
+    /** The device is gone or useless: nothing on it will work again. */
+    void onLost(String what) {
+        trouble = name() + ": " + what;
+        LOG.error("{}: {}; {} connections are lost", name(), what, endpoints.size());
+        endpoints.values().forEach(endpoint -> endpoint.onDeviceFailure(what));
+    }
+
+    private @Nullable VerbsEndpoint endpointOf(AsyncEvent event) {
+        VerbsObject source = event.source();
+        return source == null ? null : endpoints.get(source);
+    }
+
+    /** Puts what is known about the device in front of a failure that it may explain. */
+    Throwable explain(Throwable failure, String connection) {
+        String known = trouble;
+        return known == null || failure instanceof ConnectionException
+                ? failure
+                : new ConnectionException.Lost(connection + " was lost: " + known, failure);
+    }
+
+    @Override
+    public String toString() {
+        return name() + (isIwarp() ? " (iWARP)" : "");
+    }
+}

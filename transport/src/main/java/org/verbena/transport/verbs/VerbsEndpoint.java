@@ -1,0 +1,1336 @@
+package org.verbena.transport.verbs;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoRegistration;
+import io.netty.util.concurrent.Future;
+import java.net.InetSocketAddress;
+import java.util.ArrayDeque;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.cm.CmEvent;
+import org.verbena.cm.CmException;
+import org.verbena.cm.CmId;
+import org.verbena.cm.ConnectionParameters;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.SharedReceiveQueue;
+import org.verbena.transport.spi.WorkCompletionException;
+import org.verbena.transport.spi.WorkRequest;
+import org.verbena.transport.spi.WorkStatus;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.DeviceAttributes;
+import org.verbena.verbs.MemoryRegion;
+import org.verbena.verbs.QueuePair;
+import org.verbena.verbs.QueuePairAttributes;
+import org.verbena.verbs.QueuePairCapabilities;
+import org.verbena.verbs.QueuePairOptions;
+import org.verbena.verbs.QueuePairState;
+import org.verbena.verbs.RdmaException;
+import org.verbena.verbs.ReceiveQueue;
+import org.verbena.verbs.SendFlags;
+import org.verbena.verbs.SendQueue;
+import org.verbena.verbs.VerbsException;
+import org.verbena.verbs.VerbsObject;
+import org.verbena.verbs.WorkCompletionOpcode;
+import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.ffm.Errno;
+
+/**
+ * One connection: an id of the connection manager and its queue pair.
+ *
+ * <pre>{@code
+ *             completion loop                               connection loop
+ *
+ *   NEW       start0 ------------------------------------->  create id, resolve address        (a request has its id already)
+ *   RESOLVING                                                ADDR_RESOLVED: resolve route
+ *             prepare0: reserve completions  <-------------  ROUTE_RESOLVED
+ *   PREPARING                                ------------->  create the queue pair
+ *             prepared0: onPrepared, receives <------------
+ *   PREPARED                                 ------------->  connect, or accept
+ *             established0: onConnected      <-------------  ESTABLISHED
+ *   CONNECTED ... completions ...
+ *             drain(cause), from any state   ------------->  disconnect, queue pair to its error state
+ *   DRAINING  completions, flushed           <-------------
+ *             all are back, or silence       ------------->  destroy the queue pair
+ *             finish0: onDisconnected        <-------------
+ *   CLOSED                                                   DISCONNECTED, or a while later: destroy the id
+ * }</pre>
+ *
+ * <p>Everything in the left column runs on the completion loop, which alone has the fields marked so; everything in the right column on the connection
+ * loop, in the order it was asked for, so the id and the queue pair are never used and destroyed at a time. Posting and polling are the completion
+ * loop's.
+ *
+ * <p>Send queue: a ring of slots. A completion of a slot completes all slots before it as well (those were not signalled), so work completes once and in
+ * order whatever is signalled. The receive queue is a ring too, each receive with a completion of its own.
+ */
+final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
+    private static final Logger LOG = LoggerFactory.getLogger(VerbsEndpoint.class);
+
+    /** In a queue pair in its error state the rest is lost if nothing came for so long; destroying it is safe at any time. */
+    private static final long DRAIN_SILENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
+    /** How long an id waits for the peer's answer to its disconnect request. */
+    private static final long LINGER_MILLIS = 2000;
+
+    /** One signalled work request in so many at the least, so that slots come back while a long batch is under way. */
+    private static final int MAX_UNSIGNALLED = 32;
+
+    private enum State {
+        NEW,
+        RESOLVING,
+        PREPARING,
+        PREPARED,
+        CONNECTED,
+        DRAINING,
+        CLOSED
+    }
+
+    private final VerbsProvider provider;
+    private final IoEventLoop loop;
+    private final EndpointOptions options;
+    private final EndpointHandler handler;
+    private final InetSocketAddress remoteAddress;
+
+    /** The connection request that is accepted, null when connecting. */
+    private final @Nullable CmEvent request;
+
+    /** Written by the completion loop once; read by the connection loop. */
+    private volatile @Nullable CompletionIoHandler ioHandler;
+
+    /** Set by the completion loop when draining begins: steps of connecting that are still to come on the connection loop are left out. */
+    private volatile boolean givenUp;
+
+    /** What is being done, for the message of a failure. Written by both loops, in turns. */
+    private volatile String step = "starting";
+
+    // ---- the connection loop's thread alone
+
+    private @Nullable CmId id;
+    private @Nullable QueuePair created;
+    private boolean isAnswered;
+    private boolean isDisconnectSeen;
+    private boolean isIdDone;
+
+    // ---- the completion loop's thread alone
+
+    private State state = State.NEW;
+    private @Nullable IoRegistration registration;
+    private @Nullable Future<?> timeout;
+    private @Nullable CmEvent endedBefore;
+    private @Nullable InetSocketAddress localAddress;
+    private @Nullable VerbsDevice device;
+    private @Nullable LoopDevice loopDevice;
+    private LoopDevice.@Nullable LoopQueue loopQueue;
+    private @Nullable QueuePair queuePair;
+    private @Nullable SendQueue sendQueue;
+    private @Nullable ReceiveQueue receiveQueue;
+    private @Nullable VerbsSharedReceiveQueue sharedReceives;
+    private @Nullable EndpointCapabilities capabilities;
+    private int index;
+    private int generation;
+    private boolean isTouched;
+    private @Nullable Throwable cause;
+    private boolean wasConnected;
+    private boolean isLocalEnd;
+
+    // The ring of sends: from sendHead, sendCount slots are taken.
+    private final int sendDepth;
+    private final long[] sendWorkIds;
+    private final int[] sendLengths;
+    private final WorkRequest.Opcode[] sendOpcodes;
+    private final long[] sendRemoteAddresses;
+    private final int[] sendRemoteKeys;
+    private final HeldRegions sendHeld;
+    private int sendHead;
+    private int sendCount;
+    private int unsignalled;
+    private final int maxUnsignalled;
+
+    // The ring of receives: from receiveHead, receiveCount slots are taken.
+    private final int receiveDepth;
+    private final long[] receiveWorkIds;
+    private final HeldRegions receiveHeld;
+    private int receiveHead;
+    private int receiveCount;
+
+    /** Receives that completed before the connection was told to be up: slot, length, flags and immediate data of each. */
+    private final ArrayDeque<int[]> early = new ArrayDeque<>();
+
+    // Draining.
+    private int unpostedSends;
+    private int unpostedReceives;
+    private boolean isInErrorState;
+    private boolean isDestroyAsked;
+    private boolean isLastReceiveTaken;
+    private boolean isSilent;
+    private long lastProgressNanos;
+
+    private VerbsEndpoint(
+            VerbsProvider provider,
+            IoEventLoop loop,
+            EndpointOptions options,
+            EndpointHandler handler,
+            InetSocketAddress remoteAddress,
+            @Nullable CmEvent request) {
+        this.provider = provider;
+        this.loop = loop;
+        this.options = options;
+        this.handler = handler;
+        this.remoteAddress = remoteAddress;
+        this.request = request;
+        sendDepth = options.sendDepth();
+        sendWorkIds = new long[sendDepth];
+        sendLengths = new int[sendDepth];
+        sendOpcodes = new WorkRequest.Opcode[sendDepth];
+        sendRemoteAddresses = new long[sendDepth];
+        sendRemoteKeys = new int[sendDepth];
+        sendHeld = new HeldRegions(sendDepth, options.maxSges());
+        maxUnsignalled = Math.clamp(sendDepth / 4, 1, MAX_UNSIGNALLED);
+        receiveDepth = options.sharedReceiveQueue() ? 0 : options.receiveDepth();
+        receiveWorkIds = new long[receiveDepth];
+        receiveHeld = new HeldRegions(receiveDepth, options.maxSges());
+    }
+
+    /** An endpoint that will connect. */
+    static VerbsEndpoint connecting(
+            VerbsProvider provider,
+            IoEventLoop loop,
+            EndpointOptions options,
+            EndpointHandler handler,
+            InetSocketAddress remoteAddress) {
+        return new VerbsEndpoint(provider, loop, options, handler, remoteAddress, null);
+    }
+
+    /** An endpoint that will accept. */
+    static VerbsEndpoint accepted(
+            VerbsProvider provider,
+            IoEventLoop loop,
+            EndpointOptions options,
+            EndpointHandler handler,
+            CmEvent request,
+            InetSocketAddress localAddress,
+            InetSocketAddress remoteAddress) {
+        VerbsEndpoint endpoint = new VerbsEndpoint(provider, loop, options, handler, remoteAddress, request);
+        endpoint.id = request.id();
+        endpoint.localAddress = localAddress;
+        return endpoint;
+    }
+
+    /** Tells of an event that ended the request before it was accepted; before {@link #start}. */
+    void endedBeforeAccepted(CmEvent event) {
+        endedBefore = event;
+    }
+
+    /** Begins, on the loop: never within the caller. */
+    void start() {
+        loop.execute(this::start0);
+    }
+
+    // ---- from one loop to the other
+
+    private void onLoop(Runnable task) {
+        CompletionIoHandler known = ioHandler;
+        if (known != null) {
+            known.execute(loop, task);
+            return;
+        }
+        try {
+            loop.execute(task);
+        } catch (RejectedExecutionException ended) {
+            LOG.debug("{}: its loop has ended", this, ended);
+        }
+    }
+
+    private void onConnectionLoop(Runnable task) {
+        provider.connectionLoop().loop().execute(task);
+    }
+
+    private String connection() {
+        InetSocketAddress local = localAddress;
+        return request == null
+                ? "the connection to " + VerbsProvider.format(remoteAddress)
+                : "the connection from " + VerbsProvider.format(remoteAddress)
+                        + (local == null ? "" : " to " + VerbsProvider.format(local));
+    }
+
+    private String attempt() {
+        return (request == null ? "connecting to " : "accepting ") + VerbsProvider.format(remoteAddress);
+    }
+
+    // ---- connecting: the completion loop's part
+
+    private void start0() {
+        Future<IoRegistration> registered = loop.register(this);
+        if (!registered.isSuccess()) {
+            throw new IllegalStateException("not a loop of the verbs provider", registered.cause());
+        }
+        IoRegistration known = registered.getNow();
+        registration = known;
+        ioHandler = known.attachment();
+        state = State.RESOLVING;
+        timeout = loop.schedule(
+                () -> drain(new ConnectionException.TimedOut(
+                        attempt() + " took longer than " + options.connectTimeoutMillis() + " ms, while " + step)),
+                options.connectTimeoutMillis(),
+                TimeUnit.MILLISECONDS);
+        CmEvent before = endedBefore;
+        if (before != null) {
+            drain(failureOf(before));
+            return;
+        }
+        try {
+            onConnectionLoop(request == null ? this::resolve : this::useRequest);
+        } catch (RdmaException | UnsupportedOperationException unavailable) {
+            drain(new ConnectionException.Unreachable(
+                    attempt() + " is impossible: " + unavailable.getMessage(), unavailable));
+        }
+    }
+
+    private void prepare0(Context context, int port, @Nullable InetSocketAddress local) {
+        if (state != State.RESOLVING) {
+            return;
+        }
+        state = State.PREPARING;
+        step = "creating the queue pair";
+        if (local != null) {
+            localAddress = local;
+        }
+        try {
+            VerbsDevice used = provider.device(context);
+            device = used;
+            checkLimits(used);
+            LoopDevice queues = handlerOfLoop().deviceFor(used);
+            boolean shared = options.sharedReceiveQueue() && used.attributes().maxSharedReceiveQueues() > 0;
+            if (options.sharedReceiveQueue() && !shared) {
+                throw new ConnectionException(used.name() + " has no shared receive queues: connect without one");
+            }
+            LoopDevice.LoopQueue completions = queues.reserve(reservedEntries(), shared);
+            loopDevice = queues;
+            loopQueue = completions;
+            QueuePairOptions wanted = QueuePairOptions.reliable(
+                    completions.queue(),
+                    new QueuePairCapabilities(
+                            sendDepth,
+                            receiveDepth,
+                            options.maxSges(),
+                            shared ? 0 : options.maxSges(),
+                            options.maxInlineBytes()));
+            if (shared) {
+                sharedReceives = queues.sharedReceiveQueue();
+                wanted = wanted.withSharedReceives(sharedReceives.queue());
+            }
+            QueuePairOptions all = wanted;
+            long maxMessageBytes = Math.min(Integer.MAX_VALUE, used.port(port).maxMessageBytes());
+            onConnectionLoop(() -> createQueuePair(used, all, maxMessageBytes));
+        } catch (RuntimeException refused) {
+            drain(inWords(refused));
+        }
+    }
+
+    private int reservedEntries() {
+        return sendDepth + receiveDepth;
+    }
+
+    private void checkLimits(VerbsDevice used) {
+        DeviceAttributes limits = used.attributes();
+        checkLimit(used, "sendDepth", sendDepth, limits.maxWorkRequests());
+        checkLimit(used, "receiveDepth", receiveDepth, limits.maxWorkRequests());
+        checkLimit(used, "maxSges", options.maxSges(), limits.maxSges());
+    }
+
+    private static void checkLimit(VerbsDevice used, String what, int asked, int limit) {
+        if (asked > limit) {
+            throw new ConnectionException(
+                    what + " " + asked + " is over the limit of " + used.name() + ", which is " + limit);
+        }
+    }
+
+    private void prepared0(QueuePair made, long maxMessageBytes) {
+        if (state != State.PREPARING) {
+            return;
+        }
+        VerbsDevice used = required(device);
+        LoopDevice queues = required(loopDevice);
+        try {
+            index = queues.add(this);
+        } catch (RuntimeException full) {
+            drain(full);
+            return;
+        }
+        generation = queues.generation(index);
+        queuePair = made;
+        sendQueue = made.sendQueue();
+        VerbsSharedReceiveQueue shared = sharedReceives;
+        if (shared == null) {
+            receiveQueue = made.receiveQueue();
+        } else {
+            queues.share(made.number(), this);
+        }
+        used.add(made, this);
+        boolean iwarp = used.isIwarp();
+        capabilities = new EndpointCapabilities(
+                sendDepth,
+                shared == null ? receiveDepth : shared.depth(),
+                shared == null ? options.maxSges() : Math.min(options.maxSges(), shared.maxSges()),
+                iwarp
+                        ? 1
+                        : Math.min(
+                                options.maxSges(), Math.max(1, used.attributes().maxReadSges())),
+                made.sendQueue().maxInlineBytes(),
+                initiatorDepth(used),
+                maxMessageBytes,
+                used.hasAtomics(),
+                used.hasImmediateData(),
+                // A region's key can be invalidated by a peer on hardly any adapter: that is for memory windows.
+                false,
+                iwarp);
+        state = State.PREPARED;
+        step = request == null ? "waiting for the peer to accept" : "waiting for the peer to confirm";
+        try {
+            handler.onPrepared(this);
+        } catch (Throwable thrown) {
+            drain(thrown);
+        }
+        if (state != State.PREPARED) {
+            return;
+        }
+        flush0();
+        if (state == State.PREPARED) {
+            ConnectionParameters parameters = parameters(used);
+            onConnectionLoop(() -> connectOrAccept(parameters));
+        }
+    }
+
+    private int initiatorDepth(VerbsDevice used) {
+        return Math.min(options.readDepth(), used.attributes().maxReadsAsInitiator());
+    }
+
+    private ConnectionParameters parameters(VerbsDevice used) {
+        int responderResources = Math.min(options.readDepth(), used.attributes().maxReadsAsTarget());
+        int initiatorDepth = initiatorDepth(used);
+        ConnectionParameters asked = request == null ? null : request.connection();
+        if (asked != null) {
+            responderResources = Math.min(responderResources, asked.responderResources());
+            initiatorDepth = Math.min(initiatorDepth, asked.initiatorDepth());
+        }
+        return new ConnectionParameters(
+                options.privateData(),
+                responderResources,
+                initiatorDepth,
+                false,
+                options.retryCount(),
+                options.rnrRetryCount(),
+                sharedReceives != null,
+                0);
+    }
+
+    private void established0(CmEvent event) {
+        if (state != State.PREPARED) {
+            return;
+        }
+        cancelTimeout();
+        state = State.CONNECTED;
+        wasConnected = true;
+        ConnectionParameters told = request == null ? event.connection() : request.connection();
+        EndpointCapabilities known = required(capabilities);
+        if (told != null) {
+            // What the peer serves, seen from here, is what this side may have under way.
+            capabilities = withReadDepth(known, Math.min(known.readDepth(), told.initiatorDepth()));
+        }
+        try {
+            handler.onConnected(this, request == null ? event.privateData() : request.privateData());
+        } catch (Throwable thrown) {
+            drain(thrown);
+        }
+        if (!early.isEmpty()) {
+            isTouched = true;
+            deliverEarly();
+            onBatchEnd();
+        }
+    }
+
+    private static EndpointCapabilities withReadDepth(EndpointCapabilities known, int readDepth) {
+        return new EndpointCapabilities(
+                known.sendDepth(),
+                known.receiveDepth(),
+                known.maxSges(),
+                known.maxReadSges(),
+                known.maxInlineBytes(),
+                readDepth,
+                known.maxMessageBytes(),
+                known.atomics(),
+                known.immediateData(),
+                known.sendWithInvalidate(),
+                known.readSinkNeedsRemoteWrite());
+    }
+
+    private void cancelTimeout() {
+        if (timeout != null) {
+            timeout.cancel(false);
+            timeout = null;
+        }
+    }
+
+    // ---- connecting: the connection loop's part
+
+    private void resolve() {
+        if (givenUp) {
+            return;
+        }
+        step = "resolving the address";
+        try {
+            CmId made = provider.connectionLoop().newId(this);
+            id = made;
+            if (options.trafficClass() != 0) {
+                made.setTypeOfService(options.trafficClass());
+            }
+            made.resolveAddress(options.localAddress(), remoteAddress, options.connectTimeoutMillis());
+        } catch (RuntimeException refused) {
+            onLoop(() -> drain(inWords(refused)));
+        }
+    }
+
+    private void useRequest() {
+        if (!givenUp) {
+            routeResolved();
+        }
+    }
+
+    private void routeResolved() {
+        CmId known = required(id);
+        Context context = known.device();
+        if (context == null) {
+            onLoop(() ->
+                    drain(new ConnectionException.Unreachable(attempt() + " failed: no device serves the address")));
+            return;
+        }
+        int port = known.portNumber();
+        InetSocketAddress local = known.localAddress();
+        onLoop(() -> prepare0(context, port, local));
+    }
+
+    private void createQueuePair(VerbsDevice used, QueuePairOptions wanted, long maxMessageBytes) {
+        if (givenUp) {
+            return;
+        }
+        try {
+            QueuePair made = required(id).createQueuePair(used.memoryDomain().protectionDomain(), wanted);
+            created = made;
+            onLoop(() -> prepared0(made, maxMessageBytes));
+        } catch (RuntimeException refused) {
+            onLoop(() -> drain(inWords(refused)));
+        }
+    }
+
+    private void connectOrAccept(ConnectionParameters parameters) {
+        if (givenUp) {
+            return;
+        }
+        try {
+            if (request == null) {
+                required(id).connect(parameters);
+            } else {
+                isAnswered = true;
+                required(id).accept(parameters);
+            }
+        } catch (RuntimeException refused) {
+            onLoop(() -> drain(inWords(refused)));
+        }
+    }
+
+    @Override
+    public void onCmEvent(CmEvent event) {
+        switch (event.type()) {
+            case ADDR_RESOLVED -> {
+                if (!givenUp) {
+                    step = "resolving the route";
+                    try {
+                        event.id().resolveRoute(options.connectTimeoutMillis());
+                    } catch (RuntimeException refused) {
+                        onLoop(() -> drain(inWords(refused)));
+                    }
+                }
+            }
+            case ROUTE_RESOLVED -> {
+                if (!givenUp) {
+                    routeResolved();
+                }
+            }
+            case ESTABLISHED -> onLoop(() -> established0(event));
+            case ADDR_ERROR, ROUTE_ERROR, CONNECT_ERROR, UNREACHABLE, REJECTED, CONNECT_RESPONSE -> {
+                isDisconnectSeen = true;
+                onLoop(() -> drain(failureOf(event)));
+            }
+            case DISCONNECTED -> {
+                isDisconnectSeen = true;
+                if (isIdDone) {
+                    closeId();
+                }
+                onLoop(() -> disconnected0(event));
+            }
+            case TIMEWAIT_EXIT -> {
+                isDisconnectSeen = true;
+                if (isIdDone) {
+                    closeId();
+                }
+            }
+            case DEVICE_REMOVAL -> {
+                isDisconnectSeen = true;
+                onDeviceFailure("its device was removed");
+            }
+            case ADDR_CHANGE ->
+                // Bonding failed over: if the connection is dead its retries run out, and the completion says so.
+                LOG.warn("{}: the network address of its device changed", connection());
+            case CONNECT_REQUEST, MULTICAST_JOIN, MULTICAST_ERROR, UNKNOWN ->
+                LOG.warn("{}: unexpected event: {}", connection(), event.describe());
+        }
+    }
+
+    // ---- failures, in words
+
+    private Throwable inWords(RuntimeException refused) {
+        String message = attempt() + " failed while " + step + ": " + refused.getMessage();
+        if (refused instanceof ConnectionException known) {
+            return known;
+        }
+        if (!(refused instanceof CmException cm)) {
+            return new ConnectionException(message, refused);
+        }
+        return switch (cm.errno()) {
+            // siw connects its socket within the call.
+            case Errno.ECONNREFUSED -> withCause(new ConnectionException.Rejected(message, new byte[0]), cm);
+            case Errno.ETIMEDOUT -> withCause(new ConnectionException.TimedOut(message), cm);
+            case Errno.ENETUNREACH, Errno.EHOSTUNREACH, Errno.ENODEV, Errno.EADDRNOTAVAIL ->
+                new ConnectionException.Unreachable(message, cm);
+            default -> new ConnectionException(message, cm);
+        };
+    }
+
+    private Throwable failureOf(CmEvent event) {
+        String message = attempt() + " failed while " + step + ": " + event.describe();
+        CmException cm = event.toException(attempt());
+        return switch (event.type()) {
+            case REJECTED -> withCause(new ConnectionException.Rejected(message, event.privateData()), cm);
+            case ADDR_ERROR, ROUTE_ERROR, UNREACHABLE, DEVICE_REMOVAL ->
+                new ConnectionException.Unreachable(message, cm);
+            case CONNECT_ERROR ->
+                switch (-event.status()) {
+                    case Errno.ECONNREFUSED ->
+                        withCause(new ConnectionException.Rejected(message, event.privateData()), cm);
+                    case Errno.ETIMEDOUT -> withCause(new ConnectionException.TimedOut(message), cm);
+                    default -> new ConnectionException(message, cm);
+                };
+            default -> new ConnectionException(message, cm);
+        };
+    }
+
+    private static ConnectionException withCause(ConnectionException exception, Throwable cause) {
+        exception.initCause(cause);
+        return exception;
+    }
+
+    /** The device says that the queue pair, or all of it, is lost. Any thread. */
+    void onDeviceFailure(String what) {
+        onLoop(() -> drain(new ConnectionException.Lost(connection() + " was lost: " + what)));
+    }
+
+    /** A queue is lost. Any thread. */
+    void onQueueError(@Nullable VerbsObject source) {
+        onLoop(() -> {
+            if ((loopQueue != null && loopQueue.queue() == source)
+                    || (sharedReceives != null && sharedReceives.queue() == source)) {
+                drain(new ConnectionException.Lost(
+                        connection() + " was lost: the device reported an error of " + source));
+            }
+        });
+    }
+
+    boolean completesOn(LoopDevice.LoopQueue queue) {
+        return loopQueue == queue;
+    }
+
+    // ---- posting
+
+    private void checkLoop() {
+        if (!loop.inEventLoop()) {
+            throw new IllegalStateException("an endpoint belongs to its event loop: use loop.execute()");
+        }
+    }
+
+    @Override
+    public boolean post(WorkRequest work) {
+        checkLoop();
+        EndpointCapabilities can = capabilities;
+        if (can == null) {
+            return false;
+        }
+        PostChecks.operation(work, can);
+        if (state != State.CONNECTED || sendCount == sendDepth) {
+            return false;
+        }
+        PostChecks.request(work, can);
+        SendQueue queue = required(sendQueue);
+        if (queue.isFull()) {
+            flushSends();
+            if (state != State.CONNECTED) {
+                return false;
+            }
+        }
+        int slot = sendHead + sendCount;
+        if (slot >= sendDepth) {
+            slot -= sendDepth;
+        }
+        sendHeld.hold(slot, work.buffers());
+        try {
+            stage(queue, work, slot, can);
+        } catch (RuntimeException refused) {
+            sendHeld.release(slot);
+            throw refused;
+        }
+        if ((work.flags() & WorkRequest.INLINE) != 0) {
+            sendHeld.release(slot);
+        }
+        sendWorkIds[slot] = work.workId();
+        sendLengths[slot] = (int) work.buffers().totalBytes();
+        sendOpcodes[slot] = work.opcode();
+        sendRemoteAddresses[slot] = work.remoteAddress();
+        sendRemoteKeys[slot] = work.remoteKey();
+        sendCount++;
+        return true;
+    }
+
+    private void stage(SendQueue queue, WorkRequest work, int slot, EndpointCapabilities can) {
+        long wrId = WorkRequestId.of(index, generation, WorkRequestId.SEND, slot);
+        ScatterGatherList pieces = work.buffers();
+        boolean copied = (work.flags() & WorkRequest.INLINE) != 0;
+        int flags = 0;
+        if ((work.flags() & WorkRequest.FENCE) != 0) {
+            flags |= SendFlags.FENCE;
+        }
+        if ((work.flags() & WorkRequest.SOLICITED) != 0) {
+            flags |= SendFlags.SOLICITED;
+        }
+        boolean signalled = unsignalled + 1 >= maxUnsignalled;
+        if (signalled) {
+            flags |= SendFlags.SIGNALED;
+        }
+        long address = work.remoteAddress();
+        int key = work.remoteKey();
+        switch (work.opcode()) {
+            case SEND -> queue.send(wrId, flags | inline(pieces, can));
+            case SEND_WITH_IMMEDIATE ->
+                queue.sendWithImmediate(wrId, flags | inline(pieces, can), work.immediateData());
+            case SEND_WITH_INVALIDATE -> queue.sendWithInvalidate(wrId, flags | inline(pieces, can), key);
+            case WRITE -> queue.write(wrId, flags | inline(pieces, can), address, key);
+            case WRITE_WITH_IMMEDIATE ->
+                queue.writeWithImmediate(wrId, flags | inline(pieces, can), address, key, work.immediateData());
+            case READ -> queue.read(wrId, flags, address, key);
+            case COMPARE_AND_SWAP ->
+                queue.compareAndSwap(
+                        wrId,
+                        flags,
+                        address,
+                        key,
+                        work.compareOrAdd(),
+                        work.swap(),
+                        VerbsMemoryDomain.regionOf(pieces.region(0)),
+                        PostChecks.offset(pieces, 0));
+            case FETCH_AND_ADD ->
+                queue.fetchAndAdd(
+                        wrId,
+                        flags,
+                        address,
+                        key,
+                        work.compareOrAdd(),
+                        VerbsMemoryDomain.regionOf(pieces.region(0)),
+                        PostChecks.offset(pieces, 0));
+        }
+        if (work.opcode() != WorkRequest.Opcode.COMPARE_AND_SWAP && work.opcode() != WorkRequest.Opcode.FETCH_AND_ADD) {
+            for (int i = 0; i < pieces.count(); i++) {
+                MemoryRegion region = VerbsMemoryDomain.regionOf(pieces.region(i));
+                long offset = PostChecks.offset(pieces, i);
+                if (copied) {
+                    queue.inline(region.segment(), offset, pieces.length(i));
+                } else {
+                    queue.piece(region, offset, pieces.length(i));
+                }
+            }
+        }
+        unsignalled = signalled ? 0 : unsignalled + 1;
+    }
+
+    /** What is small goes into the work request itself, which saves the adapter a read of memory. */
+    private static int inline(ScatterGatherList pieces, EndpointCapabilities can) {
+        return pieces.totalBytes() <= can.maxInlineBytes() ? SendFlags.INLINE : 0;
+    }
+
+    @Override
+    public boolean postReceive(long workId, ScatterGatherList buffers) {
+        checkLoop();
+        if (sharedReceives != null) {
+            throw new IllegalStateException(
+                    "this endpoint's receives come from its shared receive queue: post them there");
+        }
+        if ((state != State.PREPARED && state != State.CONNECTED) || receiveCount == receiveDepth) {
+            return false;
+        }
+        PostChecks.receive(buffers, options.maxSges());
+        ReceiveQueue queue = required(receiveQueue);
+        if (queue.isFull()) {
+            flushReceives();
+            if (state == State.DRAINING) {
+                return false;
+            }
+        }
+        int slot = receiveHead + receiveCount;
+        if (slot >= receiveDepth) {
+            slot -= receiveDepth;
+        }
+        receiveHeld.hold(slot, buffers);
+        try {
+            queue.receive(WorkRequestId.of(index, generation, WorkRequestId.RECEIVE, slot));
+            for (int i = 0; i < buffers.count(); i++) {
+                queue.piece(
+                        VerbsMemoryDomain.regionOf(buffers.region(i)),
+                        PostChecks.offset(buffers, i),
+                        buffers.length(i));
+            }
+        } catch (RuntimeException refused) {
+            receiveHeld.release(slot);
+            throw refused;
+        }
+        receiveWorkIds[slot] = workId;
+        receiveCount++;
+        return true;
+    }
+
+    @Override
+    public int freeSendSlots() {
+        checkLoop();
+        return state == State.CONNECTED ? sendDepth - sendCount : 0;
+    }
+
+    @Override
+    public void flush() {
+        checkLoop();
+        flush0();
+    }
+
+    private void flush0() {
+        if (state == State.CONNECTED) {
+            flushReceives();
+            flushSends();
+        } else if (state == State.PREPARED) {
+            flushReceives();
+        }
+    }
+
+    private void flushSends() {
+        SendQueue queue = sendQueue;
+        if (queue == null || queue.stagedWrs() == 0) {
+            return;
+        }
+        if (unsignalled > 0) {
+            queue.signalLast();
+            unsignalled = 0;
+        }
+        int errno = queue.tryFlush();
+        if (errno != 0) {
+            drain(new VerbsException(
+                    "ibv_post_send() on " + connection(),
+                    errno,
+                    "the device took " + (sendCount - queue.stagedWrs()) + " of " + sendCount
+                            + " work requests; those it did not take complete as FLUSHED"));
+        }
+    }
+
+    private void flushReceives() {
+        ReceiveQueue queue = receiveQueue;
+        if (queue == null || queue.stagedWrs() == 0) {
+            return;
+        }
+        int errno = queue.tryFlush();
+        if (errno != 0) {
+            drain(new VerbsException(
+                    "ibv_post_recv() on " + connection(),
+                    errno,
+                    "the device took "
+                            + (receiveCount - queue.stagedWrs()) + " of " + receiveCount
+                            + " receives; those it did not take complete as FLUSHED"));
+        }
+    }
+
+    // ---- completions, from LoopDevice
+
+    /** Marks that this batch has completions for this endpoint; gives whether it had been marked. */
+    boolean touch() {
+        boolean before = isTouched;
+        isTouched = true;
+        return before;
+    }
+
+    /** A slot, and all before it, were done. */
+    void onSendDone(int slot) {
+        int done = positionOf(slot, sendHead, sendDepth) + 1;
+        if (done > sendCount) {
+            strayCompletion("send", slot);
+            return;
+        }
+        lastProgressNanos = state == State.DRAINING ? System.nanoTime() : 0;
+        for (int i = 0; i < done; i++) {
+            completeSend(WorkStatus.SUCCESS);
+        }
+    }
+
+    /** A slot failed; those before it, which have no completion of their own, were done. */
+    void onSendFailed(int slot, WorkStatus status, int vendorError) {
+        int done = positionOf(slot, sendHead, sendDepth);
+        if (done >= sendCount) {
+            strayCompletion("send", slot);
+            return;
+        }
+        if (status != WorkStatus.FLUSHED) {
+            VerbsDevice used = required(device);
+            drain(used.explain(new WorkCompletionException(describeSend(slot), status, vendorError), connection()));
+        } else if (state == State.CONNECTED) {
+            // The queue pair went to its error state by the peer's doing: over iWARP a TERMINATE gives no other sign.
+            drain(lostWith(describeSend(slot)));
+        }
+        lastProgressNanos = System.nanoTime();
+        for (int i = 0; i < done; i++) {
+            completeSend(WorkStatus.SUCCESS);
+        }
+        completeSend(status);
+    }
+
+    private ConnectionException lostWith(String work) {
+        String trouble = required(device).trouble();
+        return new ConnectionException.Lost(connection() + " was ended by the peer, its adapter or the network while "
+                + work + " was out; if the peer's side has an error, that is the reason"
+                + (trouble == null ? "" : " (" + trouble + ")"));
+    }
+
+    private void completeSend(WorkStatus status) {
+        int slot = sendHead;
+        sendHead = slot + 1 == sendDepth ? 0 : slot + 1;
+        sendCount--;
+        sendHeld.release(slot);
+        try {
+            handler.onSendCompletion(
+                    this, sendWorkIds[slot], status, status == WorkStatus.SUCCESS ? sendLengths[slot] : 0);
+        } catch (Throwable thrown) {
+            drain(thrown);
+        }
+    }
+
+    private String describeSend(int slot) {
+        WorkRequest.Opcode opcode = sendOpcodes[slot];
+        String text = opcode + " of " + sendLengths[slot] + " bytes";
+        return switch (opcode) {
+            case SEND, SEND_WITH_IMMEDIATE, SEND_WITH_INVALIDATE -> text + " on " + connection();
+            default ->
+                text + " at 0x" + Long.toHexString(sendRemoteAddresses[slot]) + " with key 0x"
+                        + Integer.toHexString(sendRemoteKeys[slot]) + " on " + connection();
+        };
+    }
+
+    /** A receive has a message. */
+    void onReceiveDone(int kind, int slot, WorkCompletions completions, int i) {
+        int flags = 0;
+        int immediate = 0;
+        if (completions.hasImmediateData(i)) {
+            flags |= EndpointHandler.WITH_IMMEDIATE;
+            immediate = completions.immediateData(i);
+        } else if (completions.hasInvalidatedKey(i)) {
+            flags |= EndpointHandler.WITH_INVALIDATE;
+            immediate = completions.invalidatedKey(i);
+        }
+        if (completions.opcodeValue(i) == RECEIVED_WRITE) {
+            flags |= EndpointHandler.REMOTE_WRITE;
+        }
+        int length = completions.lengthBytes(i);
+        if (state == State.CONNECTED || (state == State.DRAINING && wasConnected)) {
+            completeReceive(kind, slot, WorkStatus.SUCCESS, length, flags, immediate);
+        } else if (state == State.PREPARED) {
+            // The peer was told before this side: the event is on its way.
+            early.add(new int[] {kind, slot, length, flags, immediate});
+        } else {
+            deliverEarly();
+            completeReceive(kind, slot, WorkStatus.FLUSHED, 0, 0, 0);
+        }
+    }
+
+    private static final int RECEIVED_WRITE = WorkCompletionOpcode.RECV_RDMA_WITH_IMM.value();
+
+    private void deliverEarly() {
+        int[] receive;
+        while ((receive = early.poll()) != null) {
+            if (wasConnected) {
+                completeReceive(receive[0], receive[1], WorkStatus.SUCCESS, receive[2], receive[3], receive[4]);
+            } else {
+                completeReceive(receive[0], receive[1], WorkStatus.FLUSHED, 0, 0, 0);
+            }
+        }
+    }
+
+    /** A receive failed or was flushed. */
+    void onReceiveFailed(int kind, int slot, WorkStatus status, int vendorError) {
+        if (status != WorkStatus.FLUSHED) {
+            drain(required(device)
+                    .explain(
+                            new WorkCompletionException("a receive on " + connection(), status, vendorError),
+                            connection()));
+        } else if (state == State.CONNECTED) {
+            // The peer ended the connection, and over iWARP its receives come back before the event that says so.
+            drain(null);
+        }
+        deliverEarly();
+        completeReceive(kind, slot, status, 0, 0, 0);
+    }
+
+    private void completeReceive(int kind, int slot, WorkStatus status, int length, int flags, int immediate) {
+        long workId;
+        if (kind == WorkRequestId.SHARED_RECEIVE) {
+            workId = required(sharedReceives).complete(slot);
+        } else {
+            if (receiveCount == 0 || slot != receiveHead) {
+                strayCompletion("receive", slot);
+                return;
+            }
+            workId = receiveWorkIds[slot];
+            receiveHead = slot + 1 == receiveDepth ? 0 : slot + 1;
+            receiveCount--;
+            receiveHeld.release(slot);
+        }
+        if (state == State.DRAINING) {
+            lastProgressNanos = System.nanoTime();
+        }
+        try {
+            handler.onReceiveCompletion(this, workId, status, length, flags, immediate);
+        } catch (Throwable thrown) {
+            drain(thrown);
+        }
+    }
+
+    private static int positionOf(int slot, int head, int depth) {
+        int position = slot - head;
+        return position < 0 ? position + depth : position;
+    }
+
+    private void strayCompletion(String queue, int slot) {
+        drain(new IllegalStateException("the device completed slot " + slot + " of the " + queue + " queue of "
+                + connection() + ", where nothing was out, or out of order: report the driver"));
+    }
+
+    /** A batch of completions was handled. */
+    void onBatchEnd() {
+        isTouched = false;
+        try {
+            handler.onCompletionsHandled(this);
+        } catch (Throwable thrown) {
+            drain(thrown);
+        }
+        checkDrained();
+    }
+
+    // ---- the end
+
+    @Override
+    public void disconnect() {
+        onLoop(this::disconnect0);
+    }
+
+    private void disconnect0() {
+        if (state != State.DRAINING && state != State.CLOSED) {
+            isLocalEnd = true;
+            drain(state == State.CONNECTED ? null : new ConnectionException(attempt() + " was given up"));
+        }
+    }
+
+    private void disconnected0(CmEvent event) {
+        if (state == State.CONNECTED) {
+            // What the peer acknowledged before it left may wait in the queue.
+            required(loopDevice).poll(Integer.MAX_VALUE);
+        }
+        if (state == State.CONNECTED) {
+            drain(sendCount == 0 ? null : lostWith(describeSend(sendHead)));
+        } else if (state != State.DRAINING && state != State.CLOSED) {
+            drain(failureOf(event));
+        }
+    }
+
+    /**
+     * Ends the connection, or the attempt. The first call decides on the cause.
+     *
+     * @param why null in good order
+     */
+    private void drain(@Nullable Throwable why) {
+        if (state == State.CLOSED) {
+            return;
+        }
+        if (state == State.DRAINING) {
+            if (cause == null && why != null && !isLocalEnd) {
+                cause = why;
+            }
+            return;
+        }
+        State before = state;
+        state = State.DRAINING;
+        givenUp = true;
+        cause = why;
+        cancelTimeout();
+        LOG.debug("{} ends in state {}: {}", connection(), before, why == null ? "in good order" : why.toString());
+        if (sendQueue != null) {
+            unpostedSends = sendQueue.stagedWrs();
+            sendQueue.discard();
+        }
+        if (receiveQueue != null) {
+            unpostedReceives = receiveQueue.stagedWrs();
+            receiveQueue.discard();
+        }
+        lastProgressNanos = System.nanoTime();
+        required(ioHandler).startDraining(loop, this);
+        boolean connected = before == State.CONNECTED;
+        try {
+            onConnectionLoop(() -> toErrorState(connected));
+        } catch (RuntimeException never) {
+            // There is no connection loop, so nothing was made on it.
+            onLoop(this::inErrorState0);
+        }
+    }
+
+    private void toErrorState(boolean connected) {
+        CmId known = id;
+        QueuePair made = created;
+        try {
+            if (connected && known != null) {
+                known.disconnect();
+            } else if (request != null && !isAnswered && known != null) {
+                isAnswered = true;
+                known.reject(new byte[0]);
+            }
+        } catch (RdmaException alreadyDown) {
+            LOG.debug("{}: {}", connection(), alreadyDown.getMessage());
+        }
+        if (made != null) {
+            try {
+                made.modify(QueuePairAttributes.to(QueuePairState.ERR).build());
+            } catch (RdmaException refused) {
+                LOG.debug("{}: {}", connection(), refused.getMessage());
+            }
+        }
+        onLoop(this::inErrorState0);
+    }
+
+    private void inErrorState0() {
+        isInErrorState = true;
+        lastProgressNanos = System.nanoTime();
+        checkDrained();
+    }
+
+    /** The device has given back all that it took of the shared receive queue. Any thread. */
+    void onLastReceiveTaken() {
+        onLoop(() -> {
+            isLastReceiveTaken = true;
+            checkDrained();
+        });
+    }
+
+    private void checkDrained() {
+        if (state != State.DRAINING || !isInErrorState || isDestroyAsked) {
+            return;
+        }
+        boolean allBack = sendCount == unpostedSends && receiveCount == unpostedReceives;
+        boolean sharedBack = sharedReceives == null || queuePair == null || isLastReceiveTaken;
+        if (isSilent || (allBack && sharedBack)) {
+            isDestroyAsked = true;
+            onConnectionLoopOr(this::destroyQueuePair, () -> finish0(true));
+        }
+    }
+
+    private void onConnectionLoopOr(Runnable task, Runnable without) {
+        try {
+            onConnectionLoop(task);
+        } catch (RuntimeException never) {
+            onLoop(without);
+        }
+    }
+
+    /**
+     * Looks whether a device has fallen silent.
+     *
+     * @param now System.nanoTime()
+     * @return false if there is nothing more to look after
+     */
+    boolean drainTick(long now) {
+        if (state != State.DRAINING || isDestroyAsked) {
+            return false;
+        }
+        if (isInErrorState && now - lastProgressNanos > DRAIN_SILENCE_NANOS) {
+            isSilent = true;
+            checkDrained();
+            return false;
+        }
+        return true;
+    }
+
+    private void destroyQueuePair() {
+        QueuePair made = created;
+        boolean gone = true;
+        if (made != null) {
+            try {
+                made.close();
+            } catch (RuntimeException refused) {
+                gone = false;
+                LOG.error(
+                        "The queue pair of {} could not be destroyed; the memory of its work requests stays registered",
+                        connection(),
+                        refused);
+            }
+        }
+        isIdDone = true;
+        if (id != null) {
+            // The completion loop has written wasConnected for the last time before it asked for this.
+            if (isDisconnectSeen || !wasConnected) {
+                closeId();
+            } else {
+                provider.connectionLoop().loop().schedule(this::closeId, LINGER_MILLIS, TimeUnit.MILLISECONDS);
+            }
+        }
+        boolean queuePairGone = gone;
+        onLoop(() -> finish0(queuePairGone));
+    }
+
+    private void closeId() {
+        CmId known = id;
+        if (known != null && !known.isClosed()) {
+            try {
+                known.close();
+            } catch (RuntimeException refused) {
+                LOG.warn("The id of {} could not be destroyed", connection(), refused);
+            }
+        }
+    }
+
+    private void finish0(boolean queuePairGone) {
+        if (state != State.DRAINING) {
+            return;
+        }
+        LoopDevice queues = loopDevice;
+        QueuePair made = queuePair;
+        if (made != null && queues != null) {
+            // What the device wrote before the queue pair was gone.
+            queues.poll(Integer.MAX_VALUE);
+            boolean anything = sendCount > 0 || receiveCount > 0 || !early.isEmpty();
+            deliverEarly();
+            while (sendCount > 0) {
+                completeLeftSend(queuePairGone);
+            }
+            while (receiveCount > 0) {
+                completeLeftReceive(queuePairGone);
+            }
+            if (anything) {
+                onBatchEnd();
+            }
+            queues.remove(index);
+            required(device).remove(made);
+            if (sharedReceives != null) {
+                queues.unshare(made.number());
+            }
+        }
+        if (queues != null && loopQueue != null && queuePairGone) {
+            queues.release(loopQueue, reservedEntries(), sharedReceives != null);
+        }
+        state = State.CLOSED;
+        if (registration != null) {
+            registration.cancel();
+        }
+        try {
+            handler.onDisconnected(this, cause);
+        } catch (Throwable thrown) {
+            LOG.warn("onDisconnected of {} threw", connection(), thrown);
+        }
+    }
+
+    private void completeLeftSend(boolean queuePairGone) {
+        if (!queuePairGone) {
+            sendHeld.forget(sendHead);
+        }
+        completeSend(WorkStatus.FLUSHED);
+    }
+
+    private void completeLeftReceive(boolean queuePairGone) {
+        if (!queuePairGone) {
+            receiveHeld.forget(receiveHead);
+        }
+        completeReceive(WorkRequestId.RECEIVE, receiveHead, WorkStatus.FLUSHED, 0, 0, 0);
+    }
+
+    @Override
+    public void close() {
+        disconnect0();
+    }
+
+    @Override
+    public void destroy() {
+        disconnect0();
+    }
+
+    // ---- what it is
+
+    private CompletionIoHandler handlerOfLoop() {
+        return required(ioHandler);
+    }
+
+    private static <T> T required(@Nullable T value) {
+        if (value == null) {
+            throw new IllegalStateException("not there yet: this is a bug of the verbs provider");
+        }
+        return value;
+    }
+
+    private <T> T prepared(@Nullable T value) {
+        if (value == null) {
+            throw new IllegalStateException("known from onPrepared on");
+        }
+        return value;
+    }
+
+    @Override
+    public EndpointCapabilities capabilities() {
+        return prepared(capabilities);
+    }
+
+    @Override
+    public MemoryDomain memoryDomain() {
+        return prepared(device).memoryDomain();
+    }
+
+    @Override
+    public InetSocketAddress localAddress() {
+        return prepared(localAddress);
+    }
+
+    @Override
+    public InetSocketAddress remoteAddress() {
+        return remoteAddress;
+    }
+
+    @Override
+    public @Nullable SharedReceiveQueue sharedReceiveQueue() {
+        return sharedReceives;
+    }
+
+    @Override
+    public String toString() {
+        return "VerbsEndpoint[" + connection() + "]";
+    }
+}

@@ -1,0 +1,25 @@
+package org.verbena.transport.verbs;
+
+import io.netty.channel.IoEvent;
+import io.netty.channel.IoHandle;
+import io.netty.channel.IoRegistration;
+
+/**
+ * What lives on a {@link CompletionIoHandler}: an endpoint or a listener. It is registered so that it finds its handler, and so that the loop's end
+ * is its end.
+ */
+interface VerbsHandle extends IoHandle {
+
+    /** Completions come through the handler's queues, not as events. */
+    @Override
+    default void handle(IoRegistration registration, IoEvent event) {
+        throw new UnsupportedOperationException("a verbs handle has no I/O events");
+    }
+
+    /** The loop is going to end: end in good order if there is time. */
+    @Override
+    void close();
+
+    /** The loop ends now and takes no tasks any more: be gone when this returns. */
+    void destroy();
+}

@@ -1,0 +1,163 @@
+package org.verbena.transport.verbs;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.util.concurrent.Future;
+import java.net.InetSocketAddress;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.cm.CmEvent;
+import org.verbena.cm.CmId;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.IncomingConnection;
+import org.verbena.verbs.RdmaException;
+
+/** The id of a connection request, until somebody decides on it. Any thread. */
+final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
+    private static final Logger LOG = LoggerFactory.getLogger(VerbsIncomingConnection.class);
+
+    /** How long a request waits for a decision. */
+    private static final int DECISION_MILLIS = EndpointOptions.DEFAULTS.connectTimeoutMillis();
+
+    private final VerbsProvider provider;
+    private final CmEvent request;
+    private final CmId id;
+    private final InetSocketAddress localAddress;
+    private final InetSocketAddress remoteAddress;
+    private final Future<?> forgotten;
+
+    /** Guarded by this. */
+    private boolean decided;
+
+    /** What ended the request before it was decided on. Guarded by this. */
+    private @Nullable CmEvent ended;
+
+    /**
+     * Takes over the request's id.
+     *
+     * @param provider whose connection loop this is called on
+     * @param request the event
+     */
+    VerbsIncomingConnection(VerbsProvider provider, CmEvent request) {
+        this.provider = provider;
+        this.request = request;
+        id = request.id();
+        localAddress = VerbsProvider.orWildcard(id.localAddress());
+        remoteAddress = VerbsProvider.orWildcard(id.remoteAddress());
+        id.attach(this);
+        forgotten = provider.connectionLoop().loop().schedule(this::turnAway, DECISION_MILLIS, TimeUnit.MILLISECONDS);
+    }
+
+    @Override
+    public InetSocketAddress localAddress() {
+        return localAddress;
+    }
+
+    @Override
+    public InetSocketAddress remoteAddress() {
+        return remoteAddress;
+    }
+
+    @Override
+    public byte[] privateData() {
+        return request.privateData();
+    }
+
+    @Override
+    public Endpoint accept(IoEventLoop loop, EndpointOptions options, EndpointHandler handler) {
+        provider.requireOwnLoop(loop);
+        VerbsEndpoint endpoint =
+                VerbsEndpoint.accepted(provider, loop, options, handler, request, localAddress, remoteAddress);
+        synchronized (this) {
+            decide();
+            CmEvent before = ended;
+            if (before == null) {
+                id.attach(endpoint);
+            } else {
+                endpoint.endedBeforeAccepted(before);
+            }
+        }
+        try {
+            endpoint.start();
+        } catch (RejectedExecutionException ended) {
+            provider.connectionLoop().loop().execute(() -> reject0(new byte[0]));
+            throw ended;
+        }
+        return endpoint;
+    }
+
+    @Override
+    public void reject(byte[] privateData) {
+        if (privateData.length > EndpointOptions.MAX_PRIVATE_DATA_BYTES) {
+            throw new IllegalArgumentException("private data of " + privateData.length + " bytes is over the limit of "
+                    + EndpointOptions.MAX_PRIVATE_DATA_BYTES);
+        }
+        byte[] reason = privateData.clone();
+        synchronized (this) {
+            decide();
+        }
+        provider.connectionLoop().loop().execute(() -> reject0(reason));
+    }
+
+    private void decide() {
+        if (decided) {
+            throw new IllegalStateException("the connection request of " + VerbsProvider.format(remoteAddress)
+                    + " was decided on already, or waited longer than " + DECISION_MILLIS + " ms");
+        }
+        decided = true;
+        forgotten.cancel(false);
+    }
+
+    /** Rejects it without a reason, if nobody has decided on it. */
+    void turnAway() {
+        synchronized (this) {
+            if (decided) {
+                return;
+            }
+            decided = true;
+        }
+        forgotten.cancel(false);
+        provider.connectionLoop().loop().execute(() -> reject0(new byte[0]));
+    }
+
+    private void reject0(byte[] reason) {
+        try {
+            id.reject(reason);
+        } catch (RdmaException gone) {
+            LOG.debug("The request of {} could not be rejected: it is gone", VerbsProvider.format(remoteAddress), gone);
+        }
+        try {
+            id.close();
+        } catch (RdmaException failure) {
+            LOG.warn(
+                    "The id of a rejected request of {} could not be destroyed",
+                    VerbsProvider.format(remoteAddress),
+                    failure);
+        }
+    }
+
+    @Override
+    public void onCmEvent(CmEvent event) {
+        Object sink;
+        synchronized (this) {
+            sink = id.attachment();
+            if (sink == this) {
+                ended = event;
+                return;
+            }
+        }
+        // It was accepted between the look-up of the attachment and here.
+        if (sink instanceof CmEventSink endpoint) {
+            endpoint.onCmEvent(event);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "VerbsIncomingConnection[" + VerbsProvider.format(remoteAddress) + "]";
+    }
+}

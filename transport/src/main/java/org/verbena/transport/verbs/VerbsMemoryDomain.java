@@ -1,0 +1,113 @@
+package org.verbena.transport.verbs;
+
+import java.lang.foreign.MemorySegment;
+import java.util.EnumSet;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.verbs.AccessFlag;
+import org.verbena.verbs.MemoryRegion;
+import org.verbena.verbs.ProtectionDomain;
+
+/** A device's protection domain, shared by all its endpoints. */
+final class VerbsMemoryDomain implements MemoryDomain {
+    /** A thread that never is the caller, to ask whether memory is for more than one. */
+    private static final Thread OTHER_THREAD = Thread.ofPlatform().unstarted(() -> {});
+
+    private final ProtectionDomain protectionDomain;
+    private final AtomicLong registeredBytes = new AtomicLong();
+
+    VerbsMemoryDomain(ProtectionDomain protectionDomain) {
+        this.protectionDomain = protectionDomain;
+    }
+
+    ProtectionDomain protectionDomain() {
+        return protectionDomain;
+    }
+
+    @Override
+    public RegisteredMemory register(MemorySegment segment, Set<Access> access) {
+        if (!segment.isNative()) {
+            throw new IllegalArgumentException(
+                    "only native memory can be registered: allocate the segment from an Arena, not from an array");
+        }
+        if (segment.byteSize() == 0) {
+            throw new IllegalArgumentException("an empty segment cannot be registered");
+        }
+        if (!segment.isAccessibleBy(OTHER_THREAD)) {
+            throw new IllegalArgumentException(
+                    "memory of a confined arena cannot be registered, since the device and the loops"
+                            + " use it: allocate it from Arena.ofShared() or Arena.global()");
+        }
+        MemoryRegion region = protectionDomain.registerMemory(segment, flags(access));
+        registeredBytes.addAndGet(segment.byteSize());
+        return new Region(segment, access, region, registeredBytes);
+    }
+
+    /**
+     * The device's side of a region.
+     *
+     * @throws IllegalArgumentException a region of another provider
+     */
+    static MemoryRegion regionOf(RegisteredMemory memory) {
+        if (memory instanceof Region mine) {
+            return mine.region;
+        }
+        throw new IllegalArgumentException(
+                "the memory was registered with another provider: register it with this endpoint's"
+                        + " memoryDomain()");
+    }
+
+    private static Set<AccessFlag> flags(Set<Access> access) {
+        EnumSet<AccessFlag> flags = EnumSet.noneOf(AccessFlag.class);
+        for (Access right : access) {
+            switch (right) {
+                case LOCAL_WRITE -> flags.add(AccessFlag.LOCAL_WRITE);
+                case REMOTE_WRITE -> {
+                    flags.add(AccessFlag.REMOTE_WRITE);
+                    flags.add(AccessFlag.LOCAL_WRITE);
+                }
+                case REMOTE_READ -> flags.add(AccessFlag.REMOTE_READ);
+                case REMOTE_ATOMIC -> {
+                    flags.add(AccessFlag.REMOTE_ATOMIC);
+                    flags.add(AccessFlag.LOCAL_WRITE);
+                }
+            }
+        }
+        return flags;
+    }
+
+    @Override
+    public long registeredBytes() {
+        return registeredBytes.get();
+    }
+
+    /** A memory region of the device. */
+    private static final class Region extends RegisteredMemory {
+        private final MemoryRegion region;
+        private final AtomicLong registeredBytes;
+
+        Region(MemorySegment segment, Set<Access> access, MemoryRegion region, AtomicLong registeredBytes) {
+            super(segment, access);
+            this.registeredBytes = registeredBytes;
+            this.region = region;
+        }
+
+        @Override
+        public int localKey() {
+            return region.localKey();
+        }
+
+        @Override
+        public int remoteKey() {
+            return region.remoteKey();
+        }
+
+        @Override
+        protected void deregister() {
+            region.close();
+            registeredBytes.addAndGet(-lengthBytes());
+        }
+    }
+}

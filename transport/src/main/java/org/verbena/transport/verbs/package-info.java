@@ -1,0 +1,2 @@
+/** The native provider: connections, memory and completions over librdmacm and libibverbs. */
+package org.verbena.transport.verbs;

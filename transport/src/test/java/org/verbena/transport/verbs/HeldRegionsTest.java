@@ -1,0 +1,79 @@
+package org.verbena.transport.verbs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.lang.foreign.Arena;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.ScatterGatherList;
+
+class HeldRegionsTest {
+    private final HeldRegions held = new HeldRegions(4, 2);
+
+    /** A region that tells when it is gone. */
+    private static final class Region extends RegisteredMemory {
+        private boolean gone;
+
+        Region() {
+            super(Arena.ofAuto().allocate(64), Set.of());
+        }
+
+        @Override
+        public int localKey() {
+            return 1;
+        }
+
+        @Override
+        public int remoteKey() {
+            return 2;
+        }
+
+        @Override
+        protected void deregister() {
+            gone = true;
+        }
+    }
+
+    @Test
+    void holdsRegionsUntilTheirSlotLetsGo() {
+        Region one = new Region();
+        Region two = new Region();
+        held.hold(0, new ScatterGatherList(2).add(one, 0, 8).add(two, 0, 8));
+        held.hold(3, new ScatterGatherList(1).add(one, 8, 8));
+        one.close();
+        two.close();
+        assertThat(one.gone || two.gone).isFalse();
+        held.release(0);
+        assertThat(two.gone).isTrue();
+        assertThat(one.gone).isFalse();
+        held.release(0);
+        assertThat(one.gone).isFalse();
+        held.releaseAll();
+        assertThat(one.gone).isTrue();
+    }
+
+    @Test
+    void holdsAllOrNone() {
+        Region one = new Region();
+        Region gone = new Region();
+        gone.close();
+        ScatterGatherList list = new ScatterGatherList(2).add(one, 0, 8).add(gone, 0, 8);
+        assertThatThrownBy(() -> held.hold(1, list))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("closed");
+        one.close();
+        assertThat(one.gone).isTrue();
+    }
+
+    @Test
+    void forgetsWithoutLettingGo() {
+        Region one = new Region();
+        held.hold(2, new ScatterGatherList(1).add(one, 0, 8));
+        one.close();
+        held.forget(2);
+        held.releaseAll();
+        assertThat(one.gone).isFalse();
+    }
+}
