@@ -4,6 +4,7 @@ module org.verbena.samples {
     requires static org.jspecify;
     requires org.slf4j;
     requires org.verbena.api;
+    requires org.verbena.cm;
     requires info.picocli;
 
     opens org.verbena.samples to

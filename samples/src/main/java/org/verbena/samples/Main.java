@@ -1,13 +1,83 @@
 package org.verbena.samples;
 
-/** The verbena command. */
-public final class Main {
+import org.verbena.verbs.RdmaException;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParseResult;
+import picocli.CommandLine.ScopeType;
+
+/**
+ * The {@code verbena} command. Exit codes: 0 fine, 1 failed, 2 wrong usage. Results go to standard output, logs and complaints to
+ * standard error.
+ */
+@Command(
+        name = "verbena",
+        description = "Asynchronous RDMA messaging for the JVM.",
+        versionProvider = Version.class,
+        scope = ScopeType.INHERIT,
+        usageHelpAutoWidth = true,
+        synopsisSubcommandLabel = "COMMAND",
+        exitCodeListHeading = "%nExit codes:%n",
+        exitCodeList = {"0:fine", "1:failed", "2:wrong usage"},
+        subcommands = {Devices.class, Rping.class})
+public final class Main implements Runnable {
+    // Not picocli's standard pair: that takes -V, which rping has.
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            scope = ScopeType.INHERIT,
+            description = "Show this help.")
+    @SuppressWarnings("UnusedVariable") // picocli acts on it
+    private boolean helpWanted;
+
+    @Option(names = "--version", versionHelp = true, scope = ScopeType.INHERIT, description = "Show the version.")
+    @SuppressWarnings("UnusedVariable") // picocli acts on it
+    private boolean versionWanted;
+
+    @CommandLine.Spec
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CommandLine.Model.CommandSpec spec;
+
     private Main() {}
 
     /**
-     * Runs it.
+     * Runs a command and ends the JVM with its exit code.
      *
      * @param args a command and its options
      */
-    public static void main(String[] args) {}
+    public static void main(String[] args) {
+        System.exit(run(args));
+    }
+
+    /**
+     * Runs a command.
+     *
+     * @param args a command and its options
+     * @return its exit code: 0 fine, 1 failed, 2 wrong usage
+     */
+    public static int run(String... args) {
+        return new CommandLine(new Main())
+                .setExecutionExceptionHandler(Main::explain)
+                .setCaseInsensitiveEnumValuesAllowed(true)
+                .execute(args);
+    }
+
+    @Override
+    public void run() {
+        throw new CommandLine.ParameterException(spec.commandLine(), "Which command?");
+    }
+
+    /** One line for what the user can mend; a stack trace as well for what only a programmer can, or if asked for details. */
+    private static int explain(Exception failure, CommandLine command, ParseResult parsed) {
+        boolean ours = failure instanceof RdmaException
+                || failure instanceof UnsupportedOperationException
+                || failure instanceof CommandFailure
+                || failure instanceof java.io.IOException;
+        command.getErr().println(command.getCommandName() + ": " + (ours ? failure.getMessage() : failure.toString()));
+        if (!ours || Verbosity.isRaised()) {
+            failure.printStackTrace(command.getErr());
+        }
+        return CommandLine.ExitCode.SOFTWARE;
+    }
 }
