@@ -4,6 +4,7 @@ import io.netty.util.concurrent.EventExecutor;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
@@ -36,6 +37,9 @@ public final class RegisteredBufferPool implements AutoCloseable {
 
     /** Trimming more often than this costs more than it frees. */
     private static final long MIN_TRIM_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+    /** How often memory that could not be freed at once is tried again. */
+    private static final long FREE_RETRY_MILLIS = 100;
 
     private final MemoryDomain domain;
     private final BufferPoolOptions options;
@@ -225,7 +229,6 @@ public final class RegisteredBufferPool implements AutoCloseable {
         try {
             dissolveWholeSlabs();
             leaving = removeIdleChunks(nanoClock.getAsLong(), options.idleNanos());
-            unfreed.removeIf(Chunk::tryFree);
         } finally {
             lock.unlock();
         }
@@ -297,7 +300,6 @@ public final class RegisteredBufferPool implements AutoCloseable {
         try {
             dissolveWholeSlabs();
             leaving = removeIdleChunks(nanoClock.getAsLong(), 0);
-            unfreed.removeIf(Chunk::tryFree);
         } finally {
             lock.unlock();
         }
@@ -534,6 +536,29 @@ public final class RegisteredBufferPool implements AutoCloseable {
             if (!freed) {
                 unfreed.add(chunk);
             }
+        } finally {
+            lock.unlock();
+        }
+        if (!freed) {
+            freeLater();
+        }
+    }
+
+    /** Another thread is in a system call with a view of a released buffer: its memory is freed when it has come back. */
+    private void freeLater() {
+        CompletableFuture.delayedExecutor(FREE_RETRY_MILLIS, TimeUnit.MILLISECONDS)
+                .execute(() -> {
+                    if (!freeLeftovers()) {
+                        freeLater();
+                    }
+                });
+    }
+
+    private boolean freeLeftovers() {
+        lock.lock();
+        try {
+            unfreed.removeIf(Chunk::tryFree);
+            return unfreed.isEmpty();
         } finally {
             lock.unlock();
         }

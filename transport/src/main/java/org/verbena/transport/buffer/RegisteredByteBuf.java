@@ -11,6 +11,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.ReadOnlyBufferException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.GatheringByteChannel;
@@ -565,6 +566,9 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     public ByteBuf getBytes(int index, ByteBuffer dst) {
         int length = dst.remaining();
         checkIndex(index, length);
+        if (dst.isReadOnly()) {
+            throw new ReadOnlyBufferException();
+        }
         MemorySegment.copy(memory, base + index, MemorySegment.ofBuffer(dst), 0, length);
         dst.position(dst.position() + length);
         return this;
