@@ -34,7 +34,7 @@ public record BufferPoolOptions(
         boolean hugePages) {
 
     private static final int MIN_CHUNK_BYTES = 256 << 10;
-    private static final int MAX_CHUNK_BYTES = 1 << 30;
+    static final int MAX_CHUNK_BYTES = 1 << 30;
 
     /**
      * 512 MiB in chunks of 2 MiB, buffers of up to 64 MiB from the allocator, LOCAL_WRITE alone, plain memory at the limit, 256 KiB a

@@ -430,9 +430,9 @@ public final class RegisteredBufferPool implements AutoCloseable {
     }
 
     private @Nullable Block takeDedicated(int bytes) {
-        long neededBytes = (bytes + (long) Chunk.PAGE_BYTES - 1) / Chunk.PAGE_BYTES * Chunk.PAGE_BYTES;
+        long neededBytes = roundedToPages(bytes);
         while (true) {
-            boolean reserved;
+            long growBytes;
             Chunk leaving = null;
             lock.lock();
             try {
@@ -443,19 +443,17 @@ public final class RegisteredBufferPool implements AutoCloseable {
                     outBytes += slab.chunk.lengthBytes;
                     return slab.take();
                 }
-                reserved = registeredBytes + neededBytes <= options.maxRegisteredBytes();
-                if (reserved) {
-                    registeredBytes += neededBytes;
-                } else {
+                growBytes = reserveDedicated(bytes, neededBytes);
+                if (growBytes == 0) {
                     dissolveWholeSlabs();
                     leaving = removeIdleChunks(nanoClock.getAsLong(), 0);
                 }
             } finally {
                 lock.unlock();
             }
-            if (reserved) {
-                Chunk chunk = register(neededBytes);
-                int blockBytes = (int) Math.min(neededBytes, Integer.MAX_VALUE);
+            if (growBytes > 0) {
+                Chunk chunk = register(growBytes);
+                int blockBytes = (int) Math.min(growBytes, Integer.MAX_VALUE);
                 Slab slab = new Slab(chunk, Slab.DEDICATED, 0, chunk.pageMap.pages(), blockBytes);
                 lock.lock();
                 try {
@@ -479,7 +477,9 @@ public final class RegisteredBufferPool implements AutoCloseable {
     /** The smallest idle chunk that fits, if it is no more than a quarter too large. */
     private @Nullable Slab removeFittingDedicated(long neededBytes) {
         Slab best = null;
-        for (Slab slab : idleDedicated) {
+        // By index: an iterator is an object for each buffer.
+        for (int i = 0; i < idleDedicated.size(); i++) {
+            Slab slab = idleDedicated.get(i);
             long bytes = slab.chunk.lengthBytes;
             if (bytes >= neededBytes
                     && bytes <= neededBytes + neededBytes / 4
@@ -644,6 +644,24 @@ public final class RegisteredBufferPool implements AutoCloseable {
         return bytes;
     }
 
+    /**
+     * How long a chunk for one large buffer may be, its bytes now reserved, or 0 at the limit: as long as its size class says, so that the next
+     * buffer of about this size fits as well, or else just long enough.
+     */
+    private long reserveDedicated(int bytes, long neededBytes) {
+        long leftBytes = options.maxRegisteredBytes() - registeredBytes;
+        long classBytes = bytes <= BufferPoolOptions.MAX_CHUNK_BYTES
+                ? roundedToPages(SizeClasses.bytesOf(SizeClasses.indexOf(bytes)))
+                : neededBytes;
+        long growBytes = classBytes <= leftBytes ? classBytes : neededBytes <= leftBytes ? neededBytes : 0;
+        registeredBytes += growBytes;
+        return growBytes;
+    }
+
+    private static long roundedToPages(int bytes) {
+        return (bytes + (long) Chunk.PAGE_BYTES - 1) / Chunk.PAGE_BYTES * Chunk.PAGE_BYTES;
+    }
+
     private @Nullable Block takeFromBin(int sizeClass, int slabPages, int most) {
         Bin bin = bins[sizeClass];
         Block list = null;
@@ -709,8 +727,9 @@ public final class RegisteredBufferPool implements AutoCloseable {
         if (!wasEmpty) {
             bin.remove(slab);
         }
-        // One whole slab is kept until the next trim, so that a size used now and then costs nothing.
-        if (closed || bin.wholeSlabs > 0) {
+        // Whole slabs are kept until the next trim, or until another size needs their pages: their blocks and buffers
+        // are ready for use.
+        if (closed) {
             dissolve(slab);
         } else {
             bin.addLast(slab);

@@ -42,7 +42,7 @@ class BufferPoolOptionsTest {
     }
 
     @Test
-    void canLiveWithAPage() {
+    void canLiveWithASingleSlab() {
         CountingMemoryDomain domain = new CountingMemoryDomain();
         RegisteredBufferPool pool =
                 new RegisteredBufferPool(domain, DEFAULTS.withMaxRegisteredBytes(Slab.pagesFor(64) * 4096L));

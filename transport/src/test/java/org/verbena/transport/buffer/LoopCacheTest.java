@@ -270,24 +270,29 @@ class LoopCacheTest {
     @Test
     void allocatesNothingOnTheHeapOnceWarm() throws Exception {
         attach(loop);
-        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-        long bytes = on(loop, () -> {
-            ScatterGatherList pieces = new ScatterGatherList(2);
-            exercise(pieces, 20_000);
-            long before = threads.getThreadAllocatedBytes(Thread.currentThread().threadId());
-            exercise(pieces, 20_000);
-            return threads.getThreadAllocatedBytes(Thread.currentThread().threadId()) - before;
-        });
-        // 80,000 buffers: the measurement itself may cost a few objects.
-        assertThat(bytes).isLessThan(1_000);
-
-        exercise(new ScatterGatherList(2), 20_000);
-        long before = threads.getThreadAllocatedBytes(Thread.currentThread().threadId());
-        exercise(new ScatterGatherList(2), 20_000);
-        assertThat(threads.getThreadAllocatedBytes(Thread.currentThread().threadId()) - before)
-                .as("without a loop")
-                .isLessThan(1_000);
+        assertThat(on(loop, this::heapBytesOnceWarm)).as("on a loop").isLessThan(100);
+        assertThat(heapBytesOnceWarm()).as("without a loop").isLessThan(100);
     }
+
+    /** What 8,000 buffers cost when everything is compiled; before that, the interpreter's own objects count as well. */
+    private long heapBytesOnceWarm() {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long thread = Thread.currentThread().threadId();
+        ScatterGatherList pieces = new ScatterGatherList(2);
+        long least = Long.MAX_VALUE;
+        for (int round = 0; round < 50 && least > 0; round++) {
+            long before = threads.getThreadAllocatedBytes(thread);
+            exercise(pieces, 2_000);
+            least = Math.min(least, threads.getThreadAllocatedBytes(thread) - before);
+        }
+        for (int i = 0; i < window.length; i++) {
+            window[i].release();
+            window[i] = null;
+        }
+        return least;
+    }
+
+    private final RegisteredByteBuf[] window = new RegisteredByteBuf[16];
 
     private void exercise(ScatterGatherList pieces, int rounds) {
         for (int i = 0; i < rounds; i++) {
@@ -298,6 +303,11 @@ class LoopCacheTest {
             small.writeLong(i).writeInt(i).writeBytes(large, 0, 10);
             large.writeBytes(small);
             grown.capacity(2_000);
+            RegisteredByteBuf oldest = window[i % window.length];
+            if (oldest != null) {
+                oldest.release();
+            }
+            window[i % window.length] = pool.allocate(700_000);
             pieces.clear();
             if (!RegisteredByteBuf.gather(large, domain, pieces) || !RegisteredByteBuf.gather(grown, domain, pieces)) {
                 throw new AssertionError("not registered");

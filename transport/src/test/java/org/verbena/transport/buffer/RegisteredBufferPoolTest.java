@@ -249,6 +249,46 @@ class RegisteredBufferPoolTest {
     }
 
     @Test
+    void keepsALargeBufferForTheNextOfItsSize() {
+        RegisteredByteBuf large = pool.allocate(CHUNK_BYTES + 1);
+        assertThat(large.blockBytes()).isEqualTo(CHUNK_BYTES + CHUNK_BYTES / 4);
+        large.release();
+        RegisteredByteBuf next = pool.allocate(CHUNK_BYTES + CHUNK_BYTES / 4);
+        assertThat(next).isSameAs(large);
+        assertThat(domain.registrations()).isEqualTo(1);
+        next.release();
+        assertThat(pool.metrics().usedBytes()).isZero();
+    }
+
+    @Test
+    void takesALargeBufferExactlyWhereItsClassWouldExceedTheLimit() {
+        RegisteredByteBuf large = pool.allocate((int) OPTIONS.maxRegisteredBytes() - 5);
+        assertThat(domain.registeredBytes()).isEqualTo(OPTIONS.maxRegisteredBytes());
+        large.release();
+        assertThat(pool.tryAllocate((int) OPTIONS.maxRegisteredBytes() + 1, Integer.MAX_VALUE))
+                .isNull();
+        RegisteredByteBuf all = pool.allocate((int) OPTIONS.maxRegisteredBytes());
+        assertThat(domain.registeredBytes()).isEqualTo(OPTIONS.maxRegisteredBytes());
+        all.release();
+    }
+
+    @Test
+    void givesFreeMemoryOfOneSizeToAnother() {
+        for (int bytes :
+                new int[] {8 * CHUNK_BYTES, CHUNK_BYTES, 3_000, 3 * CHUNK_BYTES, 40_000, 64, 8 * CHUNK_BYTES}) {
+            List<RegisteredByteBuf> out = new ArrayList<>();
+            long blocks = 0;
+            for (RegisteredByteBuf buffer; (buffer = pool.tryAllocate(bytes, bytes)) != null; ) {
+                out.add(buffer);
+                blocks += buffer.blockBytes();
+            }
+            assertThat(blocks).as("of %d bytes each", bytes).isGreaterThan(OPTIONS.maxRegisteredBytes() * 7 / 10);
+            assertThat(domain.registeredBytes()).isLessThanOrEqualTo(OPTIONS.maxRegisteredBytes());
+            out.forEach(ByteBuf::release);
+        }
+    }
+
+    @Test
     void freesMemoryOnlyWhenWorkInFlightIsDone() {
         RegisteredByteBuf buffer = pool.allocate(64);
         RegisteredMemory region = buffer.region();
