@@ -121,6 +121,7 @@ public final class MessageConnection implements EndpointHandler {
     private @Nullable Receives receives;
     private @Nullable SharedReceives shared;
     private boolean joined;
+    private int usedOfShared;
 
     // The send queue: what is out, in the order posted. A work id is its number.
     private @Nullable Object[] workOwners = new Object[0];
@@ -1094,8 +1095,15 @@ public final class MessageConnection implements EndpointHandler {
     /** Message frames that may be granted on top of what is: their receives are posted. A shared queue's are promised by this. */
     private int grantable() {
         if (shared != null) {
+            // A window grows with its use, by what was used once more, so that those who are idle leave the rest to
+            // others.
             int has = credits.outstandingGrant();
-            return shared.promise(has, greatestWindow() - has - held - heldFragments);
+            int room = greatestWindow() - has - held - heldFragments;
+            int more = shared.promise(has, Math.min(room, Math.max(2 * usedOfShared, has == 0 ? 1 : 0)));
+            if (more > 0) {
+                usedOfShared = 0;
+            }
+            return more;
         }
         return receives == null ? 0 : receives.posted() - Credits.CONTROL_RECEIVES - credits.outstandingGrant();
     }
@@ -1894,7 +1902,8 @@ public final class MessageConnection implements EndpointHandler {
     }
 
     private void workFailed(String what, WorkStatus status) {
-        if (status != WorkStatus.FLUSHED && firstCause == null && !aborted) {
+        boolean closed = closeSent && peerClosed;
+        if (status != WorkStatus.FLUSHED && firstCause == null && !aborted && !closed) {
             Endpoint current = endpoint;
             firstCause = new WorkCompletionException(
                     what + (current == null ? "" : " with " + current.remoteAddress()), status, 0);
@@ -1925,6 +1934,7 @@ public final class MessageConnection implements EndpointHandler {
         String wrong = credits.messageFrameReceived();
         if (shared != null) {
             shared.used(credits.outstandingGrant());
+            usedOfShared++;
         }
         return wrong;
     }
@@ -2418,13 +2428,10 @@ public final class MessageConnection implements EndpointHandler {
 
     /** Why it ended; null if in good order. */
     private @Nullable Throwable ending(Endpoint endpoint, @Nullable Throwable cause) {
-        if (closeSent && peerClosed) {
-            return null;
-        }
         if (firstCause != null) {
             return firstCause;
         }
-        if (aborted || (closeSent && cause == null)) {
+        if (aborted || (closeSent && (peerClosed || cause == null))) {
             return null;
         }
         if (cause != null || raw) {

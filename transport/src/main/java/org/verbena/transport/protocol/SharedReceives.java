@@ -8,9 +8,9 @@ import org.verbena.transport.spi.SharedReceiveQueue;
  * The receives of a completion loop's shared receive queue, and who was promised how many. What all peers together may send, control included, is never
  * more than what is posted: a SEND always finds a receive.
  *
- * <p>Every connection is owed two receives for control and one for messages. What is left is shared: a connection that has used its grant gets half of what is
- * free, less one for each connection that has none now and may ask for its one at any time. Hence idle connections cost three receives each, and a busy one
- * gets a window as large as the others leave.
+ * <p>Every connection is owed two receives for control and one for messages. What is left is shared: a connection that uses its grant gets twice what it used, up to half of what is
+ * free, less one for each connection that has none now and may ask for its one at any time. Hence a connection that was never busy costs three receives, and
+ * a busy one gets a window as large as the others leave. What was granted cannot be taken back.
  */
 final class SharedReceives implements AutoCloseable {
     private final SharedReceiveQueue queue;

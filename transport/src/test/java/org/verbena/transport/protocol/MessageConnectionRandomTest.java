@@ -23,7 +23,7 @@ import org.verbena.transport.spi.WorkStatus;
  * seed; {@code -Dverbena.protocol.seed=N} runs that one alone, {@code -Dverbena.protocol.seeds=N} runs more of them.
  */
 class MessageConnectionRandomTest {
-    private static final int SEEDS = Integer.getInteger("verbena.protocol.seeds", 400);
+    private static final int SEEDS = Integer.getInteger("verbena.protocol.seeds", 150);
     private static final Long ONE_SEED = Long.getLong("verbena.protocol.seed");
 
     /** What can go wrong in a run. */

@@ -26,6 +26,7 @@ final class Party implements MessageListener {
     final MessageOptions options;
     final RegisteredBufferPool sendPool;
     final RegisteredBufferPool receivePool;
+    final PooledMessageBuffers buffers;
     final MessageConnection connection;
     final Random random;
     Party other;
@@ -79,8 +80,39 @@ final class Party implements MessageListener {
                 poolBytes, 256 << 10, 1 << 20, access, BufferPoolOptions.Exhaustion.FAIL, 0, 0, false);
         sendPool = new RegisteredBufferPool(endpoint.domain, poolOptions);
         receivePool = new RegisteredBufferPool(endpoint.domain, poolOptions);
-        PooledMessageBuffers buffers = new PooledMessageBuffers(sendPool, receivePool);
+        buffers = new PooledMessageBuffers(sendPool, receivePool);
         connection = new MessageConnection(role, options, domain -> buffers, this);
+    }
+
+    /** One more of the same process. */
+    Party(String name, MessageConnection.Role role, SimulatedEndpoint endpoint, Party sibling) {
+        this.name = name;
+        this.endpoint = endpoint;
+        this.options = sibling.options;
+        this.random = sibling.random;
+        sendPool = sibling.sendPool;
+        receivePool = sibling.receivePool;
+        buffers = sibling.buffers;
+        connection = new MessageConnection(role, options, domain -> buffers, this);
+    }
+
+    static Party of(String name, MessageConnection.Role role, SimulatedEndpoint endpoint, MessageOptions options) {
+        return new Party(
+                name,
+                role,
+                endpoint,
+                options,
+                endpoint.network.random,
+                EnumSet.of(MemoryDomain.Access.LOCAL_WRITE),
+                4 << 20);
+    }
+
+    /** A message in registered memory, whole. */
+    void sendPooled(int length) {
+        int number = sent++;
+        sizes.add(length);
+        ByteBuf pooled = sendPool.allocate(Math.max(1, length));
+        connection.send(fill(pooled, number, 0, length), this::told, number);
     }
 
     static byte pattern(int number, int index) {

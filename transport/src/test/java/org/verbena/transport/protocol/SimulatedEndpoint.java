@@ -29,7 +29,7 @@ final class SimulatedEndpoint implements Endpoint {
 
     final SimulatedNetwork network;
     final SimulatedNetwork.Device device;
-    final SimulatedDomain domain = new SimulatedDomain();
+    final SimulatedDomain domain;
     SimulatedEndpoint peer;
     private final InetSocketAddress address;
     private final EndpointCapabilities capabilities;
@@ -63,10 +63,21 @@ final class SimulatedEndpoint implements Endpoint {
     @Nullable WorkStatus failNextSend;
 
     SimulatedEndpoint(SimulatedNetwork network, SimulatedNetwork.Device device, int port) {
+        this(network, device, port, null);
+    }
+
+    /** One more endpoint of the same device and loop as another: it shares the memory domain and the shared receive queue. */
+    SimulatedEndpoint(
+            SimulatedNetwork network, SimulatedNetwork.Device device, int port, @Nullable SimulatedEndpoint sibling) {
         this.network = network;
         this.device = device;
+        domain = sibling == null ? new SimulatedDomain() : sibling.domain;
         address = new InetSocketAddress(InetAddress.getLoopbackAddress(), port);
-        shared = device.sharedDepth() > 0 ? new Shared(device.sharedDepth()) : null;
+        if (sibling != null) {
+            shared = sibling.shared;
+        } else {
+            shared = device.sharedDepth() > 0 ? new Shared(device.sharedDepth(), domain) : null;
+        }
         capabilities = new EndpointCapabilities(
                 device.sendDepth(),
                 device.receiveDepth(),
@@ -163,14 +174,16 @@ final class SimulatedEndpoint implements Endpoint {
 
     private record Receive(long workId, RegisteredMemory region, long offset, int length) {}
 
-    private final class Shared implements SharedReceiveQueue {
+    private static final class Shared implements SharedReceiveQueue {
         private final Deque<Receive> staged = new ArrayDeque<>();
         private final Deque<Receive> posted = new ArrayDeque<>();
         private final int depth;
+        private final SimulatedDomain domain;
         private @Nullable Object attachment;
 
-        Shared(int depth) {
+        Shared(int depth, SimulatedDomain domain) {
             this.depth = depth;
+            this.domain = domain;
         }
 
         @Override
@@ -219,6 +232,7 @@ final class SimulatedEndpoint implements Endpoint {
     void endLoop() throws Exception {
         if (shared != null) {
             shared.posted.forEach(receive -> receive.region.release());
+            shared.posted.clear();
             if (shared.attachment instanceof AutoCloseable closeable) {
                 closeable.close();
             }

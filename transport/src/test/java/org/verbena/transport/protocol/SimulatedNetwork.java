@@ -3,6 +3,7 @@ package org.verbena.transport.protocol;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.EndpointHandler;
 
 /**
@@ -34,9 +35,14 @@ final class SimulatedNetwork {
     int receiverNotReady;
 
     SimulatedNetwork(Random random, Device leftDevice, Device rightDevice) {
+        this(random, leftDevice, rightDevice, null);
+    }
+
+    /** With a right end on the same loop as another. */
+    SimulatedNetwork(Random random, Device leftDevice, Device rightDevice, @Nullable SimulatedEndpoint sibling) {
         this.random = random;
         left = new SimulatedEndpoint(this, leftDevice, 7471);
-        right = new SimulatedEndpoint(this, rightDevice, 40000);
+        right = new SimulatedEndpoint(this, rightDevice, 40000, sibling);
         left.peer = right;
         right.peer = left;
     }

@@ -1,0 +1,610 @@
+package org.verbena.transport.protocol;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.protocol.MessageConnection.Role;
+import org.verbena.transport.protocol.SimulatedNetwork.Device;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.WorkCompletionException;
+import org.verbena.transport.spi.WorkStatus;
+
+/** What the protocol promises, one fact at a time. The schedule comes from a fixed seed; the random test varies it. */
+@Timeout(value = 60, unit = TimeUnit.SECONDS)
+class MessageConnectionTest {
+    private static final MessageOptions OPTIONS = MessageOptions.DEFAULTS
+            .withReceives(8, 256)
+            .withMaxMessageBytes(100_000)
+            .withRendezvousThresholdBytes(4000);
+
+    private SimulatedNetwork network = new SimulatedNetwork(new Random(1), Device.VERBS, Device.VERBS);
+    private Party left;
+    private Party right;
+    private long nowNanos;
+
+    private void connect(MessageOptions leftOptions, MessageOptions rightOptions) {
+        left = Party.of("left", Role.INITIATOR, network.left, leftOptions);
+        right = Party.of("right", Role.ACCEPTOR, network.right, rightOptions);
+        left.other = right;
+        right.other = left;
+        network.connect(
+                left.connection,
+                MessageConnection.privateData(leftOptions),
+                right.connection,
+                MessageConnection.privateData(rightOptions));
+    }
+
+    private void connected() {
+        connect(OPTIONS, OPTIONS);
+        settle();
+        assertThat(left.active).isEqualTo(1);
+        assertThat(right.active).isEqualTo(1);
+    }
+
+    private void settle() {
+        while (network.step()) {
+            // until nothing can happen
+        }
+    }
+
+    private void pass(long millis) {
+        nowNanos += TimeUnit.MILLISECONDS.toNanos(millis);
+        left.connection.onTimer(nowNanos);
+        if (right != null) {
+            right.connection.onTimer(nowNanos);
+        }
+        settle();
+    }
+
+    private void end() throws Exception {
+        left.connection.close();
+        settle();
+        assertThat(left.inactive).isEqualTo(1);
+        assertThat(right.inactive).isEqualTo(1);
+        left.checkMemory();
+        right.checkMemory();
+    }
+
+    @Test
+    void messagesFromNothingToTheLimitArriveWithAndWithoutRendezvous() throws Exception {
+        connected();
+        for (int length : new int[] {0, 1, 47, 48, 49, 239, 240, 241, 480, 3999, 4000, 4001, 99_999, 100_000}) {
+            left.send(length);
+            right.sendPooled(length);
+        }
+        left.connection.flush();
+        right.connection.flush();
+        settle();
+        assertThat(right.received).isEqualTo(left.sent);
+        assertThat(left.received).isEqualTo(right.sent);
+        assertThat(right.connection.statistics().rendezvousSent()).isEqualTo(3);
+        assertThat(left.connection.statistics().rendezvousReceived()).isEqualTo(3);
+        end();
+    }
+
+    @Test
+    void copiesNothingOfWhatIsInRegisteredMemory() throws Exception {
+        connected();
+        for (int length : new int[] {1, 200, 3000, 50_000}) {
+            left.sendPooled(length);
+        }
+        left.connection.flush();
+        settle();
+        assertThat(right.received).isEqualTo(4);
+        assertThat(left.connection.statistics().copiedBytes()).isZero();
+        int number = left.sent++;
+        left.sizes.add(1000);
+        ByteBuf foreign = Unpooled.buffer(1000);
+        for (int i = 0; i < 1000; i++) {
+            foreign.writeByte(Party.pattern(number, i));
+        }
+        left.connection.send(foreign, (context, cause) -> left.told++, null);
+        left.connection.flush();
+        settle();
+        assertThat(right.received).isEqualTo(5);
+        assertThat(left.connection.statistics().copiedBytes()).isEqualTo(1000);
+        end();
+    }
+
+    @Test
+    void anInboundMessageIsTheReceiveBufferItself() throws Exception {
+        connected();
+        left.sendPooled(100);
+        left.connection.flush();
+        right.keepMessages = true;
+        settle();
+        ByteBuf message = right.kept.element();
+        assertThat(message.capacity()).isEqualTo(256);
+        assertThat(message.readerIndex()).isEqualTo(Wire.HEADER_BYTES);
+        assertThat(message.refCnt()).isEqualTo(1);
+        end();
+    }
+
+    @Test
+    void controlPassesAFullSendQueue() throws Exception {
+        connect(OPTIONS.withReceives(64, 256), OPTIONS.withReceives(64, 256));
+        settle();
+        for (int i = 0; i < 40; i++) {
+            left.sendPooled(10);
+        }
+        left.connection.flush();
+        assertThat(left.connection.isWritable()).isFalse();
+        assertThat(left.connection.statistics().slotStalls()).isEqualTo(1);
+        long before = left.connection.statistics().controlFramesSent();
+        left.connection.ping(4711);
+        assertThat(left.connection.statistics().controlFramesSent()).isEqualTo(before + 1);
+        settle();
+        assertThat(left.pongs).isEqualTo(1);
+        assertThat(right.received).isEqualTo(40);
+        end();
+    }
+
+    @Test
+    void manyMessagesGoWithOneFlush() throws Exception {
+        connected();
+        int before = network.left.flushes;
+        for (int i = 0; i < 5; i++) {
+            left.sendPooled(10);
+        }
+        left.connection.flush();
+        assertThat(network.left.flushes).isEqualTo(before + 1);
+        settle();
+        end();
+    }
+
+    @Test
+    void aReaderThatStopsStopsTheSender() throws Exception {
+        connected();
+        right.setReading(false);
+        for (int i = 0; i < 1000; i++) {
+            left.sendPooled(10);
+        }
+        left.connection.flush();
+        settle();
+        assertThat(left.connection.isWritable()).isFalse();
+        assertThat(left.lastWritable).isFalse();
+        assertThat(left.told).as("one window is on its way").isEqualTo(6);
+        assertThat(right.received).isZero();
+        assertThat(left.connection.statistics().creditStalls()).isPositive();
+        // Control passes all the same.
+        assertThat(left.connection.ping(4711)).isTrue();
+        assertThat(left.connection.ping(4712)).as("one ping at a time").isFalse();
+        settle();
+        assertThat(left.pongs).isEqualTo(1);
+        right.setReading(true);
+        settle();
+        assertThat(right.received).isEqualTo(1000);
+        assertThat(left.lastWritable).isTrue();
+        end();
+    }
+
+    @Test
+    void whatCameBeforeThePeerClosedCanStillBeRead() throws Exception {
+        connected();
+        right.setReading(false);
+        left.sendPooled(10);
+        left.sendPooled(3000);
+        left.connection.close();
+        settle();
+        assertThat(left.told).isEqualTo(1);
+        right.setReading(true);
+        settle();
+        assertThat(right.received).isEqualTo(2);
+        assertThat(left.inactive).isEqualTo(1);
+        assertThat(left.inactiveCause).isNull();
+        assertThat(right.inactive).isEqualTo(1);
+        assertThat(right.inactiveCause).isNull();
+        left.checkMemory();
+        right.checkMemory();
+    }
+
+    @Test
+    void aDisconnectedEndLingersUntilItHasRead() throws Exception {
+        connected();
+        right.setReading(false);
+        left.sendPooled(10);
+        left.connection.close();
+        settle();
+        assertThat(left.inactive).isEqualTo(1);
+        assertThat(right.inactive).as("a message waits").isZero();
+        List<@Nullable Throwable> refusals = new ArrayList<>();
+        right.connection.send(Unpooled.buffer(1).writeByte(1), (context, cause) -> refusals.add(cause), null);
+        assertThat(refusals).hasSize(1).doesNotContainNull();
+        right.setReading(true);
+        assertThat(right.received).isEqualTo(1);
+        assertThat(right.inactive).isEqualTo(1);
+        left.checkMemory();
+        right.checkMemory();
+    }
+
+    @Test
+    void messagesOverThePeersLimitFailAloneBeforeAByteMoves() throws Exception {
+        connect(OPTIONS, OPTIONS.withMaxMessageBytes(500));
+        List<@Nullable Throwable> outcomes = new ArrayList<>();
+        OperationCallback callback = (context, cause) -> outcomes.add(cause);
+        left.connection.send(Unpooled.buffer().writeZero(501), callback, null);
+        settle();
+        long before = network.left.payloadBytesSent;
+        left.connection.send(Unpooled.buffer().writeZero(5000), callback, null);
+        left.connection.flush();
+        settle();
+        assertThat(network.left.payloadBytesSent).isEqualTo(before);
+        assertThat(outcomes)
+                .hasSize(2)
+                .allSatisfy(cause -> assertThat(cause)
+                        .isInstanceOf(MessageTooLargeException.class)
+                        .hasMessageContaining("500")
+                        .hasMessageContaining("maxMessageBytes"));
+        left.sendPooled(500);
+        left.connection.flush();
+        settle();
+        assertThat(right.received).isEqualTo(1);
+        end();
+    }
+
+    @Test
+    void theFirstCauseIsToldToEverythingThatIsPending() throws Exception {
+        connected();
+        for (int i = 0; i < 20; i++) {
+            left.sendPooled(10);
+        }
+        network.left.failNextSend = WorkStatus.TRANSPORT_RETRY_EXCEEDED;
+        left.connection.flush();
+        settle();
+        assertThat(left.told).isEqualTo(20);
+        assertThat(left.inactiveCause)
+                .isInstanceOf(WorkCompletionException.class)
+                .hasMessageContaining("10 bytes");
+        assertThat(left.failures).hasSize(20).containsOnly(left.inactiveCause);
+        assertThat(right.inactiveCause)
+                .isInstanceOf(ConnectionException.Lost.class)
+                .hasMessageContaining("without saying CLOSE");
+        left.checkMemory();
+        right.checkMemory();
+    }
+
+    @Test
+    void aCallbackThatThrowsEndsTheConnectionWithItAsTheCause() throws Exception {
+        connected();
+        RuntimeException bug = new IllegalStateException("a bug of the user's");
+        left.sent++;
+        left.sizes.add(0);
+        left.connection.send(
+                Unpooled.EMPTY_BUFFER,
+                (context, cause) -> {
+                    left.told++;
+                    throw bug;
+                },
+                null);
+        left.connection.flush();
+        settle();
+        assertThat(left.inactiveCause).isSameAs(bug);
+        left.checkMemory();
+        right.checkMemory();
+    }
+
+    @Test
+    void strangersAreTurnedAwayWithAReason() {
+        MessageOptions rawOptions = OPTIONS.withFraming(Framing.RAW);
+        assertThat(MessageConnection.rejection(OPTIONS, MessageConnection.privateData(OPTIONS)))
+                .isNull();
+        assertThat(MessageConnection.rejection(rawOptions, new byte[0])).isNull();
+        assertThat(MessageConnection.rejection(rawOptions, new byte[56])).isNull();
+        for (byte[] strange : new byte[][] {{}, new byte[56], "GET / HTTP/1.1".getBytes()}) {
+            byte[] rejection = MessageConnection.rejection(OPTIONS, strange);
+            assertThat(rejection).isNotNull().hasSizeLessThanOrEqualTo(56);
+            assertThat(MessageConnection.rejectionReason(rejection)).contains("framing MESSAGE");
+        }
+        byte[] toRaw = MessageConnection.rejection(rawOptions, MessageConnection.privateData(OPTIONS));
+        assertThat(MessageConnection.rejectionReason(toRaw)).contains("RAW");
+        byte[] newer = MessageConnection.privateData(OPTIONS);
+        newer[4] = 2;
+        newer[5] = 3;
+        assertThat(MessageConnection.rejectionReason(MessageConnection.rejection(OPTIONS, newer)))
+                .contains("2-3");
+        assertThat(MessageConnection.rejectionReason(new byte[20])).isNull();
+    }
+
+    @Test
+    void anAcceptorThatIsNotOursIsCutOff() throws Exception {
+        left = Party.of("left", Role.INITIATOR, network.left, OPTIONS);
+        right = Party.of("right", Role.ACCEPTOR, network.right, OPTIONS.withFraming(Framing.RAW));
+        left.other = right;
+        right.other = left;
+        network.connect(left.connection, MessageConnection.privateData(OPTIONS), right.connection, new byte[0]);
+        settle();
+        assertThat(left.inactiveCause).isInstanceOf(ProtocolException.class).hasMessageContaining("RAW");
+        left.checkMemory();
+        right.checkMemory();
+    }
+
+    @Test
+    void aPeerThatSaysNothingIsGivenUp() throws Exception {
+        Rogue rogue = rogue(OPTIONS, frames -> {});
+        rogue.helloAck = null;
+        settle();
+        pass(1);
+        pass(9_999);
+        assertThat(left.inactive).isZero();
+        pass(1);
+        assertThat(left.inactiveCause)
+                .isInstanceOf(ConnectionException.TimedOut.class)
+                .hasMessageContaining("HELLO");
+        assertThat(rogue.endpoint).isNotNull();
+        left.checkMemory();
+    }
+
+    @Test
+    void aPeerThatAnswersNoPingIsGivenUp() throws Exception {
+        Rogue rogue = rogue(OPTIONS.withKeepAliveMillis(1000), frames -> {});
+        settle();
+        assertThat(left.active).isEqualTo(1);
+        pass(1);
+        rogue.type(Wire.STATE, 0, 0);
+        settle();
+        pass(1000);
+        pass(999);
+        assertThat(rogue.typesHeard).doesNotContain(Wire.PING);
+        pass(1);
+        assertThat(rogue.typesHeard).contains(Wire.PING);
+        pass(998);
+        assertThat(left.inactive).isZero();
+        pass(3);
+        assertThat(left.inactiveCause)
+                .isInstanceOf(ConnectionException.TimedOut.class)
+                .hasMessageContaining("sign of life");
+        left.checkMemory();
+    }
+
+    @Test
+    void aPeerThatDoesNotAnswerCloseIsGivenUp() throws Exception {
+        Rogue rogue = rogue(OPTIONS, Rogue::acknowledge);
+        settle();
+        left.connection.close();
+        settle();
+        assertThat(rogue.typesHeard).contains(Wire.CLOSE);
+        pass(1);
+        pass(9_998);
+        assertThat(left.inactive).isZero();
+        pass(2);
+        assertThat(left.inactiveCause)
+                .isInstanceOf(ConnectionException.TimedOut.class)
+                .hasMessageContaining("CLOSE");
+        left.checkMemory();
+    }
+
+    @Test
+    void whoIgnoresCreditsIsCutOff() throws Exception {
+        cutOff("granted 6", rogue -> {
+            left.setReading(false);
+            for (int i = 0; i < 7; i++) {
+                rogue.type(Wire.MESSAGE, 0, 0);
+            }
+        });
+    }
+
+    @Test
+    void whoAdvertisesNonsenseIsCutOff() throws Exception {
+        cutOff("advertised", rogue -> rogue.type(Wire.RENDEZVOUS, 5000, 0));
+        cutOff("another sum", rogue -> rogue.advertise(5000, 4999));
+        cutOff("another sum", rogue -> rogue.advertise(5000, -1));
+        cutOff("over the limit", rogue -> rogue.advertise(100_001, 100_001));
+        cutOff("more messages than it may", rogue -> {
+            left.setReading(false);
+            for (int i = 0; i < 3; i++) {
+                rogue.advertise(5000, 5000);
+            }
+        });
+    }
+
+    @Test
+    void whoSendsNonsenseIsCutOff() throws Exception {
+        cutOff("type 77", rogue -> rogue.type(77, 0, 0));
+        cutOff("HELLO", rogue -> rogue.type(Wire.HELLO, 0, 40));
+        cutOff("header has 16", rogue -> rogue.bytes(15));
+        cutOff("over the limit of 100000", rogue -> rogue.type(Wire.MESSAGE, 100_001, 240));
+        cutOff("10 bytes of 9", rogue -> rogue.type(Wire.MESSAGE, 9, 10));
+        cutOff("of 4294967295", rogue -> rogue.type(Wire.MESSAGE, -1, 240));
+        cutOff("fragment of 10 bytes", rogue -> rogue.type(Wire.MESSAGE, 1000, 10));
+        cutOff("continues", rogue -> rogue.type(Wire.CONTINUATION, 10, 10));
+        cutOff("within another", rogue -> {
+            rogue.type(Wire.MESSAGE, 1000, 240);
+            rogue.type(Wire.MESSAGE, 0, 0);
+        });
+        cutOff("continues", rogue -> {
+            rogue.type(Wire.MESSAGE, 1000, 240);
+            rogue.type(Wire.CONTINUATION, 750, 240);
+        });
+        cutOff("CLOSE within", rogue -> {
+            rogue.type(Wire.MESSAGE, 1000, 240);
+            rogue.type(Wire.CLOSE, 0, 0);
+        });
+        cutOff("after CLOSE", rogue -> {
+            rogue.type(Wire.CLOSE, 0, 0);
+            rogue.type(Wire.MESSAGE, 0, 0);
+        });
+        cutOff("ping that was not sent", rogue -> rogue.type(Wire.PONG, 0, 8));
+        cutOff("PING of 16", rogue -> rogue.type(Wire.PING, 0, 0));
+    }
+
+    @Test
+    void whoseHeaderLiesIsCutOff() throws Exception {
+        cutOff("grants", rogue -> {
+            rogue.grant += 100;
+            rogue.type(Wire.MESSAGE, 0, 0);
+        });
+        cutOff("grants", rogue -> {
+            rogue.grant--;
+            rogue.type(Wire.MESSAGE, 0, 0);
+        });
+        cutOff("acknowledges", rogue -> {
+            rogue.control += 5;
+            rogue.type(Wire.MESSAGE, 0, 0);
+        });
+        cutOff("were read", rogue -> {
+            rogue.done++;
+            rogue.type(Wire.MESSAGE, 0, 0);
+        });
+    }
+
+    @Test
+    void whoseHelloIsNonsenseIsCutOff() throws Exception {
+        Wire.Hello good = Rogue.HELLO_ACK;
+        helloCutOff("receive buffers of 63", hello(good, 63, 6, 1 << 20, 1));
+        helloCutOff("window of 0", hello(good, 256, 0, 1 << 20, 1));
+        helloCutOff("0 bytes at the most", hello(good, 256, 6, 0, 1));
+        helloCutOff("4294967295 rendezvous", hello(good, 256, 6, 1 << 20, -1));
+        helloCutOff("versions 2 to 3", new Wire.Hello(2, 3, 1, 0, 256, 6, 6, 1 << 20, 1));
+        helloCutOff("framing 9", new Wire.Hello(1, 1, 9, 0, 256, 6, 6, 1 << 20, 1));
+    }
+
+    private static Wire.Hello hello(Wire.Hello like, int bufferBytes, int window, int maxBytes, int rendezvous) {
+        return new Wire.Hello(
+                like.leastVersion(),
+                like.greatestVersion(),
+                like.framing(),
+                like.features(),
+                bufferBytes,
+                window,
+                window,
+                maxBytes,
+                rendezvous);
+    }
+
+    private void helloCutOff(String reason, Wire.Hello hello) throws Exception {
+        network = new SimulatedNetwork(new Random(1), Device.VERBS, Device.VERBS);
+        Rogue rogue = rogue(OPTIONS, frames -> {});
+        rogue.helloAck = hello;
+        settle();
+        assertThat(left.inactiveCause).isInstanceOf(ProtocolException.class).hasMessageContaining(reason);
+        left.checkMemory();
+    }
+
+    private void cutOff(String reason, Consumer<Rogue> misdeed) throws Exception {
+        network = new SimulatedNetwork(new Random(1), Device.VERBS, Device.VERBS);
+        Rogue rogue = rogue(
+                new MessageOptions(Framing.MESSAGE, 8, 256, 100_000, 4000, 2, 0, 0, 10_000, 10_000, 0), frames -> {});
+        settle();
+        assertThat(left.active).as("connected before: " + reason).isEqualTo(1);
+        left.keepMessages = false;
+        left.other = left;
+        for (int i = 0; i < 8; i++) {
+            left.sizes.add(0);
+        }
+        misdeed.accept(rogue);
+        settle();
+        assertThat(left.inactive).as(reason).isEqualTo(1);
+        assertThat(left.inactiveCause)
+                .isInstanceOf(ProtocolException.class)
+                .hasMessageContaining(reason)
+                .hasMessageContaining("cut off");
+        left.checkMemory();
+    }
+
+    private Rogue rogue(MessageOptions options, Consumer<Rogue> onFrame) {
+        left = Party.of("left", Role.INITIATOR, network.left, options);
+        right = null;
+        Rogue rogue = new Rogue(onFrame);
+        rogue.answers = onFrame != null;
+        network.connect(
+                left.connection, MessageConnection.privateData(options), rogue, MessageConnection.privateData(options));
+        return rogue;
+    }
+
+    @Test
+    void rawCarriesOneMessageASend() throws Exception {
+        MessageOptions rawOptions = OPTIONS.withFraming(Framing.RAW);
+        connect(rawOptions, rawOptions);
+        settle();
+        for (int length : new int[] {0, 1, 100, 256}) {
+            left.send(length);
+        }
+        left.connection.flush();
+        settle();
+        assertThat(right.received).isEqualTo(4);
+        assertThat(network.left.payloadBytesSent).isEqualTo(357);
+        assertThat(left.connection.statistics().framesSent()).isEqualTo(4);
+        assertThat(left.connection.ping(1)).isFalse();
+        left.connection.close();
+        settle();
+        assertThat(left.inactiveCause).isNull();
+        assertThat(right.inactiveCause).isNull();
+        left.checkMemory();
+        right.checkMemory();
+    }
+
+    @Test
+    void manyConnectionsShareReceivesAndNoneIsEverNotReady() throws Exception {
+        Device shared = new Device(true, 16, 16, 4, 1, 0, 4, 20);
+        MessageOptions options = OPTIONS.withReceives(16, 256).withRendezvousThresholdBytes(Integer.MAX_VALUE);
+        List<SimulatedNetwork> networks = new ArrayList<>();
+        List<Party> lefts = new ArrayList<>();
+        List<Party> rights = new ArrayList<>();
+        Random random = new Random(7);
+        // 20 receives: 6 connections at 3 each, and 2 over.
+        for (int i = 0; i < 7; i++) {
+            SimulatedEndpoint sibling = i == 0 ? null : networks.get(0).right;
+            SimulatedNetwork net = new SimulatedNetwork(random, Device.IWARP, shared, sibling);
+            Party l = Party.of("left" + i, Role.INITIATOR, net.left, options);
+            Party r = i == 0
+                    ? Party.of("right0", Role.ACCEPTOR, net.right, options)
+                    : new Party("right" + i, Role.ACCEPTOR, net.right, rights.get(0));
+            l.other = r;
+            r.other = l;
+            networks.add(net);
+            lefts.add(l);
+            rights.add(r);
+            byte[] data = MessageConnection.privateData(options);
+            net.connect(l.connection, data, r.connection, data);
+            settle(networks);
+        }
+        assertThat(rights.get(6).inactiveCause)
+                .hasMessageContaining("no room for one more connection")
+                .hasMessageContaining("deeper");
+        assertThat(lefts.get(6).inactive).isEqualTo(1);
+        for (int round = 0; round < 300; round++) {
+            int i = random.nextInt(6);
+            lefts.get(i).send(random.nextInt(2000));
+            lefts.get(i).connection.flush();
+            rights.get(i).setReading(random.nextInt(4) > 0);
+            for (int steps = random.nextInt(20); steps > 0; steps--) {
+                networks.get(random.nextInt(6)).step();
+            }
+        }
+        rights.subList(0, 6).forEach(party -> party.setReading(true));
+        settle(networks);
+        for (int i = 0; i < 6; i++) {
+            assertThat(rights.get(i).received).as("%s", rights.get(i)).isEqualTo(lefts.get(i).sent);
+            lefts.get(i).connection.close();
+        }
+        settle(networks);
+        for (int i = 0; i < 6; i++) {
+            assertThat(rights.get(i).inactiveCause).isNull();
+        }
+        for (Party party : lefts) {
+            party.checkMemory();
+        }
+        rights.get(0).checkMemory();
+    }
+
+    private static void settle(List<SimulatedNetwork> networks) {
+        boolean moved = true;
+        while (moved) {
+            moved = false;
+            for (SimulatedNetwork one : networks) {
+                while (one.step()) {
+                    moved = true;
+                }
+            }
+        }
+    }
+}
