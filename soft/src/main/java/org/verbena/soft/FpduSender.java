@@ -309,13 +309,14 @@ final class FpduSender {
     /**
      * What was made into FPDUs and not written, and a Terminate message behind it.
      *
-     * @param terminate its RDMAP payload; null for none
-     * @return null if the stream cannot be continued: a region is gone, or the stream never began
+     * @param terminate its RDMAP payload; null for none. An accepting side may send it as its first segment: the peer
+     *     has sent something, so it is ready to receive
+     * @return null if the stream cannot be continued because a region is gone
      */
     @Nullable ByteBuffer lastBytes(byte @Nullable [] terminate) {
         TxBatch now = batch;
         ByteBuffer rest = now == null ? ByteBuffer.allocate(0) : now.copyOfRest();
-        if (rest == null || terminate == null || !open) {
+        if (rest == null || terminate == null) {
             return rest;
         }
         TxBatch last = io.takeBatch();
