@@ -1,0 +1,18 @@
+package org.verbena.soft;
+
+import org.verbena.transport.spi.RdmaProvider;
+
+/** The provider contract, with CRC32C on. */
+class SoftCrcContractTest extends SoftContractTest {
+    private static final RdmaProvider PROVIDER = new SoftProvider(SoftOptions.DEFAULTS.withCrc(true));
+
+    @Override
+    protected RdmaProvider provider() {
+        return PROVIDER;
+    }
+
+    @Override
+    protected int connectionCount() {
+        return 50;
+    }
+}
