@@ -3,9 +3,8 @@ package org.verbena.transport.verbs;
 import io.netty.channel.IoHandle;
 import io.netty.channel.IoHandlerContext;
 import io.netty.channel.IoRegistration;
+import io.netty.util.collection.LongObjectHashMap;
 import io.netty.util.concurrent.ThreadAwareExecutor;
-import java.util.ArrayList;
-import java.util.List;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmEvent;
@@ -21,25 +20,34 @@ import org.verbena.verbs.RdmaException;
 final class CmIoHandler extends DescriptorIoHandler {
     private static final Logger LOG = LoggerFactory.getLogger(CmIoHandler.class);
 
-    /** What the event channel is watched with; devices come after it. */
-    private static final long CHANNEL = 0;
-
     /** How many events are handled before tasks get their turn. */
     private static final int MAX_EVENTS_PER_TURN = 64;
 
-    private final EventChannel channel;
-    private final List<VerbsDevice> devices = new ArrayList<>();
+    /** What is watched, by the number that it is watched with: an {@link EventChannel} or a {@link VerbsDevice}. */
+    private final LongObjectHashMap<Object> watched = new LongObjectHashMap<>();
+
+    private long nextNumber;
     private int handled;
 
     CmIoHandler(ThreadAwareExecutor executor, EventChannel channel) {
         super(executor);
-        this.channel = channel;
-        watch(channel.descriptor(), CHANNEL);
+        watch(channel);
     }
 
     void watch(VerbsDevice device) {
-        devices.add(device);
-        watch(device.context().asyncFd(), devices.size());
+        watched.put(nextNumber, device);
+        watch(device.context().asyncFd(), nextNumber++);
+    }
+
+    void watch(EventChannel channel) {
+        watched.put(nextNumber, channel);
+        watch(channel.descriptor(), nextNumber++);
+    }
+
+    /** Before the channel is closed. */
+    void unwatch(EventChannel channel) {
+        unwatch(channel.descriptor());
+        watched.values().remove(channel);
     }
 
     @Override
@@ -51,14 +59,15 @@ final class CmIoHandler extends DescriptorIoHandler {
 
     @Override
     protected void onReadable(long data) {
-        if (data == CHANNEL) {
-            takeConnectionEvents();
-        } else {
-            takeDeviceEvents(devices.get((int) data - 1));
+        Object source = watched.get(data);
+        if (source instanceof EventChannel channel) {
+            takeConnectionEvents(channel);
+        } else if (source instanceof VerbsDevice device) {
+            takeDeviceEvents(device);
         }
     }
 
-    private void takeConnectionEvents() {
+    private void takeConnectionEvents(EventChannel channel) {
         for (int i = 0; i < MAX_EVENTS_PER_TURN; i++) {
             CmEvent event = channel.tryGet();
             if (event == null) {

@@ -3,18 +3,28 @@ package org.verbena.transport.verbs;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.util.concurrent.DefaultThreadFactory;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import org.verbena.cm.CmId;
 import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
 
 /**
  * The thread that sets connections up and takes them down, for all endpoints of the process: it runs a {@link CmIoHandler} on one event channel. All
- * calls on an id and on its queue pair's life are made on it, one after the other, so that none meets an object that another one closes.
+ * calls on an id and on its queue pair's life are made on it, one after the other, so that none meets an object that another one closes. The one exception
+ * is {@link #connectApart}.
  */
 final class ConnectionLoop {
+    /** Connects that block in the kernel at a time; more wait, and their timeouts run meanwhile. */
+    private static final int MAX_BLOCKING_CONNECTS = 16;
+
+    private static final long IDLE_SECONDS = 10;
+
     private final EventChannel channel;
     private final IoEventLoop loop;
     private final CmIoHandler handler;
+    private final ThreadPoolExecutor blockingConnects;
 
     /**
      * Starts the thread.
@@ -31,6 +41,14 @@ final class ConnectionLoop {
                 });
         loop = group.next();
         handler = made[0];
+        blockingConnects = new ThreadPoolExecutor(
+                MAX_BLOCKING_CONNECTS,
+                MAX_BLOCKING_CONNECTS,
+                IDLE_SECONDS,
+                TimeUnit.SECONDS,
+                new LinkedBlockingQueue<>(),
+                new DefaultThreadFactory("verbena-connect", true));
+        blockingConnects.allowCoreThreadTimeOut(true);
     }
 
     /** The loop itself, to execute and schedule on. */
@@ -53,5 +71,38 @@ final class ConnectionLoop {
         CmId id = CmId.create(channel, PortSpace.TCP);
         id.attach(sink);
         return id;
+    }
+
+    /**
+     * Connects on a thread of its own, with an event channel of its own, since one call at a time is made on a channel: siw makes its TCP connection within
+     * the call, and a peer behind a firewall would hold up everybody else for two minutes. This loop's thread.
+     *
+     * @param id with a route
+     * @param connect the call
+     * @return the channel; {@link #rejoin} or {@link #closeOwn} it when the outcome is known
+     */
+    EventChannel connectApart(CmId id, Runnable connect) {
+        EventChannel own = EventChannel.open();
+        try {
+            id.migrate(own);
+        } catch (RuntimeException refused) {
+            own.close();
+            throw refused;
+        }
+        handler.watch(own);
+        blockingConnects.execute(connect);
+        return own;
+    }
+
+    /** Brings an id back to the common channel, and closes its own. Not within one of its events; this loop's thread. */
+    void rejoin(CmId id, EventChannel own) {
+        id.migrate(channel);
+        closeOwn(own);
+    }
+
+    /** Closes the channel of an id that is closed. Not within one of its events; this loop's thread. */
+    void closeOwn(EventChannel own) {
+        handler.unwatch(own);
+        own.close();
     }
 }

@@ -4,6 +4,7 @@ import io.netty.util.collection.IntObjectHashMap;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -381,8 +382,21 @@ final class LoopDevice {
         }
     }
 
-    /** At the loop's end, when the endpoints are gone. What is not, keeps its queue. */
+    /**
+     * At the loop's end, when the endpoints are gone. A queue pair that the kernel still holds keeps its queues; then it is tried again, on the connection
+     * loop, since this one is no more.
+     */
     void close() {
+        if (sharedReceives != null) {
+            sharedReceives.stop();
+        }
+        close(CLOSE_ATTEMPTS);
+    }
+
+    private static final int CLOSE_ATTEMPTS = 60;
+    private static final long CLOSE_RETRY_MILLIS = 500;
+
+    private void close(int attempts) {
         try {
             if (sharedReceives != null) {
                 sharedReceives.close();
@@ -393,7 +407,15 @@ final class LoopDevice {
             channel.close();
             completions.close();
         } catch (RdmaException | IllegalStateException stillUsed) {
-            LOG.error("The queues of a loop on {} could not be given back", device.name(), stillUsed);
+            if (attempts == 0) {
+                LOG.error("The queues of a loop on {} could not be given back", device.name(), stillUsed);
+                return;
+            }
+            LOG.debug("The queues of a loop on {} are still in use: {}", device.name(), stillUsed.getMessage());
+            handler.provider()
+                    .connectionLoop()
+                    .loop()
+                    .schedule(() -> close(attempts - 1), CLOSE_RETRY_MILLIS, TimeUnit.MILLISECONDS);
         }
     }
 }

@@ -1,17 +1,23 @@
 package org.verbena.transport.verbs;
 
+import java.lang.foreign.Arena;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.AsyncEvent;
 import org.verbena.verbs.AtomicCapability;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.DeviceAttributes;
+import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.PortAttributes;
 import org.verbena.verbs.PortState;
 import org.verbena.verbs.ProtectionDomain;
+import org.verbena.verbs.ReceiveQueue;
 import org.verbena.verbs.TransportType;
 import org.verbena.verbs.VerbsObject;
 
@@ -26,6 +32,9 @@ final class VerbsDevice {
     private final DeviceAttributes attributes;
     private final VerbsMemoryDomain memoryDomain;
 
+    /** Stands for no memory at all: siw's library refuses receives without a piece. */
+    private final MemoryRegion nothing;
+
     /** Endpoints by what their events name: the queue pair. */
     private final ConcurrentHashMap<VerbsObject, VerbsEndpoint> endpoints = new ConcurrentHashMap<>();
 
@@ -37,6 +46,7 @@ final class VerbsDevice {
         attributes = context.queryDevice();
         ProtectionDomain domain = context.allocateProtectionDomain();
         memoryDomain = new VerbsMemoryDomain(domain);
+        nothing = domain.registerMemory(Arena.global().allocate(Long.BYTES), Set.of(AccessFlag.LOCAL_WRITE));
     }
 
     Context context() {
@@ -67,6 +77,18 @@ final class VerbsDevice {
     /** RFC 7306 gives iWARP immediate data, which no adapter that Linux has a driver for was seen to have. */
     boolean hasImmediateData() {
         return !isIwarp();
+    }
+
+    /** Adds the pieces of a list to the receive that was begun last. */
+    void addPieces(ReceiveQueue queue, ScatterGatherList buffers) {
+        int count = buffers.count();
+        for (int i = 0; i < count; i++) {
+            queue.piece(
+                    VerbsMemoryDomain.regionOf(buffers.region(i)), PostChecks.offset(buffers, i), buffers.length(i));
+        }
+        if (count == 0 && isIwarp()) {
+            queue.piece(nothing, 0, 0);
+        }
     }
 
     PortAttributes port(int number) {

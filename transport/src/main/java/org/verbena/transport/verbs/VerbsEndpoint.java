@@ -14,6 +14,7 @@ import org.verbena.cm.CmEvent;
 import org.verbena.cm.CmException;
 import org.verbena.cm.CmId;
 import org.verbena.cm.ConnectionParameters;
+import org.verbena.cm.EventChannel;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
@@ -37,6 +38,7 @@ import org.verbena.verbs.RdmaException;
 import org.verbena.verbs.ReceiveQueue;
 import org.verbena.verbs.SendFlags;
 import org.verbena.verbs.SendQueue;
+import org.verbena.verbs.TransportType;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.VerbsObject;
 import org.verbena.verbs.WorkCompletionOpcode;
@@ -69,7 +71,9 @@ import org.verbena.verbs.ffm.Errno;
  * loop's.
  *
  * <p>Send queue: a ring of slots. A completion of a slot completes all slots before it as well (those were not signalled), so work completes once and in
- * order whatever is signalled. The receive queue is a ring too, each receive with a completion of its own.
+ * order whatever is signalled. Not so over iWARP, where siw completes a write while a read before it is still under way, and a failure before the work it
+ * follows: there each work request is signalled, and its outcome waits in its slot until those before it are known. The receive queue is a ring too, each
+ * receive with a completion of its own.
  */
 final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsEndpoint.class);
@@ -116,6 +120,9 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
     private @Nullable CmId id;
     private @Nullable QueuePair created;
     private boolean isAnswered;
+    private boolean isConnecting;
+    private boolean isOrphaned;
+    private @Nullable EventChannel ownChannel;
     private boolean isDisconnectSeen;
     private boolean isIdDone;
 
@@ -152,7 +159,13 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
     private int sendHead;
     private int sendCount;
     private int unsignalled;
-    private final int maxUnsignalled;
+    private int maxUnsignalled;
+    private boolean completesInAnyOrder;
+
+    /** How slots ended that others before them have not yet; with {@link #completesInAnyOrder} only. */
+    private @Nullable WorkStatus[] sendOutcomes = NO_OUTCOMES;
+
+    private static final @Nullable WorkStatus[] NO_OUTCOMES = new WorkStatus[0];
 
     // The ring of receives: from receiveHead, receiveCount slots are taken.
     private final int receiveDepth;
@@ -193,7 +206,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         sendRemoteAddresses = new long[sendDepth];
         sendRemoteKeys = new int[sendDepth];
         sendHeld = new HeldRegions(sendDepth, options.maxSges());
-        maxUnsignalled = Math.clamp(sendDepth / 4, 1, MAX_UNSIGNALLED);
         receiveDepth = options.sharedReceiveQueue() ? 0 : options.receiveDepth();
         receiveWorkIds = new long[receiveDepth];
         receiveHeld = new HeldRegions(receiveDepth, options.maxSges());
@@ -376,6 +388,11 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         }
         used.add(made, this);
         boolean iwarp = used.isIwarp();
+        completesInAnyOrder = iwarp;
+        maxUnsignalled = iwarp ? 1 : Math.clamp(sendDepth / 4, 1, MAX_UNSIGNALLED);
+        if (iwarp) {
+            sendOutcomes = new WorkStatus[sendDepth];
+        }
         capabilities = new EndpointCapabilities(
                 sendDepth,
                 shared == null ? receiveDepth : shared.depth(),
@@ -536,18 +553,82 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         }
         try {
             if (request == null) {
-                required(id).connect(parameters);
+                isConnecting = true;
+                connect(required(id), parameters);
             } else {
                 isAnswered = true;
                 required(id).accept(parameters);
             }
         } catch (RuntimeException refused) {
+            isConnecting = false;
             onLoop(() -> drain(inWords(refused)));
+        }
+    }
+
+    private void connect(CmId known, ConnectionParameters parameters) {
+        if (!isIwarp()) {
+            known.connect(parameters);
+            return;
+        }
+        ownChannel = provider.connectionLoop().connectApart(known, () -> {
+            try {
+                if (!givenUp) {
+                    known.connect(parameters);
+                    return;
+                }
+                onConnectionLoop(() -> connectRefused(null));
+            } catch (RuntimeException refused) {
+                onConnectionLoop(() -> connectRefused(refused));
+            }
+        });
+    }
+
+    /** The call itself failed, or was not made: no event will come. */
+    private void connectRefused(@Nullable RuntimeException refused) {
+        isConnecting = false;
+        leaveOwnChannel();
+        if (isOrphaned) {
+            destroyOrphan();
+        } else if (refused != null) {
+            onLoop(() -> drain(inWords(refused)));
+        }
+    }
+
+    /** The outcome is known, so nothing blocks any more. Not within an event of the channel. */
+    private void leaveOwnChannel() {
+        EventChannel own = ownChannel;
+        CmId known = id;
+        if (own == null || known == null) {
+            return;
+        }
+        ownChannel = null;
+        try {
+            if (known.isClosed()) {
+                provider.connectionLoop().closeOwn(own);
+            } else {
+                provider.connectionLoop().rejoin(known, own);
+            }
+        } catch (RuntimeException refused) {
+            LOG.warn("The event channel of {} could not be given back", connection(), refused);
         }
     }
 
     @Override
     public void onCmEvent(CmEvent event) {
+        switch (event.type()) {
+            case ADDR_RESOLVED, ROUTE_RESOLVED, ADDR_CHANGE -> {}
+            default -> {
+                isConnecting = false;
+                if (ownChannel != null) {
+                    onConnectionLoop(this::leaveOwnChannel);
+                }
+            }
+        }
+        if (isOrphaned && !isConnecting) {
+            isDisconnectSeen = true;
+            destroyOrphan();
+            return;
+        }
         switch (event.type()) {
             case ADDR_RESOLVED -> {
                 if (!givenUp) {
@@ -677,6 +758,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
             return false;
         }
         PostChecks.request(work, can);
+        VerbsMemoryDomain.checkOwn(work.buffers());
         SendQueue queue = required(sendQueue);
         if (queue.isFull()) {
             flushSends();
@@ -783,6 +865,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
             return false;
         }
         PostChecks.receive(buffers, options.maxSges());
+        VerbsMemoryDomain.checkOwn(buffers);
         ReceiveQueue queue = required(receiveQueue);
         if (queue.isFull()) {
             flushReceives();
@@ -797,12 +880,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         receiveHeld.hold(slot, buffers);
         try {
             queue.receive(WorkRequestId.of(index, generation, WorkRequestId.RECEIVE, slot));
-            for (int i = 0; i < buffers.count(); i++) {
-                queue.piece(
-                        VerbsMemoryDomain.regionOf(buffers.region(i)),
-                        PostChecks.offset(buffers, i),
-                        buffers.length(i));
-            }
+            required(device).addPieces(queue, buffers);
         } catch (RuntimeException refused) {
             receiveHeld.release(slot);
             throw refused;
@@ -877,23 +955,30 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         return before;
     }
 
-    /** A slot, and all before it, were done. */
+    /** A slot was done; where completions come in order, all before it as well. */
     void onSendDone(int slot) {
-        int done = positionOf(slot, sendHead, sendDepth) + 1;
-        if (done > sendCount) {
+        int position = positionOf(slot, sendHead, sendDepth);
+        if (position >= sendCount) {
             strayCompletion("send", slot);
             return;
         }
-        lastProgressNanos = state == State.DRAINING ? System.nanoTime() : 0;
-        for (int i = 0; i < done; i++) {
+        if (state == State.DRAINING) {
+            lastProgressNanos = System.nanoTime();
+        }
+        if (completesInAnyOrder) {
+            sendOutcomes[slot] = WorkStatus.SUCCESS;
+            completeKnownSends();
+            return;
+        }
+        for (int i = 0; i <= position; i++) {
             completeSend(WorkStatus.SUCCESS);
         }
     }
 
-    /** A slot failed; those before it, which have no completion of their own, were done. */
+    /** A slot failed; where completions come in order, those before it, which have no completion of their own, were done. */
     void onSendFailed(int slot, WorkStatus status, int vendorError) {
-        int done = positionOf(slot, sendHead, sendDepth);
-        if (done >= sendCount) {
+        int position = positionOf(slot, sendHead, sendDepth);
+        if (position >= sendCount) {
             strayCompletion("send", slot);
             return;
         }
@@ -905,10 +990,22 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
             drain(lostWith(describeSend(slot)));
         }
         lastProgressNanos = System.nanoTime();
-        for (int i = 0; i < done; i++) {
+        if (completesInAnyOrder) {
+            sendOutcomes[slot] = status;
+            completeKnownSends();
+            return;
+        }
+        for (int i = 0; i < position; i++) {
             completeSend(WorkStatus.SUCCESS);
         }
         completeSend(status);
+    }
+
+    private void completeKnownSends() {
+        WorkStatus outcome;
+        while (sendCount > 0 && (outcome = sendOutcomes[sendHead]) != null) {
+            completeSend(outcome);
+        }
     }
 
     private ConnectionException lostWith(String work) {
@@ -922,6 +1019,9 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         int slot = sendHead;
         sendHead = slot + 1 == sendDepth ? 0 : slot + 1;
         sendCount--;
+        if (completesInAnyOrder) {
+            sendOutcomes[slot] = null;
+        }
         sendHeld.release(slot);
         try {
             handler.onSendCompletion(
@@ -1045,7 +1145,11 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
 
     @Override
     public void disconnect() {
-        onLoop(this::disconnect0);
+        if (loop.inEventLoop() && state != State.NEW) {
+            disconnect0();
+        } else {
+            onLoop(this::disconnect0);
+        }
     }
 
     private void disconnect0() {
@@ -1183,30 +1287,52 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
     }
 
     private void destroyQueuePair() {
-        QueuePair made = created;
-        boolean gone = true;
-        if (made != null) {
-            try {
-                made.close();
-            } catch (RuntimeException refused) {
-                gone = false;
-                LOG.error(
-                        "The queue pair of {} could not be destroyed; the memory of its work requests stays registered",
-                        connection(),
-                        refused);
-            }
+        if (isConnecting && created != null && isIwarp()) {
+            // The kernel holds the queue pair and the id of an iWARP connection until the peer has answered, or for ten
+            // seconds, and would hold
+            // this thread as well. In its error state the queue pair has given everything back.
+            isOrphaned = true;
+            onLoop(() -> finish0(false));
+            return;
         }
+        boolean gone = closeQueuePair();
+        onLoop(() -> finish0(gone));
         isIdDone = true;
-        if (id != null) {
-            // The completion loop has written wasConnected for the last time before it asked for this.
-            if (isDisconnectSeen || !wasConnected) {
-                closeId();
-            } else {
-                provider.connectionLoop().loop().schedule(this::closeId, LINGER_MILLIS, TimeUnit.MILLISECONDS);
-            }
+        // The completion loop has written wasConnected for the last time before it asked for this.
+        if (isDisconnectSeen || !wasConnected) {
+            closeId();
+        } else {
+            provider.connectionLoop().loop().schedule(this::closeId, LINGER_MILLIS, TimeUnit.MILLISECONDS);
         }
-        boolean queuePairGone = gone;
-        onLoop(() -> finish0(queuePairGone));
+    }
+
+    private boolean isIwarp() {
+        return required(created).domain().context().device().transportType() == TransportType.IWARP;
+    }
+
+    private void destroyOrphan() {
+        isOrphaned = false;
+        if (closeQueuePair()) {
+            onLoop(this::releaseCompletions0);
+        }
+        closeId();
+    }
+
+    private boolean closeQueuePair() {
+        QueuePair made = created;
+        if (made == null) {
+            return true;
+        }
+        try {
+            made.close();
+            return true;
+        } catch (RuntimeException refused) {
+            LOG.error(
+                    "The queue pair of {} could not be destroyed; the memory of its work requests stays registered",
+                    connection(),
+                    refused);
+            return false;
+        }
     }
 
     private void closeId() {
@@ -1246,8 +1372,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
                 queues.unshare(made.number());
             }
         }
-        if (queues != null && loopQueue != null && queuePairGone) {
-            queues.release(loopQueue, reservedEntries(), sharedReceives != null);
+        if (queuePairGone) {
+            releaseCompletions0();
         }
         state = State.CLOSED;
         if (registration != null) {
@@ -1260,11 +1386,21 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         }
     }
 
+    private void releaseCompletions0() {
+        LoopDevice queues = loopDevice;
+        LoopDevice.LoopQueue reserved = loopQueue;
+        if (queues != null && reserved != null) {
+            loopQueue = null;
+            queues.release(reserved, reservedEntries(), sharedReceives != null);
+        }
+    }
+
     private void completeLeftSend(boolean queuePairGone) {
         if (!queuePairGone) {
             sendHeld.forget(sendHead);
         }
-        completeSend(WorkStatus.FLUSHED);
+        WorkStatus outcome = completesInAnyOrder ? sendOutcomes[sendHead] : null;
+        completeSend(outcome == null ? WorkStatus.FLUSHED : outcome);
     }
 
     private void completeLeftReceive(boolean queuePairGone) {

@@ -6,6 +6,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.ProtectionDomain;
@@ -57,6 +58,17 @@ final class VerbsMemoryDomain implements MemoryDomain {
         throw new IllegalArgumentException(
                 "the memory was registered with another provider: register it with this endpoint's"
                         + " memoryDomain()");
+    }
+
+    /**
+     * Checks that all pieces of a list are of this provider.
+     *
+     * @throws IllegalArgumentException one is not
+     */
+    static void checkOwn(ScatterGatherList list) {
+        for (int i = 0; i < list.count(); i++) {
+            regionOf(list.region(i));
+        }
     }
 
     private static Set<AccessFlag> flags(Set<Access> access) {

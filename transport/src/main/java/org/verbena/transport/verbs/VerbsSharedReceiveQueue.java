@@ -53,6 +53,7 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
     @Override
     public boolean postReceive(long workId, ScatterGatherList buffers) {
         PostChecks.receive(buffers, maxSges);
+        VerbsMemoryDomain.checkOwn(buffers);
         if (freeCount == 0 || closed) {
             return false;
         }
@@ -64,12 +65,7 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
         held.hold(slot, buffers);
         try {
             receives.receive(WorkRequestId.of(0, 0, WorkRequestId.SHARED_RECEIVE, slot));
-            for (int i = 0; i < buffers.count(); i++) {
-                receives.piece(
-                        VerbsMemoryDomain.regionOf(buffers.region(i)),
-                        PostChecks.offset(buffers, i),
-                        buffers.length(i));
-            }
+            device.addPieces(receives, buffers);
         } catch (RuntimeException refused) {
             held.release(slot);
             throw refused;
@@ -113,9 +109,16 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
         attachment = object;
     }
 
-    /** At the loop's end: gives up what is posted, then closes the owner of the buffers. */
-    void close() {
+    /** At the loop's end: takes no receives any more. */
+    void stop() {
         closed = true;
+    }
+
+    /** Gives up what is posted, then closes the owner of the buffers. Idempotent. */
+    void close() {
+        if (!queue.isOpen()) {
+            return;
+        }
         queue.close();
         held.releaseAll();
         if (attachment instanceof AutoCloseable owner) {

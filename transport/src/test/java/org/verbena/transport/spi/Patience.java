@@ -61,6 +61,20 @@ public final class Patience {
     }
 
     /**
+     * Lets time pass, where it is time that a test is about.
+     *
+     * @param millis how much
+     */
+    public static void sleep(long millis) {
+        try {
+            Thread.sleep(millis);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError("interrupted while sleeping", e);
+        }
+    }
+
+    /**
      * Waits until a condition holds.
      *
      * @param what for the message
