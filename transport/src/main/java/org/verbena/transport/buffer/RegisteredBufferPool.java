@@ -228,7 +228,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
         lock.lock();
         try {
             dissolveWholeSlabs();
-            leaving = removeIdleChunks(nanoClock.getAsLong(), options.idleNanos());
+            leaving = removeIdleChunks(options.idleNanos(), Long.MAX_VALUE);
         } finally {
             lock.unlock();
         }
@@ -299,7 +299,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
         lock.lock();
         try {
             dissolveWholeSlabs();
-            leaving = removeIdleChunks(nanoClock.getAsLong(), 0);
+            leaving = removeIdleChunks(0, Long.MAX_VALUE);
         } finally {
             lock.unlock();
         }
@@ -401,7 +401,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
                 }
                 growBytes = reserve((long) slabPages * Chunk.PAGE_BYTES);
                 if (growBytes == 0) {
-                    leaving = removeIdleChunks(nanoClock.getAsLong(), 0);
+                    leaving = removeIdleChunks(0, missing(options.chunkBytes()));
                 }
             } finally {
                 lock.unlock();
@@ -446,7 +446,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
                 growBytes = reserveDedicated(bytes, neededBytes);
                 if (growBytes == 0) {
                     dissolveWholeSlabs();
-                    leaving = removeIdleChunks(nanoClock.getAsLong(), 0);
+                    leaving = removeIdleChunks(0, missing(dedicatedBytes(bytes)));
                 }
             } finally {
                 lock.unlock();
@@ -474,16 +474,14 @@ public final class RegisteredBufferPool implements AutoCloseable {
         }
     }
 
-    /** The smallest idle chunk that fits, if it is no more than a quarter too large. */
+    /** The smallest idle chunk that fits, unless more than half of it would be wasted. */
     private @Nullable Slab removeFittingDedicated(long neededBytes) {
         Slab best = null;
         // By index: an iterator is an object for each buffer.
         for (int i = 0; i < idleDedicated.size(); i++) {
             Slab slab = idleDedicated.get(i);
             long bytes = slab.chunk.lengthBytes;
-            if (bytes >= neededBytes
-                    && bytes <= neededBytes + neededBytes / 4
-                    && (best == null || bytes < best.chunk.lengthBytes)) {
+            if (bytes >= neededBytes && bytes / 2 <= neededBytes && (best == null || bytes < best.chunk.lengthBytes)) {
                 best = slab;
             }
         }
@@ -604,7 +602,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
                 block = following;
             }
             if (closed) {
-                leaving = removeIdleChunks(nanoClock.getAsLong(), 0);
+                leaving = removeIdleChunks(0, Long.MAX_VALUE);
             }
         } finally {
             lock.unlock();
@@ -650,12 +648,15 @@ public final class RegisteredBufferPool implements AutoCloseable {
      */
     private long reserveDedicated(int bytes, long neededBytes) {
         long leftBytes = options.maxRegisteredBytes() - registeredBytes;
-        long classBytes = bytes <= BufferPoolOptions.MAX_CHUNK_BYTES
-                ? roundedToPages(SizeClasses.bytesOf(SizeClasses.indexOf(bytes)))
-                : neededBytes;
+        long classBytes = dedicatedBytes(bytes);
         long growBytes = classBytes <= leftBytes ? classBytes : neededBytes <= leftBytes ? neededBytes : 0;
         registeredBytes += growBytes;
         return growBytes;
+    }
+
+    private static long dedicatedBytes(int bytes) {
+        return roundedToPages(
+                bytes <= BufferPoolOptions.MAX_CHUNK_BYTES ? SizeClasses.bytesOf(SizeClasses.indexOf(bytes)) : bytes);
     }
 
     private static long roundedToPages(int bytes) {
@@ -763,21 +764,36 @@ public final class RegisteredBufferPool implements AutoCloseable {
         return any;
     }
 
-    /** Takes chunks out that have been idle long enough; the caller lets them go without the lock. */
-    private @Nullable Chunk removeIdleChunks(long nowNanos, long idleNanos) {
+    /** How much is missing below the limit for so many bytes. */
+    private long missing(long bytes) {
+        return Math.min(bytes, options.maxRegisteredBytes()) - (options.maxRegisteredBytes() - registeredBytes);
+    }
+
+    /**
+     * Takes chunks out that have been idle long enough, those of large buffers first, and of these the ones that waited longest. The caller
+     * lets them go without the lock.
+     *
+     * @param idleNanos how long is long enough
+     * @param enoughBytes when to stop
+     */
+    private @Nullable Chunk removeIdleChunks(long idleNanos, long enoughBytes) {
+        long nowNanos = nanoClock.getAsLong();
+        long leavingBytes = 0;
         Chunk leaving = null;
-        for (Iterator<Chunk> i = sharedChunks.iterator(); i.hasNext(); ) {
-            Chunk chunk = i.next();
-            if (chunk.isWhole() && nowNanos - chunk.idleSinceNanos >= idleNanos) {
+        for (Iterator<Slab> i = idleDedicated.iterator(); leavingBytes < enoughBytes && i.hasNext(); ) {
+            Chunk chunk = i.next().chunk;
+            if (nowNanos - chunk.idleSinceNanos >= idleNanos) {
                 i.remove();
+                leavingBytes += chunk.lengthBytes;
                 chunk.next = leaving;
                 leaving = chunk;
             }
         }
-        for (Iterator<Slab> i = idleDedicated.iterator(); i.hasNext(); ) {
-            Chunk chunk = i.next().chunk;
-            if (nowNanos - chunk.idleSinceNanos >= idleNanos) {
+        for (Iterator<Chunk> i = sharedChunks.iterator(); leavingBytes < enoughBytes && i.hasNext(); ) {
+            Chunk chunk = i.next();
+            if (chunk.isWhole() && nowNanos - chunk.idleSinceNanos >= idleNanos) {
                 i.remove();
+                leavingBytes += chunk.lengthBytes;
                 chunk.next = leaving;
                 leaving = chunk;
             }

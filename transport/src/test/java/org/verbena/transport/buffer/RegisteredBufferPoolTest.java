@@ -197,8 +197,9 @@ class RegisteredBufferPoolTest {
         both.addComponent(true, Unpooled.buffer(4).writeInt(1));
         pieces.clear();
         assertThat(RegisteredByteBuf.gather(both, domain, pieces)).isFalse();
-        assertThat(RegisteredByteBuf.gather(Unpooled.directBuffer(4).writeInt(1), domain, pieces))
-                .isFalse();
+        ByteBuf foreign = Unpooled.directBuffer(4).writeInt(1);
+        assertThat(RegisteredByteBuf.gather(foreign, domain, pieces)).isFalse();
+        foreign.release();
         assertThat(RegisteredByteBuf.gather(a, new CountingMemoryDomain(), pieces))
                 .isFalse();
         assertThat(pieces.count()).isZero();
@@ -258,6 +259,20 @@ class RegisteredBufferPoolTest {
         assertThat(domain.registrations()).isEqualTo(1);
         next.release();
         assertThat(pool.metrics().usedBytes()).isZero();
+    }
+
+    @Test
+    void dropsNoMoreIdleChunksThanItMust() {
+        List<RegisteredByteBuf> large = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            large.add(pool.allocate(2 * CHUNK_BYTES));
+        }
+        large.forEach(ByteBuf::release);
+        assertThat(domain.liveRegions()).isEqualTo(4);
+        RegisteredByteBuf small = pool.allocate(64);
+        assertThat(domain.liveRegions()).isEqualTo(4);
+        assertThat(pool.metrics().chunksReleased()).isEqualTo(1);
+        small.release();
     }
 
     @Test

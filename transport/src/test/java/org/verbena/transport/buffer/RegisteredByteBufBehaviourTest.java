@@ -530,6 +530,7 @@ class RegisteredByteBufBehaviourTest {
         RegisteredByteBuf buffer = pool.allocate(8);
         ByteBuf target = Unpooled.directBuffer(8, 8).writeLong(0).asReadOnly();
         assertThatThrownBy(() -> buffer.getBytes(0, target, 0, 8)).isInstanceOf(ReadOnlyBufferException.class);
+        target.release();
         buffer.release();
     }
 
