@@ -456,12 +456,14 @@ class DataPathTest {
         Stub.call("stub_log", 0);
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         MemorySegment payload = arena.allocate(ValueLayout.JAVA_LONG);
-        loop(20_000, payload);
-        long before = threads.getCurrentThreadAllocatedBytes();
-        long overhead = threads.getCurrentThreadAllocatedBytes() - before;
-        before = threads.getCurrentThreadAllocatedBytes();
-        loop(100_000, payload);
-        long allocated = threads.getCurrentThreadAllocatedBytes() - before - overhead;
+        // Compiled code allocates nothing; when it gets compiled depends on how busy the machine is.
+        long deadline = System.nanoTime() + 60_000_000_000L;
+        long allocated;
+        do {
+            long before = threads.getCurrentThreadAllocatedBytes();
+            loop(100_000, payload);
+            allocated = threads.getCurrentThreadAllocatedBytes() - before;
+        } while (allocated >= 1000 && System.nanoTime() < deadline);
         // 300,000 work requests and 100,000 polls; a hundred bytes would be one object in all of it.
         assertThat(allocated).isLessThan(1000);
     }

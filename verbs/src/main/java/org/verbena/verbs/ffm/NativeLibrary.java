@@ -61,7 +61,7 @@ public final class NativeLibrary {
                     null,
                     new UnsatisfiedLinkError("native access is denied (" + denied.getMessage()
                             + "). Start the JVM with --enable-native-access=ALL-UNNAMED, or with the names of the modules"
-                            + " org.verbena.verbs and org.verbena.cm."));
+                            + " org.verbena.verbs, org.verbena.cm and org.verbena.transport."));
         }
     }
 
