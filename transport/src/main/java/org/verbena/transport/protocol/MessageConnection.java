@@ -650,6 +650,8 @@ public final class MessageConnection implements EndpointHandler {
         if (aborted) {
             return;
         }
+        // Providers that learn from the peer what it can do know it now.
+        capabilities = endpoint.capabilities();
         if (raw) {
             negotiated = new Negotiated(
                     0,
@@ -771,7 +773,7 @@ public final class MessageConnection implements EndpointHandler {
             busy = false;
         }
         dropIncomplete();
-        if (ending == null && !closeRequested && hasReady()) {
+        if (ending == null && !closeRequested && !aborted && hasReady()) {
             writable = false;
             lingeringCause = null;
             state = State.LINGERING;
