@@ -4,4 +4,6 @@ module org.verbena.api {
     requires static org.jspecify;
     requires org.slf4j;
     requires transitive org.verbena.transport;
+
+    exports org.verbena.api;
 }

@@ -1,2 +1,2 @@
-/** api. */
+/** The Channel API: RDMA connections as Netty channels, one-sided operations, and a short form. */
 package org.verbena.api;

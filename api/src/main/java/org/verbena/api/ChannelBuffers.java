@@ -1,0 +1,71 @@
+package org.verbena.api;
+
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.util.concurrent.EventExecutor;
+import java.util.EnumSet;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import org.verbena.transport.buffer.BufferPoolOptions;
+import org.verbena.transport.buffer.RegisteredBufferPool;
+import org.verbena.transport.protocol.MessageBuffers;
+import org.verbena.transport.protocol.PooledMessageBuffers;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.MemoryDomain.Access;
+
+/**
+ * The registered buffers of one device, for all its channels: one pool to receive into, one to send from, so that neither can starve the
+ * other. Pools live as long as their device's domain, which is as long as the process.
+ */
+final class ChannelBuffers {
+    private static final ConcurrentMap<MemoryDomain, ChannelBuffers> BY_DOMAIN = new ConcurrentHashMap<>();
+
+    static final MessageBuffers.Source SOURCE = domain -> of(domain).messages;
+
+    private final RegisteredBufferPool sending;
+    private final RegisteredBufferPool receiving;
+    private final MessageBuffers messages;
+
+    private ChannelBuffers(MemoryDomain domain) {
+        BufferPoolOptions options = BufferPoolOptions.DEFAULTS.withAccess(EnumSet.of(Access.LOCAL_WRITE));
+        sending = new RegisteredBufferPool(domain, options);
+        receiving = new RegisteredBufferPool(domain, options);
+        messages = new PooledMessageBuffers(sending, receiving);
+    }
+
+    static ChannelBuffers of(MemoryDomain domain) {
+        return BY_DOMAIN.computeIfAbsent(domain, ChannelBuffers::new);
+    }
+
+    /** What handlers allocate from: the sending pool. */
+    ByteBufAllocator allocator() {
+        return sending.allocator();
+    }
+
+    /** Gives a loop caches of its own. */
+    void attach(EventExecutor loop) {
+        sending.attach(loop);
+        receiving.attach(loop);
+    }
+
+    /** What is in buffers now, on all devices; 0 when everything has been given back. */
+    static long usedBytes() {
+        long sum = 0;
+        for (ChannelBuffers buffers : BY_DOMAIN.values()) {
+            sum += buffers.sending.metrics().usedBytes()
+                    + buffers.receiving.metrics().usedBytes();
+        }
+        return sum;
+    }
+
+    /** What the pools have done and hold, for messages. */
+    static String describe() {
+        StringBuilder text = new StringBuilder();
+        for (ChannelBuffers buffers : BY_DOMAIN.values()) {
+            text.append("sending ")
+                    .append(buffers.sending.metrics())
+                    .append(", receiving ")
+                    .append(buffers.receiving.metrics());
+        }
+        return text.toString();
+    }
+}

@@ -1,0 +1,194 @@
+package org.verbena.api;
+
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.channel.ChannelConfig;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.DefaultChannelConfig;
+import io.netty.channel.WriteBufferWaterMark;
+import java.net.InetSocketAddress;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.spi.EndpointOptions;
+
+/** The options of an {@link RdmaChannel}: Netty's, and those of {@link RdmaChannelOption}. Any thread. */
+final class RdmaChannelConfig extends DefaultChannelConfig {
+
+    /**
+     * Bytes that wait or are under way before a channel turns unwritable, and at which it turns writable again. More than a socket's 64 KiB,
+     * because here what is under way counts as well, as it does in a socket's own buffer.
+     */
+    static final WriteBufferWaterMark DEFAULT_WATER_MARK = new WriteBufferWaterMark(512 << 10, 1 << 20);
+
+    /** Least, most and default of each integer option. */
+    private record Range(int least, int most, int preset) {}
+
+    private static final Map<ChannelOption<?>, Range> RANGES = new HashMap<>();
+
+    static {
+        EndpointOptions endpoint = EndpointOptions.DEFAULTS;
+        MessageOptions messages = MessageOptions.DEFAULTS;
+        int any = Integer.MAX_VALUE;
+        RANGES.put(RdmaChannelOption.SEND_DEPTH, new Range(1, 1 << 16, endpoint.sendDepth()));
+        RANGES.put(RdmaChannelOption.RECEIVE_DEPTH, new Range(1, 1 << 16, messages.receiveDepth()));
+        RANGES.put(RdmaChannelOption.RECEIVE_BUFFER_BYTES, new Range(1, any, messages.receiveBufferBytes()));
+        RANGES.put(RdmaChannelOption.MAX_MESSAGE_BYTES, new Range(1, any, messages.maxMessageBytes()));
+        RANGES.put(
+                RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES, new Range(0, any, messages.rendezvousThresholdBytes()));
+        RANGES.put(RdmaChannelOption.MAX_INLINE_BYTES, new Range(0, 1 << 16, endpoint.maxInlineBytes()));
+        RANGES.put(RdmaChannelOption.REGISTER_THRESHOLD_BYTES, new Range(0, any, messages.registerThresholdBytes()));
+        RANGES.put(RdmaChannelOption.MAX_SGES, new Range(1, 256, endpoint.maxSges()));
+        RANGES.put(RdmaChannelOption.READ_DEPTH, new Range(0, 128, endpoint.readDepth()));
+        RANGES.put(RdmaChannelOption.RETRY_COUNT, new Range(0, 7, endpoint.retryCount()));
+        RANGES.put(RdmaChannelOption.RNR_RETRY_COUNT, new Range(0, 7, endpoint.rnrRetryCount()));
+        RANGES.put(RdmaChannelOption.CLOSE_TIMEOUT_MILLIS, new Range(1, any, messages.closeTimeoutMillis()));
+        RANGES.put(RdmaChannelOption.KEEP_ALIVE_MILLIS, new Range(0, any, messages.keepAliveMillis()));
+        RANGES.put(ChannelOption.IP_TOS, new Range(0, 255, endpoint.trafficClass()));
+    }
+
+    /** What was set; the rest has its default. */
+    private final Map<ChannelOption<?>, Object> values = new ConcurrentHashMap<>();
+
+    // Written by any thread before the connection is made, by the loop when it is; read by any.
+    private volatile @Nullable ByteBufAllocator userAllocator;
+    private volatile @Nullable ByteBufAllocator registeredAllocator;
+
+    RdmaChannelConfig(RdmaChannel channel) {
+        super(channel);
+        setWriteBufferWaterMark(DEFAULT_WATER_MARK);
+    }
+
+    private int get(ChannelOption<Integer> option) {
+        Object value = values.get(option);
+        if (value != null) {
+            return (Integer) value;
+        }
+        Range range = RANGES.get(option);
+        if (range == null) {
+            throw new AssertionError(option);
+        }
+        return range.preset;
+    }
+
+    Framing framing() {
+        return (Framing) values.getOrDefault(RdmaChannelOption.FRAMING, MessageOptions.DEFAULTS.framing());
+    }
+
+    private boolean sharedReceiveQueue() {
+        return (Boolean) values.getOrDefault(
+                RdmaChannelOption.SHARED_RECEIVE_QUEUE, EndpointOptions.DEFAULTS.sharedReceiveQueue());
+    }
+
+    /** Netty's 0 is: for as long as it takes. */
+    private int connectTimeoutMillis() {
+        int millis = getConnectTimeoutMillis();
+        return millis == 0 ? Integer.MAX_VALUE : millis;
+    }
+
+    MessageOptions messageOptions() {
+        return new MessageOptions(
+                framing(),
+                get(RdmaChannelOption.RECEIVE_DEPTH),
+                get(RdmaChannelOption.RECEIVE_BUFFER_BYTES),
+                get(RdmaChannelOption.MAX_MESSAGE_BYTES),
+                get(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES),
+                MessageOptions.DEFAULTS.maxRendezvous(),
+                get(RdmaChannelOption.MAX_INLINE_BYTES),
+                get(RdmaChannelOption.REGISTER_THRESHOLD_BYTES),
+                connectTimeoutMillis(),
+                get(RdmaChannelOption.CLOSE_TIMEOUT_MILLIS),
+                get(RdmaChannelOption.KEEP_ALIVE_MILLIS));
+    }
+
+    EndpointOptions endpointOptions(@Nullable InetSocketAddress localAddress, byte[] privateData) {
+        return new EndpointOptions(
+                localAddress,
+                connectTimeoutMillis(),
+                get(RdmaChannelOption.SEND_DEPTH),
+                get(RdmaChannelOption.RECEIVE_DEPTH),
+                get(RdmaChannelOption.MAX_SGES),
+                get(RdmaChannelOption.MAX_INLINE_BYTES),
+                get(RdmaChannelOption.READ_DEPTH),
+                get(RdmaChannelOption.RETRY_COUNT),
+                get(RdmaChannelOption.RNR_RETRY_COUNT),
+                get(ChannelOption.IP_TOS),
+                sharedReceiveQueue(),
+                privateData);
+    }
+
+    /** The device is known now: its registered memory serves those who chose no allocator. */
+    void registeredAllocator(ByteBufAllocator allocator) {
+        registeredAllocator = allocator;
+    }
+
+    @Override
+    public ByteBufAllocator getAllocator() {
+        ByteBufAllocator chosen = userAllocator;
+        if (chosen == null) {
+            chosen = registeredAllocator;
+        }
+        return chosen == null ? super.getAllocator() : chosen;
+    }
+
+    @Override
+    public ChannelConfig setAllocator(ByteBufAllocator allocator) {
+        super.setAllocator(allocator);
+        userAllocator = allocator;
+        return this;
+    }
+
+    @Override
+    public Map<ChannelOption<?>, Object> getOptions() {
+        Map<ChannelOption<?>, Object> options =
+                getOptions(super.getOptions(), RdmaChannelOption.FRAMING, RdmaChannelOption.SHARED_RECEIVE_QUEUE);
+        for (ChannelOption<?> option : RANGES.keySet()) {
+            options.put(option, getOption(option));
+        }
+        return options;
+    }
+
+    @Override
+    @SuppressWarnings("unchecked") // the option's type says what its value is
+    public <T> T getOption(ChannelOption<T> option) {
+        if (RANGES.containsKey(option)) {
+            return (T) Integer.valueOf(get((ChannelOption<Integer>) option));
+        }
+        if (option.equals(RdmaChannelOption.FRAMING)) {
+            return (T) framing();
+        }
+        if (option.equals(RdmaChannelOption.SHARED_RECEIVE_QUEUE)) {
+            return (T) Boolean.valueOf(sharedReceiveQueue());
+        }
+        return super.getOption(option);
+    }
+
+    @Override
+    public <T> boolean setOption(ChannelOption<T> option, T value) {
+        validate(option, value);
+        Range range = RANGES.get(option);
+        if (range != null) {
+            int number = (Integer) value;
+            if (number < range.least || number > range.most) {
+                throw new IllegalArgumentException(
+                        option + " " + number + " is not within " + range.least + " to " + range.most);
+            }
+        } else if (!option.equals(RdmaChannelOption.FRAMING)
+                && !option.equals(RdmaChannelOption.SHARED_RECEIVE_QUEUE)) {
+            return super.setOption(option, value);
+        }
+        if (((RdmaChannel) channel).hasStarted()) {
+            throw new IllegalStateException(
+                    option + " is read when the connection is made, and this one has been: set it on the bootstrap");
+        }
+        values.put(option, value);
+        return true;
+    }
+
+    @Override
+    protected void autoReadCleared() {
+        ((RdmaChannel) channel).stopReading();
+    }
+}

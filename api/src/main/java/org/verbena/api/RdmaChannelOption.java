@@ -1,0 +1,75 @@
+package org.verbena.api;
+
+import io.netty.channel.ChannelOption;
+import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.protocol.MessageOptions;
+
+/**
+ * The options that an {@link RdmaChannel} has beyond Netty's own. All of them are read when the connection is made: set them on the bootstrap
+ * ({@code option}, or {@code childOption} for what a server accepts). How long a loop spins before it blocks is not a channel's but its loop's
+ * matter: see {@link org.verbena.transport.spi.CompletionLoopOptions}.
+ *
+ * <p>Of Netty's, {@code CONNECT_TIMEOUT_MILLIS}, {@code AUTO_READ}, {@code MAX_MESSAGES_PER_READ}, {@code WRITE_BUFFER_WATER_MARK}, {@code ALLOCATOR},
+ * {@code IP_TOS} and, on servers, {@code SO_BACKLOG} and {@code SO_REUSEADDR} are heeded.
+ */
+public final class RdmaChannelOption {
+    private RdmaChannelOption() {}
+
+    /** What a SEND carries; both ends must use the same. {@link Framing#MESSAGE} by default. */
+    public static final ChannelOption<Framing> FRAMING = ChannelOption.valueOf(RdmaChannelOption.class, "FRAMING");
+
+    /** Work requests (sends, reads, writes, atomics) that the device may hold at once, 1 to 65536. More queue. */
+    public static final ChannelOption<Integer> SEND_DEPTH =
+            ChannelOption.valueOf(RdmaChannelOption.class, "SEND_DEPTH");
+
+    /** Receives kept posted, and so the window that the peer gets: {@value MessageOptions#MIN_RECEIVE_DEPTH} to 65536. */
+    public static final ChannelOption<Integer> RECEIVE_DEPTH =
+            ChannelOption.valueOf(RdmaChannelOption.class, "RECEIVE_DEPTH");
+
+    /** The size of each receive, in bytes, and so the largest single SEND of the peer; longer messages take several or go by rendezvous. */
+    public static final ChannelOption<Integer> RECEIVE_BUFFER_BYTES =
+            ChannelOption.valueOf(RdmaChannelOption.class, "RECEIVE_BUFFER_BYTES");
+
+    /** The largest message that is taken from the peer, in bytes; what the peer takes limits what can be sent. */
+    public static final ChannelOption<Integer> MAX_MESSAGE_BYTES =
+            ChannelOption.valueOf(RdmaChannelOption.class, "MAX_MESSAGE_BYTES");
+
+    /** Messages longer than this go by rendezvous: the receiver reads them out of the sender's memory. In bytes. */
+    public static final ChannelOption<Integer> RENDEZVOUS_THRESHOLD_BYTES =
+            ChannelOption.valueOf(RdmaChannelOption.class, "RENDEZVOUS_THRESHOLD_BYTES");
+
+    /** Sends up to this size, header included, are copied into the work request, within what the device can; 0 for never. In bytes. */
+    public static final ChannelOption<Integer> MAX_INLINE_BYTES =
+            ChannelOption.valueOf(RdmaChannelOption.class, "MAX_INLINE_BYTES");
+
+    /** A message outside registered memory is copied up to this size, and registered for its send above. In bytes. */
+    public static final ChannelOption<Integer> REGISTER_THRESHOLD_BYTES =
+            ChannelOption.valueOf(RdmaChannelOption.class, "REGISTER_THRESHOLD_BYTES");
+
+    /** Scatter/gather elements of one work request, 1 to 256; the device may have fewer. */
+    public static final ChannelOption<Integer> MAX_SGES = ChannelOption.valueOf(RdmaChannelOption.class, "MAX_SGES");
+
+    /** Reads and atomics outstanding in each direction, 0 to 128; more queue. */
+    public static final ChannelOption<Integer> READ_DEPTH =
+            ChannelOption.valueOf(RdmaChannelOption.class, "READ_DEPTH");
+
+    /** How often the adapter repeats what is not acknowledged before the connection is lost, 0 to 7. */
+    public static final ChannelOption<Integer> RETRY_COUNT =
+            ChannelOption.valueOf(RdmaChannelOption.class, "RETRY_COUNT");
+
+    /** How often the adapter repeats what finds no receive at the peer, 0 to 6; 7 is for ever. With credits it never has to. */
+    public static final ChannelOption<Integer> RNR_RETRY_COUNT =
+            ChannelOption.valueOf(RdmaChannelOption.class, "RNR_RETRY_COUNT");
+
+    /** Whether receives come from a queue that all channels of the loop share, so that memory does not grow with each connection. */
+    public static final ChannelOption<Boolean> SHARED_RECEIVE_QUEUE =
+            ChannelOption.valueOf(RdmaChannelOption.class, "SHARED_RECEIVE_QUEUE");
+
+    /** How long closing waits for what was written to be sent and for the peer to say goodbye, in milliseconds, 1 or more. */
+    public static final ChannelOption<Integer> CLOSE_TIMEOUT_MILLIS =
+            ChannelOption.valueOf(RdmaChannelOption.class, "CLOSE_TIMEOUT_MILLIS");
+
+    /** After this long without a word, the peer is asked for one; after as long again the connection is lost. In milliseconds; 0 for never. */
+    public static final ChannelOption<Integer> KEEP_ALIVE_MILLIS =
+            ChannelOption.valueOf(RdmaChannelOption.class, "KEEP_ALIVE_MILLIS");
+}

@@ -1,0 +1,115 @@
+package org.verbena.api;
+
+import io.netty.channel.EventLoop;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.util.concurrent.DefaultThreadFactory;
+import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.concurrent.Future;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.RdmaProvider;
+
+/**
+ * Event loops of one RDMA provider: what {@code NioEventLoopGroup} is to sockets. Each loop owns the completion queues of its channels, so
+ * completions, promises, handlers and user callbacks of a channel all run on one thread.
+ *
+ * <p>The provider is {@code auto} (verbs where a device is up, else soft), {@code verbs} or {@code soft}; where the program does not say, the
+ * system property {@value ProviderChoice#PROPERTY} does. What was picked is logged once at INFO. A provider that is named and cannot
+ * work fails the constructor with {@link org.verbena.transport.ProviderUnavailableException}; it never falls back.
+ */
+public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
+    /** Long enough for goodbyes that are on their way. */
+    private static final long CLOSE_MILLIS = 5_000;
+
+    private final RdmaProvider provider;
+
+    /** Loops of the configured provider, as many as Netty makes by default: two a processor. */
+    public RdmaEventLoopGroup() {
+        this(0);
+    }
+
+    /**
+     * Loops of the configured provider.
+     *
+     * @param threads how many; 0 for Netty's default
+     */
+    public RdmaEventLoopGroup(int threads) {
+        this(ProviderChoice.configured(), threads, CompletionLoopOptions.DEFAULTS);
+    }
+
+    /**
+     * Loops of a provider.
+     *
+     * @param providerName {@code auto}, {@code verbs}, {@code soft}
+     * @param threads how many; 0 for Netty's default
+     * @throws org.verbena.transport.ProviderUnavailableException it cannot work here
+     */
+    public RdmaEventLoopGroup(String providerName, int threads) {
+        this(providerName, threads, CompletionLoopOptions.DEFAULTS);
+    }
+
+    /**
+     * Loops of a provider that wait as told.
+     *
+     * @param providerName {@code auto}, {@code verbs}, {@code soft}
+     * @param threads how many; 0 for Netty's default
+     * @param options how the loops poll and block
+     * @throws org.verbena.transport.ProviderUnavailableException it cannot work here
+     */
+    public RdmaEventLoopGroup(String providerName, int threads, CompletionLoopOptions options) {
+        this(ProviderChoice.choose(providerName, null), threads, null, options);
+    }
+
+    /**
+     * Loops of a provider that was chosen before, for instance for an address.
+     *
+     * @param choice the provider
+     * @param threads how many; 0 for Netty's default
+     * @param threadFactory makes their threads; null for threads named after the provider
+     * @param options how the loops poll and block
+     */
+    public RdmaEventLoopGroup(
+            ProviderChoice choice, int threads, @Nullable ThreadFactory threadFactory, CompletionLoopOptions options) {
+        super(
+                threads,
+                threadFactory == null
+                        ? new DefaultThreadFactory(
+                                "verbena-" + choice.provider().name())
+                        : threadFactory,
+                choice.provider().newIoHandlerFactory(options));
+        provider = choice.provider();
+    }
+
+    /**
+     * The provider of all loops of this group.
+     *
+     * @return never null
+     */
+    public RdmaProvider provider() {
+        return provider;
+    }
+
+    /**
+     * Ends the loops, and with them their channels, and waits for it; on one of its own loops it does not wait. What is still connected after 5
+     * s is cut off. Idempotent.
+     */
+    @Override
+    public void close() {
+        Future<?> ended = shutdownGracefully(0, CLOSE_MILLIS, TimeUnit.MILLISECONDS);
+        boolean onLoop = false;
+        for (EventExecutor loop : this) {
+            onLoop |= loop.inEventLoop();
+        }
+        if (!onLoop) {
+            ended.awaitUninterruptibly();
+        }
+    }
+
+    /** The provider of a loop, or null if the loop is not of such a group. */
+    static @Nullable RdmaProvider providerOf(EventLoop loop) {
+        return loop.parent() instanceof RdmaEventLoopGroup group ? group.provider : null;
+    }
+}

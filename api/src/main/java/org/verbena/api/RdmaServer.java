@@ -1,0 +1,254 @@
+package org.verbena.api;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.group.ChannelGroup;
+import io.netty.channel.group.DefaultChannelGroup;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import java.net.InetSocketAddress;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.spi.CompletionLoopOptions;
+
+/**
+ * A server of messages, for those who do not want to know Netty. Its peers are {@link RdmaClient}s.
+ *
+ * <pre>{@code
+ * try (RdmaServer server = RdmaServer.bind("0.0.0.0", 7471, (exchange, message) -> exchange.send(message.retain()))) {
+ *     ...
+ * }
+ * }</pre>
+ *
+ * <p>While a client does not take what it is sent, nothing more is read from it. Any thread, platform or virtual.
+ */
+public final class RdmaServer implements AutoCloseable {
+    private final RdmaServerChannel channel;
+    private final RdmaEventLoopGroup group;
+    private final boolean ownsGroup;
+    private final ChannelGroup connections;
+
+    private RdmaServer(
+            RdmaServerChannel channel, RdmaEventLoopGroup group, boolean ownsGroup, ChannelGroup connections) {
+        this.channel = channel;
+        this.group = group;
+        this.ownsGroup = ownsGroup;
+        this.connections = connections;
+    }
+
+    /**
+     * Listens, with the defaults of {@link #builder()}.
+     *
+     * @param host a name or address of this host; {@code 0.0.0.0} or {@code ::} for all of them
+     * @param port 1 to 65535, or 0 for any that is free
+     * @param handler gets the messages of all clients, each on its channel's event loop
+     * @return the server, listening
+     * @throws org.verbena.transport.spi.ConnectionException it cannot listen there; the message says why
+     */
+    public static RdmaServer bind(String host, int port, MessageHandler handler) {
+        return builder().bind(host, port, handler);
+    }
+
+    /**
+     * For options.
+     *
+     * @return a builder with the defaults
+     */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /**
+     * Where it listens.
+     *
+     * @return the address, with the port that was taken
+     */
+    public InetSocketAddress localAddress() {
+        return Objects.requireNonNull(channel.localAddress());
+    }
+
+    /**
+     * The port.
+     *
+     * @return 1 to 65535
+     */
+    public int port() {
+        return localAddress().getPort();
+    }
+
+    /**
+     * Which provider it runs on.
+     *
+     * @return {@code verbs}, {@code soft} ...
+     */
+    public String provider() {
+        return group.provider().name();
+    }
+
+    /**
+     * The connections that are up.
+     *
+     * @return a live view; any thread
+     */
+    public ChannelGroup connections() {
+        return connections;
+    }
+
+    /**
+     * The listening channel.
+     *
+     * @return for those who know Netty
+     */
+    public RdmaServerChannel channel() {
+        return channel;
+    }
+
+    /** Stops listening, closes all connections in good order and ends its threads. Idempotent. */
+    @Override
+    public void close() {
+        channel.close().awaitUninterruptibly();
+        connections.close().awaitUninterruptibly();
+        if (ownsGroup) {
+            group.close();
+        }
+    }
+
+    /** How to listen. */
+    public static final class Builder {
+        private final Map<ChannelOption<?>, Object> options = new LinkedHashMap<>();
+        private final Map<ChannelOption<?>, Object> childOptions = new LinkedHashMap<>();
+        private String provider = ProviderChoice.configured();
+        private int threads = ShortForm.SERVER_THREADS;
+        private CompletionLoopOptions loopOptions = CompletionLoopOptions.DEFAULTS;
+        private @Nullable RdmaEventLoopGroup sharedGroup;
+        private Consumer<RdmaChannel> onConnect = connected -> {};
+
+        private Builder() {}
+
+        /**
+         * Chooses the provider; by default what {@value ProviderChoice#PROPERTY} says, or {@code auto}, which decides for the address.
+         *
+         * @param name {@code auto}, {@code verbs}, {@code soft}
+         * @return this
+         */
+        public Builder provider(String name) {
+            provider = name;
+            return this;
+        }
+
+        /**
+         * Sets the number of event loops; connections are spread over them.
+         *
+         * @param count 1 or more
+         * @return this
+         */
+        public Builder threads(int count) {
+            threads = count;
+            return this;
+        }
+
+        /**
+         * Sets how the loops poll and block.
+         *
+         * @param value spin and batch sizes
+         * @return this
+         */
+        public Builder loopOptions(CompletionLoopOptions value) {
+            loopOptions = value;
+            return this;
+        }
+
+        /**
+         * Uses these event loops, and their provider, instead of making some. The server does not end them.
+         *
+         * @param group shared with others
+         * @return this
+         */
+        public Builder group(RdmaEventLoopGroup group) {
+            sharedGroup = group;
+            return this;
+        }
+
+        /**
+         * Sets an option of the listening channel.
+         *
+         * @param <T> its type
+         * @param option {@code SO_BACKLOG} or {@code SO_REUSEADDR}
+         * @param value its value
+         * @return this
+         */
+        public <T> Builder serverOption(ChannelOption<T> option, T value) {
+            options.put(option, value);
+            return this;
+        }
+
+        /**
+         * Sets an option of the connections.
+         *
+         * @param <T> its type
+         * @param option of {@link RdmaChannelOption}, or one of Netty's that it names
+         * @param value its value
+         * @return this
+         */
+        public <T> Builder option(ChannelOption<T> option, T value) {
+            childOptions.put(option, value);
+            return this;
+        }
+
+        /**
+         * Hears of each new connection, on its event loop, before its first message: for instance to register memory.
+         *
+         * @param consumer gets the channel, active
+         * @return this
+         */
+        public Builder onConnect(Consumer<RdmaChannel> consumer) {
+            onConnect = consumer;
+            return this;
+        }
+
+        /**
+         * Listens.
+         *
+         * @param host a name or address of this host; {@code 0.0.0.0} or {@code ::} for all of them
+         * @param port 1 to 65535, or 0 for any that is free
+         * @param handler gets the messages of all clients, each on its channel's event loop
+         * @return the server, listening
+         * @throws org.verbena.transport.spi.ConnectionException it cannot listen there; the message says why
+         * @throws org.verbena.transport.ProviderUnavailableException the provider that was named cannot work here
+         */
+        public RdmaServer bind(String host, int port, MessageHandler handler) {
+            InetSocketAddress address = ShortForm.resolve("listen on ", host, port);
+            RdmaEventLoopGroup shared = sharedGroup;
+            RdmaEventLoopGroup group =
+                    shared == null ? ShortForm.newGroup(provider, address, threads, loopOptions) : shared;
+            ChannelGroup connections = new DefaultChannelGroup("verbena", GlobalEventExecutor.INSTANCE);
+            ServerBootstrap bootstrap = new ServerBootstrap()
+                    .group(group)
+                    .channelFactory(RdmaServerChannel::new)
+                    .childHandler(new ChannelInitializer<RdmaChannel>() {
+                        @Override
+                        protected void initChannel(RdmaChannel accepted) {
+                            accepted.pipeline().addLast(new Welcome(accepted, connections, onConnect));
+                            accepted.pipeline().addLast(new Messenger(accepted, handler, true));
+                        }
+                    });
+            options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));
+            childOptions.forEach((option, value) -> bootstrap.childOption(ShortForm.untyped(option), value));
+            try {
+                RdmaServerChannel channel = (RdmaServerChannel)
+                        ShortForm.await(bootstrap.bind(address)).channel();
+                return new RdmaServer(channel, group, shared == null, connections);
+            } catch (Throwable failure) {
+                if (shared == null) {
+                    group.shutdownGracefully(0, 0, TimeUnit.MILLISECONDS);
+                }
+                throw failure;
+            }
+        }
+    }
+}

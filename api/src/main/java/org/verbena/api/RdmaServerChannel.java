@@ -1,0 +1,291 @@
+package org.verbena.api;
+
+import io.netty.channel.AbstractServerChannel;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelConfig;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.EventLoop;
+import io.netty.channel.IoEventLoop;
+import io.netty.util.concurrent.SingleThreadEventExecutor;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.IncomingConnection;
+import org.verbena.transport.spi.Listener;
+import org.verbena.transport.spi.ListenerHandler;
+import org.verbena.transport.spi.RdmaProvider;
+
+/**
+ * A Netty server channel that listens for RDMA connections, for a {@code ServerBootstrap} whose groups are {@link RdmaEventLoopGroup}s of one
+ * provider. Each {@link RdmaChannel} it accepts becomes active once both sides have agreed on the protocol.
+ *
+ * <p>Options: {@code SO_BACKLOG} (requests that may wait), {@code SO_REUSEADDR}, {@code AUTO_READ}. With auto-read off, requests wait for
+ * {@link #read()}, and those beyond the backlog are rejected.
+ *
+ * <pre>{@code
+ * OPEN --bind--> BINDING --listening--> ACTIVE --close--> CLOSED
+ *   |               | failed: closed, the promise has the cause   ^
+ *   +---------------+---------------------------------------------+
+ * }</pre>
+ */
+public final class RdmaServerChannel extends AbstractServerChannel {
+    private static final byte[] BUSY = "the server's backlog is full; try again".getBytes(StandardCharsets.US_ASCII);
+    private static final byte[] CLOSING = "the server is closing".getBytes(StandardCharsets.US_ASCII);
+
+    private final RdmaServerChannelConfig config = new RdmaServerChannelConfig(this);
+    private final Handler handler = new Handler();
+    private final Runnable closeWithLoop = this::closeWithLoop0;
+
+    /** Requests that no read has asked for yet. The loop's. */
+    private final ArrayDeque<IncomingConnection> waiting = new ArrayDeque<>();
+
+    // Written by the loop, read by any thread.
+    private volatile State state = State.OPEN;
+    private volatile @Nullable InetSocketAddress boundAddress;
+
+    // The loop's.
+    private @Nullable Listener listener;
+    private @Nullable ChannelPromise bindPromise;
+    private @Nullable InetSocketAddress requestedAddress;
+    private boolean readPending;
+
+    /** Made while the base class is being constructed, before the fields above: so it has no initializer. */
+    @SuppressWarnings("NullAway.Init")
+    private Channel.@Nullable Unsafe bindingUnsafe;
+
+    private enum State {
+        OPEN,
+        BINDING,
+        ACTIVE,
+        CLOSED
+    }
+
+    /** Makes one, for a bootstrap. */
+    public RdmaServerChannel() {}
+
+    @Override
+    public ChannelConfig config() {
+        return config;
+    }
+
+    @Override
+    public boolean isOpen() {
+        return state != State.CLOSED;
+    }
+
+    @Override
+    public boolean isActive() {
+        return state == State.ACTIVE;
+    }
+
+    @Override
+    public @Nullable InetSocketAddress localAddress() {
+        return (InetSocketAddress) super.localAddress();
+    }
+
+    @Override
+    protected @Nullable SocketAddress localAddress0() {
+        return boundAddress;
+    }
+
+    @Override
+    protected boolean isCompatible(EventLoop loop) {
+        return RdmaEventLoopGroup.providerOf(loop) != null;
+    }
+
+    @Override
+    public Channel.Unsafe unsafe() {
+        Channel.Unsafe unsafe = bindingUnsafe;
+        if (unsafe == null) {
+            unsafe = new BindingUnsafe(super.unsafe());
+            bindingUnsafe = unsafe;
+        }
+        return unsafe;
+    }
+
+    @Override
+    protected void doRegister(ChannelPromise promise) {
+        if (eventLoop() instanceof SingleThreadEventExecutor loop) {
+            loop.addShutdownHook(closeWithLoop);
+        }
+        promise.setSuccess();
+    }
+
+    @Override
+    protected void doDeregister() {
+        if (eventLoop() instanceof SingleThreadEventExecutor loop) {
+            loop.removeShutdownHook(closeWithLoop);
+        }
+        if (isOpen()) {
+            // The listener lives on this loop: it cannot move.
+            unsafe().close(unsafe().voidPromise());
+        }
+    }
+
+    /** Never called: {@link BindingUnsafe} binds. */
+    @Override
+    protected void doBind(SocketAddress localAddress) {
+        throw new UnsupportedOperationException("binding takes time");
+    }
+
+    @Override
+    protected void doBeginRead() {
+        readPending = true;
+        if (!waiting.isEmpty()) {
+            eventLoop().execute(this::deliver0);
+        }
+    }
+
+    /** Auto-read was switched off: what comes from now on waits. */
+    void stopReading() {
+        if (isRegistered()) {
+            EventLoop loop = eventLoop();
+            if (loop.inEventLoop()) {
+                readPending = false;
+            } else {
+                loop.execute(() -> readPending = false);
+            }
+        }
+    }
+
+    @Override
+    protected void doClose() {
+        if (state == State.CLOSED) {
+            return;
+        }
+        state = State.CLOSED;
+        Listener open = listener;
+        if (open != null) {
+            open.close();
+        }
+        IncomingConnection request = waiting.poll();
+        while (request != null) {
+            request.reject(CLOSING);
+            request = waiting.poll();
+        }
+        ChannelPromise promise = bindPromise;
+        if (promise != null) {
+            bindPromise = null;
+            promise.tryFailure(new ConnectionException.Unreachable(
+                    "listen on " + requestedAddress + ": the channel was closed before it listened"));
+        }
+    }
+
+    private void bind0(SocketAddress localAddress, ChannelPromise promise) {
+        assert eventLoop().inEventLoop();
+        if (!promise.setUncancellable()) {
+            return;
+        }
+        try {
+            if (state != State.OPEN) {
+                throw new IllegalStateException("listen on " + localAddress + ": the channel is "
+                        + (state == State.CLOSED ? "closed" : "bound to " + requestedAddress + " already"));
+            }
+            if (!(localAddress instanceof InetSocketAddress address)) {
+                throw new IllegalArgumentException("listen on " + localAddress + ": not an internet address");
+            }
+            if (address.isUnresolved()) {
+                throw new ConnectionException.Unreachable("listen on " + address + ": the name cannot be resolved");
+            }
+            state = State.BINDING;
+            requestedAddress = address;
+            bindPromise = promise;
+            RdmaProvider provider = Objects.requireNonNull(RdmaEventLoopGroup.providerOf(eventLoop()));
+            listener = provider.listen((IoEventLoop) eventLoop(), address, config.listenOptions(), handler);
+        } catch (RuntimeException cause) {
+            bindPromise = null;
+            promise.tryFailure(cause);
+            if (state == State.BINDING) {
+                unsafe().close(unsafe().voidPromise());
+            }
+        }
+    }
+
+    private void closeWithLoop0() {
+        unsafe().close(unsafe().voidPromise());
+    }
+
+    private void deliver0() {
+        assert eventLoop().inEventLoop();
+        boolean delivered = false;
+        while (readPending && state == State.ACTIVE) {
+            IncomingConnection request = waiting.poll();
+            if (request == null) {
+                break;
+            }
+            delivered = true;
+            pipeline().fireChannelRead(new RdmaChannel(this, request));
+        }
+        if (delivered) {
+            readPending = false;
+            pipeline().fireChannelReadComplete(); // with auto-read on, this asks for more
+        }
+    }
+
+    private final class BindingUnsafe extends DelegatingUnsafe {
+        BindingUnsafe(Channel.Unsafe unsafe) {
+            super(unsafe);
+        }
+
+        @Override
+        public void bind(SocketAddress localAddress, ChannelPromise promise) {
+            bind0(localAddress, promise);
+        }
+    }
+
+    private final class Handler implements ListenerHandler {
+        @Override
+        public void onListening(Listener ready) {
+            if (state != State.BINDING) {
+                ready.close();
+                return;
+            }
+            boundAddress = ready.localAddress();
+            state = State.ACTIVE;
+            ChannelPromise promise = bindPromise;
+            bindPromise = null;
+            if (promise != null) {
+                promise.trySuccess();
+            }
+            if (isActive()) {
+                pipeline().fireChannelActive();
+            }
+        }
+
+        @Override
+        public void onConnectRequest(Listener from, IncomingConnection connection) {
+            if (state != State.ACTIVE) {
+                connection.reject(CLOSING);
+            } else if (waiting.size() >= config.backlog()) {
+                connection.reject(BUSY);
+            } else {
+                waiting.add(connection);
+                deliver0();
+            }
+        }
+
+        @Override
+        public void onClosed(Listener gone, @Nullable Throwable cause) {
+            listener = null;
+            if (state == State.CLOSED) {
+                return;
+            }
+            ChannelPromise promise = bindPromise;
+            bindPromise = null;
+            if (promise != null) {
+                promise.tryFailure(
+                        cause != null
+                                ? cause
+                                : new ConnectionException.Unreachable("listen on " + requestedAddress
+                                        + ": the listener was closed before it listened"));
+            } else if (cause != null) {
+                pipeline().fireExceptionCaught(cause);
+            }
+            unsafe().close(unsafe().voidPromise());
+        }
+    }
+}

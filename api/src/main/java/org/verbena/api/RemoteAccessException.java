@@ -1,0 +1,30 @@
+package org.verbena.api;
+
+import java.io.Serial;
+import org.verbena.transport.spi.WorkCompletionException;
+import org.verbena.transport.spi.WorkStatus;
+
+/**
+ * The peer refused a read, write or atomic: its key is wrong or was invalidated, the range is outside its region, or a right was not given. As
+ * reliable connections have it, this ends the connection; everything pending on it fails with this exception.
+ *
+ * <p>Source: InfiniBand Architecture Specification 1.4, 9.9.2.4; RFC 5040, 7.1
+ */
+public final class RemoteAccessException extends WorkCompletionException {
+    @Serial
+    private static final long serialVersionUID = 1L;
+
+    RemoteAccessException(WorkCompletionException cause) {
+        super("an operation on the peer's memory", cause.status(), cause.vendorError());
+        initCause(cause);
+    }
+
+    /** The same failure, as this exception where the peer refused. */
+    static Throwable translate(Throwable cause) {
+        return cause instanceof WorkCompletionException failed
+                        && !(cause instanceof RemoteAccessException)
+                        && failed.status() == WorkStatus.REMOTE_ACCESS_ERROR
+                ? new RemoteAccessException(failed)
+                : cause;
+    }
+}

@@ -1,0 +1,34 @@
+package org.verbena.api;
+
+import java.io.Serial;
+import org.verbena.verbs.RdmaException;
+
+/** A request that got no reply. The connection goes on. */
+public sealed class RequestException extends RdmaException {
+    @Serial
+    private static final long serialVersionUID = 1L;
+
+    RequestException(String message) {
+        super(message);
+    }
+
+    /** No reply came in time. One that comes later is dropped and counted ({@link RdmaClient#lateReplies()}). */
+    public static final class TimedOut extends RequestException {
+        @Serial
+        private static final long serialVersionUID = 1L;
+
+        TimedOut(String message) {
+            super(message);
+        }
+    }
+
+    /** The peer's handler threw instead of replying. The message has what it threw. */
+    public static final class Failed extends RequestException {
+        @Serial
+        private static final long serialVersionUID = 1L;
+
+        Failed(String message) {
+            super(message);
+        }
+    }
+}

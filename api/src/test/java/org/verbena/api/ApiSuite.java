@@ -1,0 +1,162 @@
+package org.verbena.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelInitializer;
+import io.netty.util.concurrent.Future;
+import java.net.InetSocketAddress;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.spi.Patience;
+
+/** What the suites of the Channel API share. A subclass names the provider; everything is then the same on all of them. */
+@Timeout(120)
+public abstract class ApiSuite {
+    static {
+        LeakWatch.start();
+    }
+
+    /** The loops of both ends. */
+    protected RdmaEventLoopGroup group;
+
+    private int leaksBefore;
+
+    /** Which provider. */
+    protected abstract String provider();
+
+    /** Where servers listen and clients connect to. */
+    protected String host() {
+        return "127.0.0.1";
+    }
+
+    @BeforeEach
+    void openGroup() {
+        leaksBefore = LeakWatch.leaks().size();
+        group = new RdmaEventLoopGroup(provider(), 3);
+    }
+
+    @AfterEach
+    void everythingIsGivenBack() {
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).awaitUninterruptibly(Patience.LIMIT.toMillis());
+        assertThat(group.isTerminated()).as("the loops have ended").isTrue();
+        try {
+            Patience.until("all registered buffers are home", () -> ChannelBuffers.usedBytes() == 0);
+        } catch (AssertionError lost) {
+            throw new AssertionError(ChannelBuffers.describe(), lost);
+        }
+        System.gc();
+        assertThat(LeakWatch.leaks().subList(leaksBefore, LeakWatch.leaks().size()))
+                .as("leaked buffers")
+                .isEmpty();
+    }
+
+    /** A listening server whose connections are kept, with an {@link Inbox} each unless a handler is given. */
+    protected final class Server implements AutoCloseable {
+        public final BlockingQueue<RdmaChannel> accepted = new LinkedBlockingQueue<>();
+        public final RdmaServerChannel channel;
+
+        public Server(ServerBootstrap bootstrap, ChannelHandler... handlers) {
+            channel = (RdmaServerChannel) done(
+                            "listening",
+                            bootstrap
+                                    .group(group)
+                                    .channel(RdmaServerChannel.class)
+                                    .childHandler(new ChannelInitializer<>() {
+                                        @Override
+                                        protected void initChannel(Channel accepting) {
+                                            accepting.pipeline().addLast(handlers);
+                                            accepting.pipeline().addLast("inbox", new Inbox(accepted::add));
+                                        }
+                                    })
+                                    .bind(host(), 0))
+                    .channel();
+        }
+
+        public InetSocketAddress address() {
+            return channel.localAddress();
+        }
+
+        /** The other end of the connection that came next. */
+        public RdmaChannel next() {
+            return Patience.take("a connection to be accepted", accepted);
+        }
+
+        @Override
+        public void close() {
+            done("the server closing", channel.close());
+        }
+    }
+
+    protected Server listen(ChannelHandler... handlers) {
+        return new Server(new ServerBootstrap(), handlers);
+    }
+
+    protected Bootstrap bootstrap(ChannelHandler... handlers) {
+        return new Bootstrap().group(group).channel(RdmaChannel.class).handler(new ChannelInitializer<>() {
+            @Override
+            protected void initChannel(Channel connecting) {
+                connecting.pipeline().addLast(handlers);
+                connecting.pipeline().addLast("inbox", new Inbox(channel -> {}));
+            }
+        });
+    }
+
+    protected RdmaChannel connect(Server server, ChannelHandler... handlers) {
+        return connect(bootstrap(handlers), server);
+    }
+
+    protected RdmaChannel connect(Bootstrap bootstrap, Server server) {
+        return (RdmaChannel)
+                done("connecting", bootstrap.connect(server.address())).channel();
+    }
+
+    /** Waits for a future and fails with its cause. */
+    protected static <F extends Future<?>> F done(String what, F future) {
+        assertThat(future.awaitUninterruptibly(Patience.LIMIT.toMillis()))
+                .as("waited for: " + what)
+                .isTrue();
+        if (!future.isSuccess()) {
+            throw new AssertionError(what + " failed", future.cause());
+        }
+        return future;
+    }
+
+    /** What a future failed with. */
+    protected static Throwable failure(String what, Future<?> future) {
+        assertThat(future.awaitUninterruptibly(Patience.LIMIT.toMillis()))
+                .as("waited for: " + what)
+                .isTrue();
+        assertThat(future.isSuccess()).as(what + " must fail").isFalse();
+        return future.cause();
+    }
+
+    protected static Inbox inbox(Channel channel) {
+        return channel.attr(Inbox.KEY).get();
+    }
+
+    /** A buffer of the channel's allocator with bytes that tell where they are. */
+    protected static ByteBuf pattern(Channel channel, int bytes, int seed) {
+        return channel.alloc().buffer(bytes, Math.max(1, bytes)).writeBytes(patternBytes(bytes, seed));
+    }
+
+    protected static byte patternByte(int index, int seed) {
+        return (byte) (index * 31 + (index >> 8) * 7 + seed);
+    }
+
+    protected static byte[] patternBytes(int bytes, int seed) {
+        byte[] all = new byte[bytes];
+        for (int i = 0; i < bytes; i++) {
+            all[i] = patternByte(i, seed);
+        }
+        return all;
+    }
+}

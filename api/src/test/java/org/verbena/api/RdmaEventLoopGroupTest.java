@@ -1,0 +1,80 @@
+package org.verbena.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.ProviderUnavailableException;
+import org.verbena.transport.spi.CompletionLoopOptions;
+
+@Timeout(30)
+class RdmaEventLoopGroupTest {
+    static {
+        LeakWatch.start();
+    }
+
+    @Test
+    void hasTheProviderThatIsNamed() {
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup("soft", 2, new CompletionLoopOptions(0, 16, 64));
+        try {
+            assertThat(group.provider().name()).isEqualTo("soft");
+            assertThat(group.executorCount()).isEqualTo(2);
+            assertThat(RdmaEventLoopGroup.providerOf(group.next())).isSameAs(group.provider());
+        } finally {
+            group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+        }
+    }
+
+    @Test
+    void refusesAProviderThatIsNotThere() {
+        assertThatThrownBy(() -> new RdmaEventLoopGroup("warp", 1))
+                .isInstanceOf(ProviderUnavailableException.class)
+                .hasMessageContaining("soft");
+    }
+
+    @Test
+    void takesTheProviderOfTheSystemProperty() {
+        String before = System.getProperty(ProviderChoice.PROPERTY);
+        System.setProperty(ProviderChoice.PROPERTY, "soft");
+        try {
+            RdmaEventLoopGroup group = new RdmaEventLoopGroup(1);
+            assertThat(group.provider().name()).isEqualTo("soft");
+            group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+            System.setProperty(ProviderChoice.PROPERTY, "warp");
+            assertThatThrownBy(RdmaEventLoopGroup::new).isInstanceOf(ProviderUnavailableException.class);
+        } finally {
+            if (before == null) {
+                System.clearProperty(ProviderChoice.PROPERTY);
+            } else {
+                System.setProperty(ProviderChoice.PROPERTY, before);
+            }
+        }
+    }
+
+    @Test
+    void anAutomaticChoiceServes() {
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup("auto", 1);
+        assertThat(group.provider().unavailabilityCause()).isNull();
+        group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+    }
+
+    @Test
+    void aLoopThatHasEndedTakesNoChannels() {
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup("soft", 1);
+        group.shutdownGracefully(0, 1, TimeUnit.SECONDS).awaitUninterruptibly(10_000);
+        ChannelFuture binding = new ServerBootstrap()
+                .group(group)
+                .channel(RdmaServerChannel.class)
+                .childHandler(new ChannelInboundHandlerAdapter())
+                .bind("127.0.0.1", 0);
+        assertThat(binding.awaitUninterruptibly(10_000)).isTrue();
+        assertThat(binding.isSuccess()).isFalse();
+        assertThat(binding.channel().isOpen()).isFalse();
+    }
+}

@@ -1,0 +1,274 @@
+package org.verbena.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.util.concurrent.Future;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.channels.ClosedChannelException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.Patience;
+
+/** RdmaServer and RdmaClient. */
+public abstract class ShortFormSuite extends ApiSuite {
+
+    private RdmaServer serve(MessageHandler handler) {
+        return RdmaServer.builder().provider(provider()).threads(2).bind(host(), 0, handler);
+    }
+
+    private RdmaClient client(RdmaServer server) {
+        return RdmaClient.builder().provider(provider()).connect(host(), server.port());
+    }
+
+    @Test
+    void echoesInThreeLines() throws Exception {
+        try (RdmaServer server = serve((exchange, message) -> exchange.send(message.retain()));
+                RdmaClient client = client(server)) {
+            for (int size : new int[] {0, 1, 64, 2047, 2048, 2049, 16_384, 100_000, 1 << 20}) {
+                byte[] reply = client.request(patternBytes(size, size)).get(20, TimeUnit.SECONDS);
+                assertThat(reply).isEqualTo(patternBytes(size, size));
+            }
+            assertThat(client.provider()).isEqualTo(provider());
+            assertThat(server.connections().size()).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void matchesRepliesToRequestsInAnyOrder() throws Exception {
+        List<Runnable> replies = new ArrayList<>();
+        CountDownLatch all = new CountDownLatch(100);
+        MessageHandler later = (exchange, message) -> {
+            ByteBuf kept = message.retain();
+            synchronized (replies) {
+                replies.add(() -> exchange.send(kept));
+            }
+            all.countDown();
+        };
+        try (RdmaServer server = serve(later);
+                RdmaClient client = client(server)) {
+            List<Future<byte[]>> requests = new ArrayList<>();
+            for (int i = 0; i < 100; i++) {
+                requests.add(client.request(patternBytes(50, i)));
+            }
+            assertThat(all.await(20, TimeUnit.SECONDS)).isTrue();
+            synchronized (replies) {
+                replies.reversed().forEach(Runnable::run);
+            }
+            for (int i = 0; i < 100; i++) {
+                assertThat(requests.get(i).get(20, TimeUnit.SECONDS)).isEqualTo(patternBytes(50, i));
+            }
+            assertThat(client.lateReplies()).isZero();
+        }
+    }
+
+    @Test
+    void sendsMessagesBothWays() {
+        BlockingQueue<String> atClient = new LinkedBlockingQueue<>();
+        BlockingQueue<String> atServer = new LinkedBlockingQueue<>();
+        MessageHandler twice = (exchange, message) -> {
+            String text = message.toString(StandardCharsets.UTF_8);
+            atServer.add(text + exchange.isRequest());
+            exchange.send((text + "1").getBytes(StandardCharsets.UTF_8));
+            exchange.send((text + "2").getBytes(StandardCharsets.UTF_8));
+        };
+        try (RdmaServer server = serve(twice);
+                RdmaClient client = RdmaClient.builder()
+                        .provider(provider())
+                        .onMessage((exchange, message) -> atClient.add(message.toString(StandardCharsets.UTF_8)))
+                        .connect(host(), server.port())) {
+            client.send("a".getBytes(StandardCharsets.UTF_8));
+            assertThat(Patience.take("a message", atServer)).isEqualTo("afalse");
+            assertThat(Patience.take("an answer", atClient)).isEqualTo("a1");
+            assertThat(Patience.take("an answer", atClient)).isEqualTo("a2");
+            byte[] reply = Patience.await("the reply", client.request("b".getBytes(StandardCharsets.UTF_8)));
+            assertThat(reply).asString(StandardCharsets.UTF_8).isEqualTo("b1");
+            assertThat(Patience.take("a message", atServer)).isEqualTo("btrue");
+            assertThat(Patience.take("what follows the reply", atClient)).isEqualTo("b2");
+        }
+    }
+
+    @Test
+    void worksFromVirtualThreads() throws Exception {
+        try (RdmaServer server = serve((exchange, message) -> exchange.send(message.retain()));
+                RdmaClient client = client(server)) {
+            AtomicInteger right = new AtomicInteger();
+            List<Thread> threads = new ArrayList<>();
+            for (int t = 0; t < 50; t++) {
+                int number = t;
+                threads.add(Thread.ofVirtual().start(() -> {
+                    for (int i = 0; i < 20; i++) {
+                        byte[] bytes = patternBytes(10 + number * 30, i);
+                        if (java.util.Arrays.equals(Patience.await("a reply", client.request(bytes)), bytes)) {
+                            right.incrementAndGet();
+                        }
+                    }
+                }));
+            }
+            for (Thread thread : threads) {
+                thread.join();
+            }
+            assertThat(right).hasValue(50 * 20);
+        }
+    }
+
+    @Test
+    void aRequestTimesOutAndItsLateReplyIsCounted() throws Exception {
+        BlockingQueue<Runnable> replies = new LinkedBlockingQueue<>();
+        MessageHandler late = (exchange, message) -> {
+            ByteBuf kept = message.retain();
+            replies.add(() -> exchange.send(kept));
+        };
+        try (RdmaServer server = serve(late);
+                RdmaClient client = client(server)) {
+            Future<byte[]> request = client.request(patternBytes(10, 1), 50);
+            assertThat(failure("the request", request))
+                    .isInstanceOf(RequestException.TimedOut.class)
+                    .hasMessageContaining("50 ms")
+                    .hasMessageContaining(String.valueOf(server.port()));
+            Patience.take("the reply", replies).run();
+            Patience.until("the late reply is counted", () -> client.lateReplies() == 1);
+            Future<byte[]> next = client.request(patternBytes(10, 2));
+            Patience.take("the reply", replies).run();
+            assertThat(next.get(20, TimeUnit.SECONDS)).isEqualTo(patternBytes(10, 2));
+        }
+    }
+
+    @Test
+    void aCancelledRequestReleasesNothingEarly() throws Exception {
+        try (RdmaServer server = serve((exchange, message) -> exchange.send(message.retain()));
+                RdmaClient client = client(server)) {
+            int count = 200;
+            int cancelled = 0;
+            for (int i = 0; i < count; i++) {
+                Future<ByteBuf> request = client.request(Unpooled.wrappedBuffer(patternBytes(20_000, i)));
+                if (request.cancel(false)) {
+                    cancelled++;
+                } else {
+                    request.get(20, TimeUnit.SECONDS).release();
+                }
+            }
+            assertThat(cancelled).isPositive();
+            byte[] bytes = patternBytes(20_000, 7);
+            assertThat(client.request(bytes).get(20, TimeUnit.SECONDS)).isEqualTo(bytes);
+            assertThat(client.lateReplies()).isLessThanOrEqualTo(cancelled);
+        }
+    }
+
+    @Test
+    void aHandlersFailureIsTheRequestsFailure() {
+        MessageHandler failing = (exchange, message) -> {
+            throw new IllegalArgumentException("not that");
+        };
+        try (RdmaServer server = serve(failing);
+                RdmaClient client = client(server)) {
+            assertThat(failure("the request", client.request(new byte[3])))
+                    .isInstanceOf(RequestException.Failed.class)
+                    .hasMessageContaining("not that");
+            assertThat(failure("the next request", client.request(new byte[3])))
+                    .isInstanceOf(RequestException.Failed.class);
+        }
+    }
+
+    @Test
+    void pendingRequestsFailWhenTheServerGoes() {
+        MessageHandler silent = (exchange, message) -> {};
+        RdmaServer server = serve(silent);
+        try (RdmaClient client = client(server)) {
+            Future<byte[]> request = client.request(new byte[10]);
+            server.close();
+            assertThat(failure("the request", request)).isInstanceOf(ClosedChannelException.class);
+            assertThat(failure("a request afterwards", client.request(new byte[10])))
+                    .isInstanceOf(ClosedChannelException.class);
+        }
+        server.close();
+    }
+
+    @Test
+    void sayWhyTheyCannotConnect() throws Exception {
+        int port;
+        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getByName(host()))) {
+            port = free.getLocalPort();
+        }
+        assertThatThrownBy(() -> RdmaClient.builder().provider(provider()).connect(host(), port))
+                .isInstanceOf(ConnectionException.class)
+                .hasMessageContaining(host())
+                .hasMessageContaining(String.valueOf(port));
+        assertThatThrownBy(() -> RdmaClient.connect("no-such-host.invalid", 1))
+                .isInstanceOf(ConnectionException.Unreachable.class)
+                .hasMessageContaining("no-such-host.invalid:1");
+        assertThat(failure(
+                        "connecting in the background",
+                        RdmaClient.builder().provider(provider()).connectAsync(host(), port)))
+                .isInstanceOf(ConnectionException.class);
+    }
+
+    @Test
+    void shareLoopsAndLeaveThemAlone() throws Exception {
+        try (RdmaServer server = RdmaServer.builder()
+                        .group(group)
+                        .bind(host(), 0, (exchange, message) -> exchange.send(message.retain()));
+                RdmaClient client = RdmaClient.builder().group(group).connect(host(), server.port())) {
+            assertThat(client.request(new byte[5]).get(20, TimeUnit.SECONDS)).hasSize(5);
+        }
+        assertThat(group.isShuttingDown()).isFalse();
+        RdmaServer again = RdmaServer.builder().group(group).bind(host(), 0, (exchange, message) -> {});
+        again.close();
+        again.close();
+    }
+
+    @Test
+    void connectInTheBackground() throws Exception {
+        try (RdmaServer server = serve((exchange, message) -> exchange.send(message.retain()));
+                RdmaClient client = RdmaClient.builder()
+                        .provider(provider())
+                        .connectAsync(host(), server.port())
+                        .get(20, TimeUnit.SECONDS)) {
+            CompletableFuture<Integer> length =
+                    Futures.toCompletable(client.request(new byte[7])).thenApply(bytes -> bytes.length);
+            assertThat(length.get(20, TimeUnit.SECONDS)).isEqualTo(7);
+        }
+    }
+
+    @Test
+    void aFloodOfRequestsIsBoundedByTheServer() throws Exception {
+        try (RdmaServer server = serve((exchange, message) -> exchange.send(message.retain()));
+                RdmaClient client = client(server)) {
+            List<Future<byte[]>> requests = new ArrayList<>();
+            for (int i = 0; i < 2000; i++) {
+                requests.add(client.request(patternBytes(4000, i)));
+            }
+            for (int i = 0; i < 2000; i++) {
+                assertThat(requests.get(i).get(20, TimeUnit.SECONDS)).isEqualTo(patternBytes(4000, i));
+            }
+        }
+    }
+
+    @Test
+    void futuresKeepTheirFailures() {
+        MessageHandler silent = (exchange, message) -> {};
+        try (RdmaServer server = serve(silent);
+                RdmaClient client = client(server)) {
+            CompletableFuture<byte[]> timedOut = Futures.toCompletable(client.request(new byte[1], 20));
+            assertThatThrownBy(() -> timedOut.get(20, TimeUnit.SECONDS))
+                    .isInstanceOf(ExecutionException.class)
+                    .hasCauseInstanceOf(RequestException.TimedOut.class);
+            Future<byte[]> request = client.request(new byte[1]);
+            Futures.toCompletable(request).cancel(true);
+            assertThat(request.isCancelled()).isTrue();
+        }
+    }
+}

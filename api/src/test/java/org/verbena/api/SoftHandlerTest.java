@@ -1,0 +1,8 @@
+package org.verbena.api;
+
+class SoftHandlerTest extends HandlerSuite {
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+}

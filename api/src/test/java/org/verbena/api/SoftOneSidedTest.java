@@ -1,0 +1,8 @@
+package org.verbena.api;
+
+class SoftOneSidedTest extends OneSidedSuite {
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+}
