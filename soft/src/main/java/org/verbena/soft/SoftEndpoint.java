@@ -774,6 +774,12 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
     private void scheduleTurn() {
         if (!turnScheduled) {
             turnScheduled = true;
+            SoftSocket now = socket;
+            if (inTurn && now != null) {
+                // From turn to turn the sockets have a say in between; Netty runs tasks for up to a second without one.
+                now.io().runAfterPoll(turnTask);
+                return;
+            }
             try {
                 loop.execute(turnTask);
             } catch (RejectedExecutionException e) {
@@ -812,11 +818,11 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         if (state == DRAINING) {
             drain();
         }
-        inTurn = false;
         FpduSender out = sender;
         if (state == CONNECTED && out != null && out.isHeadDone()) {
             scheduleTurn();
         }
+        inTurn = false;
     }
 
     private void endBatch() {

@@ -35,6 +35,8 @@ final class SoftIoHandler implements IoHandler {
     private final SoftOptions options;
     private final SoftDomain domain;
     private final List<LoopMember> members = new ArrayList<>();
+    private final ArrayDeque<Runnable> turns = new ArrayDeque<>();
+    private final TurnContext turnContext = new TurnContext();
     private final ArrayDeque<TxBatch> idleBatches = new ArrayDeque<>();
     private final CRC32C crc = new CRC32C();
     private @Nullable ByteBuffer readBuffer;
@@ -65,7 +67,61 @@ final class SoftIoHandler implements IoHandler {
 
     @Override
     public int run(IoHandlerContext context) {
-        return nio.run(context);
+        turnContext.of = context;
+        int handled = nio.run(turnContext);
+        int due = turns.size();
+        for (int i = 0; i < due; i++) {
+            turns.remove().run();
+        }
+        return handled + due;
+    }
+
+    /**
+     * Runs something once the sockets have been looked at again. A task would do it sooner, and a chain of tasks would keep
+     * the loop from its sockets.
+     *
+     * @param turn what to run
+     */
+    void runAfterPoll(Runnable turn) {
+        turns.add(turn);
+    }
+
+    /** Netty's context, which must not block while turns are due. */
+    private final class TurnContext implements IoHandlerContext {
+        private @Nullable IoHandlerContext of;
+
+        private IoHandlerContext of() {
+            IoHandlerContext now = of;
+            if (now == null) {
+                throw new IllegalStateException("not running");
+            }
+            return now;
+        }
+
+        @Override
+        public boolean canBlock() {
+            return turns.isEmpty() && of().canBlock();
+        }
+
+        @Override
+        public long delayNanos(long currentTimeNanos) {
+            return of().delayNanos(currentTimeNanos);
+        }
+
+        @Override
+        public long deadlineNanos() {
+            return of().deadlineNanos();
+        }
+
+        @Override
+        public void reportActiveIoTime(long activeNanos) {
+            of().reportActiveIoTime(activeNanos);
+        }
+
+        @Override
+        public boolean shouldReportActiveIoTime() {
+            return of().shouldReportActiveIoTime();
+        }
     }
 
     @Override
