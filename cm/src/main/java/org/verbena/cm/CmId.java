@@ -360,7 +360,9 @@ public final class CmId implements AutoCloseable {
 
     /**
      * Ends the connection: moves the queue pair to its error state, so that what is posted completes as flushed, and tells the peer.
-     * {@link CmEventType#DISCONNECTED} follows on both sides.
+     * {@link CmEventType#DISCONNECTED} follows at the peer, and here when the peer has answered. On InfiniBand and RoCE the peer's answer is
+     * its own disconnect, or closing its id: so whoever hears {@link CmEventType#DISCONNECTED} without having asked calls this too, or
+     * the other side waits for seconds.
      *
      * @throws CmException EINVAL if there is no connection
      */

@@ -1,0 +1,495 @@
+package org.verbena.it.lab;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import java.io.PrintWriter;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.verbena.cm.AddressInfo;
+import org.verbena.cm.Cm;
+import org.verbena.cm.CmEvent;
+import org.verbena.cm.CmEventType;
+import org.verbena.cm.CmException;
+import org.verbena.cm.CmId;
+import org.verbena.cm.ConnectionParameters;
+import org.verbena.cm.EventChannel;
+import org.verbena.cm.PortSpace;
+import org.verbena.cm.RejectReason;
+import org.verbena.samples.RpingClient;
+import org.verbena.samples.RpingServer;
+import org.verbena.verbs.CompletionStatus;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.SendFlags;
+import org.verbena.verbs.WorkCompletions;
+
+/** What the connection manager says when something is wrong, and that it gives everything back. */
+@Tag("lab")
+@Timeout(90)
+class ConnectionManagerTest {
+    private static final int PORT = 7700;
+    private static final int NOBODYS_PORT = 7699;
+    private static final PrintWriter NOWHERE = new PrintWriter(PrintWriter.nullWriter());
+
+    private static void expectRejected(LabDevice device, CmEvent event) {
+        if (device == LabDevice.RXE) {
+            assertThat(event.status()).isEqualTo(RejectReason.INVALID_SERVICE_ID.value());
+        } else {
+            assertThat(event.status()).isEqualTo(-111);
+        }
+    }
+
+    @Test
+    void findsTheLabsDevices() {
+        assertThat(Cm.unavailabilityCause()).isNull();
+        assertThat(Cm.devices().stream().map(context -> context.device().name()))
+                .contains(LabDevice.RXE.deviceName(), LabDevice.SIW.deviceName());
+        List<Context> again = Cm.devices();
+        assertThat(again).isEqualTo(Cm.devices());
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void isRejectedAtOnceWhereNobodyListens(LabDevice device) {
+        try (EventChannel events = EventChannel.open();
+                CmId id = CmId.create(events, PortSpace.TCP)) {
+            ConnectedPair.resolve(events, id, new InetSocketAddress(device.address(), NOBODYS_PORT));
+            // Before connecting, as everybody does: iWARP wants the queue pair then.
+            CmEvent event;
+            long begin;
+            try (ConnectedPair.End end = new ConnectedPair.End(id)) {
+                begin = System.nanoTime();
+                end.id.connect(ConnectionParameters.DEFAULT);
+                event = ConnectedPair.expect(events, CmEventType.REJECTED);
+            }
+            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(5));
+            System.out.println(event.describe());
+            expectRejected(device, event);
+            assertThat(event.describe()).contains("nobody listens");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void givesUpOnASilentAddressInTheTimeGiven(LabDevice device) {
+        try (EventChannel events = EventChannel.open();
+                CmId id = CmId.create(events, PortSpace.TCP)) {
+            long begin = System.nanoTime();
+            id.resolveAddress(null, new InetSocketAddress(device.silentAddress(), PORT), 1000);
+            CmEvent event = ConnectedPair.expect(events, CmEventType.ADDR_ERROR);
+            Duration took = Duration.ofNanos(System.nanoTime() - begin);
+            System.out.println(event.describe() + " after " + took);
+            assertThat(took).isBetween(Duration.ofMillis(900), Duration.ofSeconds(4));
+            assertThat(event.describe()).contains("ETIMEDOUT").contains("status -110");
+        }
+    }
+
+    @Test
+    void saysThatNoDeviceLeadsThere() {
+        try (EventChannel events = EventChannel.open();
+                CmId id = CmId.create(events, PortSpace.TCP)) {
+            assertThatExceptionOfType(CmException.class)
+                    .isThrownBy(() -> {
+                        id.resolveAddress(null, new InetSocketAddress("203.0.113.1", PORT), 1000);
+                        throw ConnectedPair.expect(events, CmEventType.ADDR_ERROR)
+                                .toException("rdma_resolve_addr");
+                    })
+                    .withMessageContaining("rdma_resolve_addr")
+                    .withMessageMatching("(?s).*(ENETUNREACH|ENODEV|EHOSTUNREACH).*");
+        }
+        try (EventChannel events = EventChannel.open();
+                CmId id = CmId.create(events, PortSpace.TCP)) {
+            assertThatExceptionOfType(CmException.class)
+                    .isThrownBy(() -> id.bind(new InetSocketAddress("203.0.113.1", PORT)))
+                    .withMessageMatching("(?s).*(EADDRNOTAVAIL|ENODEV).*");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void refusesToReadWithAWrongKey(LabDevice device) {
+        try (ConnectedPair pair = new ConnectedPair(device);
+                WorkCompletions polled = new WorkCompletions(4)) {
+            pair.client
+                    .queuePair
+                    .sendQueue()
+                    .read(1, SendFlags.SIGNALED, pair.server.region.address(), pair.server.region.remoteKey() ^ 0x5a)
+                    .piece(pair.client.region, 0, 64)
+                    .flush();
+            requireRefused(device, pair, polled);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void refusesToReadBeyondTheRegion(LabDevice device) {
+        try (ConnectedPair pair = new ConnectedPair(device);
+                WorkCompletions polled = new WorkCompletions(4)) {
+            pair.client
+                    .queuePair
+                    .sendQueue()
+                    .read(
+                            1,
+                            SendFlags.SIGNALED,
+                            pair.server.region.address() + ConnectedPair.REGION_BYTES - 63,
+                            pair.server.region.remoteKey())
+                    .piece(pair.client.region, 0, 64)
+                    .flush();
+            requireRefused(device, pair, polled);
+        }
+    }
+
+    private static void requireRefused(LabDevice device, ConnectedPair pair, WorkCompletions polled) {
+        pair.client.awaitCompletion(polled);
+        System.out.println(polled.describe(0));
+        assertThat(polled.workRequestId(0)).isEqualTo(1);
+        if (device == LabDevice.RXE) {
+            assertThat(polled.status(0)).isEqualTo(CompletionStatus.REM_ACCESS_ERR);
+        } else {
+            // siw ends the connection with a TERMINATE message and flushes.
+            assertThat(polled.status(0)).isNotEqualTo(CompletionStatus.SUCCESS);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void failsSendsThatFindNoReceive(LabDevice device) {
+        try (ConnectedPair pair = new ConnectedPair(
+                        device.address(),
+                        ConnectionParameters.DEFAULT.withRetries(7, 1),
+                        ConnectionParameters.DEFAULT.withRetries(7, 1));
+                WorkCompletions polled = new WorkCompletions(4)) {
+            pair.client
+                    .queuePair
+                    .sendQueue()
+                    .send(7, SendFlags.SIGNALED)
+                    .piece(pair.client.region, 0, 64)
+                    .flush();
+            pair.client.awaitCompletion(polled);
+            System.out.println(polled.describe(0));
+            if (device == LabDevice.RXE) {
+                assertThat(polled.status(0)).isEqualTo(CompletionStatus.RNR_RETRY_EXC_ERR);
+            } else {
+                // iWARP completes a send when TCP has it, and then the peer ends the connection.
+                pair.awaitDisconnected();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void failsPendingWorkWhenThePeerIsKilled(LabDevice device) {
+        try (PeerProgram server =
+                PeerProgram.start("rping", "-s", "-a", device.address(), "-p", "" + PORT, "-S", "65535")) {
+            server.awaitListening(PORT);
+            RpingClient client = new RpingClient(
+                    null, new InetSocketAddress(device.address(), PORT), 65535, 0, true, NOWHERE, false);
+            FutureTask<Void> pinging = new FutureTask<>(() -> {
+                client.run();
+                return null;
+            });
+            Thread.ofPlatform().daemon().name("rping client").start(pinging);
+            // Far enough into it: the server has registered memory and is reading and writing.
+            assertThatExceptionOfType(java.util.concurrent.TimeoutException.class)
+                    .isThrownBy(() -> pinging.get(1500, TimeUnit.MILLISECONDS));
+            server.kill();
+            assertThatExceptionOfType(java.util.concurrent.ExecutionException.class)
+                    .isThrownBy(() -> pinging.get(20, TimeUnit.SECONDS))
+                    .satisfies(e -> System.out.println(e.getCause().getMessage()))
+                    .withMessageMatching("(?s).*client: .*(disconnected|RETRY_EXC_ERR|error state).*");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aServerOutlivesAKilledClient(LabDevice device) throws Exception {
+        try (RpingServer server =
+                new RpingServer(new InetSocketAddress(device.address(), PORT + 1), 65535, NOWHERE, false)) {
+            server.listen();
+            FutureTask<Void> serving = new FutureTask<>(() -> {
+                server.serveOne();
+                return null;
+            });
+            Thread.ofPlatform().daemon().name("rping server").start(serving);
+            try (PeerProgram client = PeerProgram.start(
+                    "rping", "-c", "-a", device.address(), "-p", "" + (PORT + 1), "-S", "65535", "-v")) {
+                client.awaitLine("ping data: rdma-ping-20:", Duration.ofSeconds(30));
+                client.kill();
+            }
+            try {
+                serving.get(20, TimeUnit.SECONDS);
+            } catch (java.util.concurrent.ExecutionException told) {
+                System.out.println(told.getCause().getMessage());
+                assertThat(told.getCause().getMessage()).contains("server: ");
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void tellsWhyARequestIsRejected(LabDevice device) {
+        int limit = device == LabDevice.RXE ? 148 : 251;
+        byte[] reason = new byte[limit];
+        Arrays.fill(reason, (byte) 'x');
+        InetSocketAddress at = new InetSocketAddress(device.address(), PORT + 2);
+        try (EventChannel events = EventChannel.open();
+                CmId listener = CmId.create(events, PortSpace.TCP);
+                CmId id = CmId.create(events, PortSpace.TCP)) {
+            listener.bind(at);
+            listener.listen(4);
+            ConnectedPair.resolve(events, id, at);
+            CmEvent event;
+            try (ConnectedPair.End end = new ConnectedPair.End(id)) {
+                end.id.connect(ConnectionParameters.DEFAULT);
+                CmEvent request = ConnectedPair.expect(events, CmEventType.CONNECT_REQUEST);
+                assertThat(request.listener()).isSameAs(listener);
+                try (CmId asking = request.id()) {
+                    assertThatIllegalArgumentException()
+                            .isThrownBy(() -> asking.reject(new byte[limit + 1]))
+                            .withMessageContaining("at most " + limit);
+                    asking.reject(reason);
+                }
+                event = ConnectedPair.expect(events, CmEventType.REJECTED);
+            }
+            assertThat(event.id()).isSameAs(id);
+            assertThat(event.privateData()).isEqualTo(reason);
+            System.out.println(event.describe());
+            if (device == LabDevice.RXE) {
+                assertThat(event.status()).isEqualTo(RejectReason.CONSUMER_DEFINED.value());
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void carriesPrivateDataUpToTheLimitAndRefusesMore(LabDevice device) {
+        int askLimit = device == LabDevice.RXE ? 56 : 251;
+        int answerLimit = device == LabDevice.RXE ? 196 : 251;
+        byte[] asked = new byte[askLimit];
+        byte[] answered = new byte[answerLimit];
+        Arrays.fill(asked, (byte) 1);
+        Arrays.fill(answered, (byte) 2);
+        try (ConnectedPair pair = new ConnectedPair(
+                device.address(),
+                ConnectionParameters.DEFAULT.withPrivateData(asked),
+                ConnectionParameters.DEFAULT.withPrivateData(answered))) {
+            assertThat(pair.request.privateData()).isEqualTo(asked);
+            assertThat(pair.answer.privateData()).isEqualTo(answered);
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> pair.client.id.connect(
+                            ConnectionParameters.DEFAULT.withPrivateData(new byte[askLimit + 1])))
+                    .withMessageContaining("at most " + askLimit);
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> pair.server.id.accept(
+                            ConnectionParameters.DEFAULT.withPrivateData(new byte[answerLimit + 1])))
+                    .withMessageContaining("at most " + answerLimit);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void knowsAddressesPortsAndDevices(LabDevice device) {
+        try (ConnectedPair pair = new ConnectedPair(device)) {
+            InetSocketAddress server = Objects.requireNonNull(pair.server.id.localAddress());
+            InetSocketAddress client = Objects.requireNonNull(pair.client.id.localAddress());
+            assertThat(server.getAddress().getHostAddress()).isEqualTo(device.address());
+            assertThat(client.getPort()).isPositive();
+            assertThat(pair.client.id.remoteAddress()).isEqualTo(server);
+            assertThat(pair.server.id.remoteAddress()).isEqualTo(client);
+            assertThat(pair.client.id.device()).isSameAs(pair.server.id.device());
+            assertThat(Objects.requireNonNull(pair.client.id.device()).device().name())
+                    .isEqualTo(device.deviceName());
+            assertThat(pair.client.id.portNumber()).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void connectsOverIpv6() {
+        try (ConnectedPair pair = new ConnectedPair(
+                LabDevice.RXE.ipv6Address(), ConnectionParameters.DEFAULT, ConnectionParameters.DEFAULT)) {
+            assertThat(Objects.requireNonNull(pair.client.id.remoteAddress())
+                            .getAddress()
+                            .getHostAddress())
+                    .isEqualTo("fd77:0:0:0:0:0:0:1");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void parentsRefuseToCloseOverChildrenAndNameThem(LabDevice device) {
+        try (ConnectedPair pair = new ConnectedPair(device)) {
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> pair.client.id.close())
+                    .withMessageContaining(pair.client.queuePair.toString());
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> pair.events.close())
+                    .withMessageContaining("3 open ids")
+                    .withMessageContaining(pair.client.id.toString());
+        }
+    }
+
+    @Test
+    @SuppressWarnings("try") // closes twice
+    void stepsOutOfOrderAreRefusedAndNeverCrash() {
+        try (EventChannel events = EventChannel.open()) {
+            CmId id = CmId.create(events, PortSpace.TCP);
+            // librdmacm would follow a null pointer in each of these.
+            assertThatIllegalStateException().isThrownBy(() -> id.resolveRoute(1000));
+            assertThatIllegalStateException().isThrownBy(() -> id.connect(ConnectionParameters.DEFAULT));
+            assertThatIllegalStateException().isThrownBy(() -> id.accept(ConnectionParameters.DEFAULT));
+            assertThatIllegalStateException().isThrownBy(() -> id.reject(new byte[0]));
+            assertThatIllegalStateException().isThrownBy(id::disconnect);
+            assertThatIllegalStateException().isThrownBy(id::establish);
+            assertThat(id.device()).isNull();
+            assertThat(id.localAddress()).isNull();
+            id.close();
+            id.close();
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> id.bind(new InetSocketAddress(PORT)))
+                    .withMessageContaining("closed");
+            assertThatIllegalStateException().isThrownBy(id::remoteAddress);
+            events.close();
+            assertThatIllegalStateException().isThrownBy(events::tryGet);
+            assertThatIllegalStateException().isThrownBy(() -> CmId.create(events, PortSpace.TCP));
+        }
+    }
+
+    @Test
+    void eventsOfClosedIdsNeverArrive() {
+        try (EventChannel events = EventChannel.open()) {
+            for (int i = 0; i < 50; i++) {
+                CmId id = CmId.create(events, PortSpace.TCP);
+                id.resolveAddress(null, new InetSocketAddress(LabDevice.RXE.address(), PORT), 1000);
+                if (i % 2 == 0) {
+                    assertThat(ConnectedPair.expect(events, CmEventType.ADDR_RESOLVED)
+                                    .id())
+                            .isSameAs(id);
+                }
+                id.close();
+            }
+            // The last that was not waited for had its event queued, or under way.
+            assertThat(events.get(500)).isNull();
+        }
+    }
+
+    @Test
+    void migratesWithTheEventsThatWait() {
+        try (EventChannel here = EventChannel.open();
+                EventChannel there = EventChannel.open();
+                CmId id = CmId.create(here, PortSpace.TCP)) {
+            id.resolveAddress(null, new InetSocketAddress(LabDevice.RXE.address(), PORT), 2000);
+            id.migrate(there);
+            assertThat(id.channel()).isSameAs(there);
+            assertThat(ConnectedPair.expect(there, CmEventType.ADDR_RESOLVED).id())
+                    .isSameAs(id);
+            assertThat(here.get(100)).isNull();
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void takesOptions(LabDevice device) {
+        InetSocketAddress at = new InetSocketAddress(device.address(), PORT + 3);
+        try (EventChannel events = EventChannel.open();
+                CmId first = CmId.create(events, PortSpace.TCP);
+                CmId second = CmId.create(events, PortSpace.TCP);
+                CmId third = CmId.create(events, PortSpace.TCP)) {
+            first.setReuseAddress(true);
+            first.setTypeOfService(0x20);
+            first.bind(at);
+            assertThatExceptionOfType(CmException.class)
+                    .isThrownBy(() -> second.bind(at))
+                    .withMessageContaining("EADDRINUSE");
+            third.setReuseAddress(true);
+            assertThatCode(() -> third.bind(at)).doesNotThrowAnyException();
+            if (device == LabDevice.RXE) {
+                second.setAckTimeout(14);
+            }
+            second.setAddressFamilyOnly(true);
+            assertThatIllegalArgumentException().isThrownBy(() -> second.setTypeOfService(256));
+            assertThatIllegalArgumentException().isThrownBy(() -> second.setAckTimeout(32));
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void looksAddressesUp(LabDevice device) {
+        List<AddressInfo> found = Cm.addressInfo(device.address(), "7174", AddressInfo.Hints.active(PortSpace.TCP));
+        assertThat(found).isNotEmpty();
+        assertThat(found.getFirst().destination()).isEqualTo(new InetSocketAddress(device.address(), 7174));
+        assertThat(found.getFirst().portSpace()).isEqualTo(PortSpace.TCP);
+        List<AddressInfo> passive = Cm.addressInfo(device.address(), "7174", AddressInfo.Hints.passive(PortSpace.TCP));
+        assertThat(passive.getFirst().source()).isEqualTo(new InetSocketAddress(device.address(), 7174));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    @Timeout(300)
+    void aThousandConnectionsLeaveNothingBehind(LabDevice device) throws Exception {
+        // The first ones load classes, compile and fill caches of the C libraries.
+        for (int i = 0; i < 200; i++) {
+            connectAndDisconnect(device);
+        }
+        String kernel = kernelResources();
+        List<String> descriptors = openDescriptors();
+        long mallocBytes = NativeHeap.inUseBytes();
+        long begin = System.nanoTime();
+        for (int i = 0; i < 1000; i++) {
+            connectAndDisconnect(device);
+            if (i % 200 == 199) {
+                System.out.println("after " + (i + 1) + " connections the native heap has grown by "
+                        + (NativeHeap.inUseBytes() - mallocBytes) + " bytes");
+            }
+        }
+        System.out.println("1000 connections took " + Duration.ofNanos(System.nanoTime() - begin));
+        assertThat(openDescriptors()).isEqualTo(descriptors);
+        assertThat(kernelResources()).isEqualTo(kernel);
+        // A forgotten event, id or queue pair a connection would be some 400,000 bytes at the least; the JVM's own use
+        // wavers.
+        assertThat(NativeHeap.inUseBytes() - mallocBytes).isLessThan(300_000);
+    }
+
+    private static void connectAndDisconnect(LabDevice device) {
+        try (ConnectedPair pair = new ConnectedPair(device)) {
+            pair.disconnect();
+        }
+    }
+
+    /** What this process has open, but for files and jars, which the JVM opens as it likes. */
+    private static List<String> openDescriptors() throws java.io.IOException {
+        List<String> open = new java.util.ArrayList<>();
+        try (Stream<Path> descriptors = Files.list(Path.of("/proc/self/fd"))) {
+            for (Path descriptor : descriptors.toList()) {
+                String target = Files.exists(descriptor, java.nio.file.LinkOption.NOFOLLOW_LINKS)
+                        ? Files.readSymbolicLink(descriptor).toString()
+                        : "";
+                if (target.startsWith("/dev/infiniband") || target.matches("(socket|anon_inode|pipe):.*")) {
+                    open.add(target.replaceAll("\\[\\d+]", ""));
+                }
+            }
+        }
+        java.util.Collections.sort(open);
+        return open;
+    }
+
+    /** What the kernel counts for both devices: queue pairs, completion queues, ids ... */
+    private static String kernelResources() {
+        return PeerProgram.run(Duration.ofSeconds(20), "rdma", "resource", "show");
+    }
+}
