@@ -74,7 +74,14 @@ public record AddressVector(
         struct.set(CStruct.U8, offset + IbvAhAttr.PORT_NUM, (byte) port);
     }
 
-    static AddressVector read(MemorySegment struct, long offset) {
+    /**
+     * Reads the C struct, for bindings of libraries that hand out addresses, such as librdmacm.
+     *
+     * @param struct what the {@code ibv_ah_attr} is in
+     * @param offset where it begins
+     * @return the address
+     */
+    public static AddressVector read(MemorySegment struct, long offset) {
         GlobalRoute route = struct.get(CStruct.U8, offset + IbvAhAttr.IS_GLOBAL) == 0
                 ? null
                 : new GlobalRoute(

@@ -50,7 +50,14 @@ public final class QueuePairAttributes {
         return new Builder();
     }
 
-    static QueuePairAttributes read(MemorySegment attr, int mask) {
+    /**
+     * Reads the C struct, for bindings of libraries that make attributes, such as librdmacm's {@code rdma_init_qp_attr}.
+     *
+     * @param attr an {@code ibv_qp_attr}
+     * @param mask which of its attributes are set, as C's bits
+     * @return the attributes
+     */
+    public static QueuePairAttributes read(MemorySegment attr, int mask) {
         long[] words = new long[WORDS];
         MemorySegment.copy(attr, 0, MemorySegment.ofArray(words), 0, IbvQpAttr.SIZE);
         return new QueuePairAttributes(words, mask);
