@@ -1,9 +1,11 @@
 package org.verbena.cm;
 
 import java.lang.foreign.MemorySegment;
+import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.ffm.RdmaCmEvent;
 import org.verbena.cm.ffm.RdmaConnParam;
+import org.verbena.verbs.EnhancedConnection;
 
 /**
  * Something that happened to an id; a copy, already acknowledged.
@@ -15,6 +17,8 @@ import org.verbena.cm.ffm.RdmaConnParam;
  * @param connection what the peer asked for or answered, on ids for connections; null otherwise. Its private data is that of the
  *     request, the answer or the rejection
  * @param datagram how to reach the peer or group, on ids for datagrams; null otherwise
+ * @param enhancedConnection what the peer's adapter proposed or answered, with a connection request or response; null without
+ * @param group of a multicast event the group, as it was given to {@link CmId#joinMulticast}; null otherwise
  *     <p>Source: rdma_get_cm_event(3)
  */
 public record CmEvent(
@@ -23,14 +27,17 @@ public record CmEvent(
         CmId id,
         @Nullable CmId listener,
         @Nullable ConnectionParameters connection,
-        @Nullable DatagramParameters datagram) {
+        @Nullable DatagramParameters datagram,
+        @Nullable EnhancedConnection enhancedConnection,
+        @Nullable InetSocketAddress group) {
 
     static CmEvent copy(CmEventType type, MemorySegment struct, CmId id, @Nullable CmId listener) {
         int status = RdmaCmEvent.status(struct);
         if (id.isDatagram()) {
             boolean multicast = type == CmEventType.MULTICAST_JOIN || type == CmEventType.MULTICAST_ERROR;
             DatagramParameters datagram = DatagramParameters.copy(RdmaCmEvent.ud(struct), multicast);
-            return new CmEvent(type, status, id, listener, null, datagram);
+            InetSocketAddress group = multicast ? id.groupOf(RdmaCmEvent.udContext(RdmaCmEvent.ud(struct))) : null;
+            return new CmEvent(type, status, id, listener, null, datagram, null, group);
         }
         MemorySegment conn = RdmaCmEvent.conn(struct);
         ConnectionParameters connection = new ConnectionParameters(
@@ -42,7 +49,9 @@ public record CmEvent(
                 Math.min(RdmaConnParam.rnrRetryCount(conn), ConnectionParameters.RNR_RETRY_FOREVER),
                 RdmaConnParam.srq(conn),
                 RdmaConnParam.qpNum(conn) & 0xffffff);
-        return new CmEvent(type, status, id, listener, connection, null);
+        boolean handshake = type == CmEventType.CONNECT_REQUEST || type == CmEventType.CONNECT_RESPONSE;
+        EnhancedConnection enhanced = handshake ? id.remoteEnhancedConnection() : null;
+        return new CmEvent(type, status, id, listener, connection, null, enhanced, null);
     }
 
     /**

@@ -4,20 +4,30 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.ffm.RdmaCm;
 import org.verbena.cm.ffm.RdmaCmConstants;
+import org.verbena.cm.ffm.RdmaCmEvent;
 import org.verbena.cm.ffm.RdmaCmId;
+import org.verbena.cm.ffm.RdmaCmJoinMcAttrEx;
 import org.verbena.cm.ffm.RdmaConnParam;
 import org.verbena.cm.ffm.Sockaddr;
+import org.verbena.verbs.AsyncEventType;
 import org.verbena.verbs.Context;
+import org.verbena.verbs.EnhancedConnection;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
+import org.verbena.verbs.QueuePairAttributes;
 import org.verbena.verbs.QueuePairOptions;
+import org.verbena.verbs.QueuePairState;
 import org.verbena.verbs.QueuePairType;
 import org.verbena.verbs.TransportType;
 import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.ffm.IbvEce;
+import org.verbena.verbs.ffm.IbvQpAttr;
 
 /**
  * A communication identifier: what a socket is to TCP. It listens, or is one end of a connection or of a datagram service.
@@ -50,8 +60,18 @@ public final class CmId implements AutoCloseable {
 
     private volatile @Nullable Object attachment;
 
-    private CmId(EventChannel channel, long pointer, long token) {
+    /** Whether calls wait for their outcome; until the id migrates to a channel of the user's. */
+    private volatile boolean synchronous;
+
+    /** What a synchronous call ended with; under the channel's lock. */
+    private @Nullable CmEvent lastEvent;
+
+    /** Groups by the contexts they were joined with; under the channel's lock. */
+    private final Map<Long, InetSocketAddress> groups = new HashMap<>();
+
+    private CmId(EventChannel channel, long pointer, long token, boolean synchronous) {
         this.channel = channel;
+        this.synchronous = synchronous;
         this.struct = RdmaCmId.at(pointer);
         PortSpace space = PortSpace.of(RdmaCmId.portSpace(struct));
         this.portSpace = space == null ? PortSpace.IB : space;
@@ -63,7 +83,7 @@ public final class CmId implements AutoCloseable {
 
     /** For the new id of a connection request, under the channel's lock. */
     static CmId adopt(EventChannel channel, long pointer) {
-        return new CmId(channel, pointer, EventChannel.newToken());
+        return new CmId(channel, pointer, EventChannel.newToken(), false);
     }
 
     /**
@@ -93,10 +113,125 @@ public final class CmId implements AutoCloseable {
                 RdmaCm.destroyId(errno, id);
                 throw unknown;
             }
-            return new CmId(channel, id, token);
+            return new CmId(channel, id, token, false);
         } finally {
             channel.lock.unlock();
         }
+    }
+
+    /**
+     * Makes a synchronous id: {@link #resolveAddress}, {@link #resolveRoute}, {@link #connect}, {@link #accept} and {@link #disconnect} wait
+     * for their outcome and throw if it is an error. {@link #migrate} to an event channel makes it asynchronous.
+     *
+     * @param portSpace connections or datagrams
+     * @return to be closed by the caller
+     * @throws CmException as {@link #create}
+     */
+    public static CmId createSynchronous(PortSpace portSpace) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment errno = Errno.newCapture(arena);
+            MemorySegment pointer = arena.allocate(ValueLayout.JAVA_LONG);
+            if (RdmaCm.createId(errno, 0, pointer.address(), 0, portSpace.value()) != 0) {
+                throw new CmException("rdma_create_id(" + portSpace + ")", Errno.get(errno));
+            }
+            return ofSynchronous(pointer.get(ValueLayout.JAVA_LONG, 0));
+        }
+    }
+
+    /**
+     * Makes a synchronous id out of an address: passive, it is bound; active, its address and route are resolved when this returns. Its queue
+     * pair, which C's function would make as well, is made with {@link #createQueuePair}.
+     *
+     * @param address as {@link Cm#addressInfo} found it
+     * @return to be closed by the caller
+     * @throws CmException the address does not resolve, or cannot be bound
+     */
+    public static CmId createEndpoint(AddressInfo address) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment errno = Errno.newCapture(arena);
+            MemorySegment pointer = arena.allocate(ValueLayout.JAVA_LONG);
+            int rc = RdmaCm.createEp(
+                    errno, pointer.address(), address.write(arena).address(), 0, 0);
+            if (rc != 0) {
+                throw new CmException("rdma_create_ep(" + address + ")", Errno.get(errno));
+            }
+            return ofSynchronous(pointer.get(ValueLayout.JAVA_LONG, 0));
+        }
+    }
+
+    private static CmId ofSynchronous(long pointer) {
+        EventChannel channel = EventChannel.ofSynchronousId(RdmaCmId.channel(RdmaCmId.at(pointer)));
+        CmId id = new CmId(channel, pointer, EventChannel.newToken(), true);
+        ReentrantLock lock = id.lock();
+        try (Arena arena = Arena.ofConfined()) {
+            id.takeEvent(Errno.newCapture(arena), id.struct);
+        } finally {
+            lock.unlock();
+        }
+        return id;
+    }
+
+    /**
+     * Waits for the next connection request of a synchronous id that listens.
+     *
+     * @param timeoutMillis how long; negative for ever
+     * @return the request's id, itself synchronous, to be closed by the caller; {@link #lastEvent} of it is the request. Null if none came in
+     *     time
+     * @throws CmException EINVAL if the id does not listen
+     * @throws IllegalStateException if the id is not synchronous
+     */
+    public @Nullable CmId getRequest(int timeoutMillis) {
+        requireSynchronous("rdma_get_request");
+        // Outside the lock, so that the id can be asked and closed meanwhile.
+        if (Descriptors.awaitReadable(timeoutMillis, channel.descriptor()) == 0) {
+            return null;
+        }
+        ReentrantLock lock = lock();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment open = requireOpen();
+            MemorySegment errno = Errno.newCapture(arena);
+            MemorySegment pointer = arena.allocate(ValueLayout.JAVA_LONG);
+            if (RdmaCm.getRequest(errno, open.address(), pointer.address()) != 0) {
+                int code = Errno.get(errno);
+                CmEvent told = takeEvent(errno, open);
+                throw told == null
+                        ? new CmException("rdma_get_request()", code)
+                        : told.toException("rdma_get_request()");
+            }
+            return ofSynchronous(pointer.get(ValueLayout.JAVA_LONG, 0));
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void requireSynchronous(String function) {
+        if (!synchronous) {
+            throw new IllegalStateException(
+                    function + " needs a synchronous id; " + this + " has its events on a channel");
+        }
+    }
+
+    /**
+     * What the last call of a synchronous id ended with, with the peer's private data and parameters.
+     *
+     * @return null if none has waited yet
+     */
+    public @Nullable CmEvent lastEvent() {
+        ReentrantLock lock = lock();
+        try {
+            return lastEvent;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Whether calls wait for their outcome.
+     *
+     * @return false if events on the id's channel tell of it
+     */
+    public boolean isSynchronous() {
+        return synchronous;
     }
 
     /** Reads back what was just written, at both ends of the struct: a librdmacm with another layout is refused, not trusted. */
@@ -158,12 +293,34 @@ public final class CmId implements AutoCloseable {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment open = needsDevice ? requireDevice(function) : requireOpen();
             MemorySegment errno = Errno.newCapture(arena);
-            if (call.invoke(errno, open.address(), arena) != 0) {
-                throw new CmException(function + "(" + arguments + ")", Errno.get(errno));
+            int rc = call.invoke(errno, open.address(), arena);
+            int code = Errno.get(errno);
+            CmEvent told = synchronous ? takeEvent(errno, open) : null;
+            if (rc != 0) {
+                throw told != null && (told.status() != 0 || told.type().isError())
+                        ? told.toException(function + "(" + arguments + ")")
+                        : new CmException(function + "(" + arguments + ")", code);
             }
         } finally {
             lock.unlock();
         }
+    }
+
+    /**
+     * Under the lock: copies and acknowledges what a synchronous call left in the id. librdmacm would keep it until the next call, and
+     * make the listening id's destruction wait for it.
+     */
+    private @Nullable CmEvent takeEvent(MemorySegment errno, MemorySegment open) {
+        long event = RdmaCmId.event(open);
+        if (event == 0) {
+            return null;
+        }
+        MemorySegment copied = RdmaCmEvent.at(event);
+        CmEvent told = CmEvent.copy(CmEventType.of(RdmaCmEvent.type(copied)), copied, this, null);
+        RdmaCmId.event(open, 0);
+        RdmaCm.ackCmEvent(errno, event);
+        lastEvent = told;
+        return told;
     }
 
     /**
@@ -179,6 +336,44 @@ public final class CmId implements AutoCloseable {
                 false,
                 (errno, id, arena) -> RdmaCm.bindAddr(
                         errno, id, Sockaddr.write(arena, localAddress).address()));
+    }
+
+    /**
+     * Gives an id of {@link PortSpace#IB} a local InfiniBand address.
+     *
+     * @param localAddress GID and service id
+     * @throws CmException EINVAL, EADDRNOTAVAIL or ENODEV if no InfiniBand port has the address; RoCE and iWARP have none of this kind
+     */
+    public void bind(InfinibandAddress localAddress) {
+        call(
+                "rdma_bind_addr",
+                localAddress.toString(),
+                false,
+                (errno, id, arena) ->
+                        RdmaCm.bindAddr(errno, id, localAddress.write(arena).address()));
+    }
+
+    /**
+     * Starts to map an InfiniBand address to a device, as {@link #resolveAddress(InetSocketAddress, InetSocketAddress, int)} does.
+     *
+     * @param localAddress to come from
+     * @param remoteAddress where to
+     * @param timeoutMillis how long the kernel may take
+     * @throws CmException if it is already clear that nothing leads there
+     */
+    public void resolveAddress(
+            @Nullable InfinibandAddress localAddress, InfinibandAddress remoteAddress, int timeoutMillis) {
+        requireTimeout(timeoutMillis);
+        call(
+                "rdma_resolve_addr",
+                remoteAddress + ", " + timeoutMillis + " ms",
+                false,
+                (errno, id, arena) -> RdmaCm.resolveAddr(
+                        errno,
+                        id,
+                        localAddress == null ? 0 : localAddress.write(arena).address(),
+                        remoteAddress.write(arena).address(),
+                        timeoutMillis));
     }
 
     /**
@@ -359,6 +554,179 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
+     * Turns a connection request down because of its adapter's options; the peer sees {@link RejectReason#VENDOR_OPTION_NOT_SUPPORTED}.
+     *
+     * @param privateData told to the peer; may be empty
+     * @throws CmException EINVAL if the id is not that of a request
+     * @throws IllegalArgumentException for private data over the limit, as {@link #reject}
+     */
+    public void rejectEnhancedConnection(byte[] privateData) {
+        call("rdma_reject_ece", privateData.length + " bytes", true, (errno, id, arena) -> {
+            checkPrivateData(PrivateDataLimit.REJECT, privateData.length);
+            MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, privateData);
+            return RdmaCm.rejectEce(errno, id, bytes.address(), (byte) privateData.length);
+        });
+    }
+
+    /**
+     * Proposes or answers options of the adapter's maker, for a queue pair made apart from the id; before {@link #connect} or {@link #accept}.
+     *
+     * @param options as the queue pair has them
+     * @throws CmException EINVAL if the id has a queue pair, or the vendor id is 0
+     */
+    public void setLocalEnhancedConnection(EnhancedConnection options) {
+        call("rdma_set_local_ece", options.toString(), false, (errno, id, arena) -> {
+            MemorySegment ece = arena.allocate(IbvEce.LAYOUT);
+            ece.set(ValueLayout.JAVA_INT, IbvEce.VENDOR_ID, options.vendorId());
+            ece.set(ValueLayout.JAVA_INT, IbvEce.OPTIONS, options.options());
+            return RdmaCm.setLocalEce(errno, id, ece.address());
+        });
+    }
+
+    /**
+     * Under the lock: what the peer's adapter proposed or answered. Null if nothing, if the id has a queue pair (librdmacm has used it then), or
+     * if librdmacm is older than this.
+     */
+    @Nullable EnhancedConnection remoteEnhancedConnection() {
+        if (!RdmaCm.LIBRARY.find("rdma_get_remote_ece").isPresent()) {
+            return null;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment ece = arena.allocate(IbvEce.LAYOUT);
+            if (RdmaCm.getRemoteEce(Errno.newCapture(arena), struct.address(), ece.address()) != 0) {
+                return null;
+            }
+            int vendorId = ece.get(ValueLayout.JAVA_INT, IbvEce.VENDOR_ID);
+            return vendorId == 0
+                    ? null
+                    : new EnhancedConnection(vendorId, ece.get(ValueLayout.JAVA_INT, IbvEce.OPTIONS));
+        }
+    }
+
+    /**
+     * What a queue pair that was made apart from the id has to be modified with to reach a state: INIT before {@link #connect} or {@link
+     * #accept}, then RTR and RTS.
+     *
+     * @param state INIT, RTR or RTS
+     * @return for {@link QueuePair#modify}
+     * @throws CmException EINVAL if the connection is not that far
+     */
+    public QueuePairAttributes queuePairAttributes(QueuePairState state) {
+        ReentrantLock lock = lock();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment open = requireDevice("rdma_init_qp_attr");
+            MemorySegment errno = Errno.newCapture(arena);
+            MemorySegment attributes = arena.allocate(IbvQpAttr.LAYOUT);
+            MemorySegment mask = arena.allocate(ValueLayout.JAVA_INT);
+            attributes.set(ValueLayout.JAVA_INT, IbvQpAttr.QP_STATE, state.value());
+            if (RdmaCm.initQpAttr(errno, open.address(), attributes.address(), mask.address()) != 0) {
+                throw new CmException("rdma_init_qp_attr(" + state + ")", Errno.get(errno));
+            }
+            return QueuePairAttributes.read(attributes, mask.get(ValueLayout.JAVA_INT, 0));
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Tells the connection manager that the queue pair got a message before the connection's last handshake message: it is up.
+     *
+     * @param event {@link AsyncEventType#COMM_EST}, what the device reports then; the kernel knows no other
+     * @throws CmException EINVAL for another event, or in another state
+     */
+    public void notify(AsyncEventType event) {
+        call("rdma_notify", event.toString(), true, (errno, id, arena) -> RdmaCm.notify(errno, id, event.value()));
+    }
+
+    /** How to be a member of a multicast group. The ordinals are not C's values; {@link #value} is. */
+    public enum MulticastMembership {
+        /** Sends and receives. */
+        FULL(0),
+
+        /** Sends only: the queue pair is not attached. */
+        SEND_ONLY(1);
+
+        private final int value;
+
+        MulticastMembership(int value) {
+            this.value = value;
+        }
+
+        /**
+         * The C value.
+         *
+         * @return {@code RDMA_MC_JOIN_FLAG_...}
+         */
+        public int value() {
+            return value;
+        }
+    }
+
+    /**
+     * Starts to join a multicast group; {@link CmEventType#MULTICAST_JOIN} with how to send to it, or {@link CmEventType#MULTICAST_ERROR},
+     * follows. The id's queue pair is attached to the group.
+     *
+     * @param group its address
+     * @param membership send-only needs a kernel and adapter that have it
+     * @throws CmException if it is clear that it cannot be joined
+     * @throws IllegalStateException before the id has a device
+     */
+    public void joinMulticast(InetSocketAddress group, MulticastMembership membership) {
+        ReentrantLock lock = lock();
+        try {
+            long context = EventChannel.newToken();
+            groups.put(context, group);
+            try {
+                if (membership == MulticastMembership.FULL) {
+                    call(
+                            "rdma_join_multicast",
+                            format(group),
+                            true,
+                            (errno, id, arena) -> RdmaCm.joinMulticast(
+                                    errno, id, Sockaddr.write(arena, group).address(), context));
+                } else {
+                    call("rdma_join_multicast_ex", format(group) + ", " + membership, true, (errno, id, arena) -> {
+                        MemorySegment attributes =
+                                RdmaCmJoinMcAttrEx.write(arena, Sockaddr.write(arena, group), membership.value());
+                        return RdmaCm.joinMulticastEx(errno, id, attributes.address(), context);
+                    });
+                }
+            } catch (RuntimeException refused) {
+                groups.remove(context);
+                throw refused;
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Leaves a multicast group, or gives up joining it. Messages that have arrived may still complete.
+     *
+     * @param group as it was joined
+     * @throws CmException EADDRNOTAVAIL if it was not joined
+     */
+    public void leaveMulticast(InetSocketAddress group) {
+        ReentrantLock lock = lock();
+        try {
+            call(
+                    "rdma_leave_multicast",
+                    format(group),
+                    true,
+                    (errno, id, arena) -> RdmaCm.leaveMulticast(
+                            errno, id, Sockaddr.write(arena, group).address()));
+            groups.values().remove(group);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Under the lock: the group that was joined with a context. */
+    @Nullable InetSocketAddress groupOf(long context) {
+        return groups.get(context);
+    }
+
+    /**
      * Ends the connection: moves the queue pair to its error state, so that what is posted completes as flushed, and tells the peer.
      * {@link CmEventType#DISCONNECTED} follows at the peer, and here when the peer has answered. On InfiniBand and RoCE the peer's answer is
      * its own disconnect, or closing its id: so whoever hears {@link CmEventType#DISCONNECTED} without having asked calls this too, or
@@ -408,6 +776,10 @@ public final class CmId implements AutoCloseable {
                 target.register(token, this);
                 source.unregister(token);
                 channel = target;
+                if (synchronous) {
+                    synchronous = false;
+                    source.close();
+                }
                 return;
             } finally {
                 second.lock.unlock();
@@ -600,6 +972,20 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
+     * The local InfiniBand address.
+     *
+     * @return null if the id has none of this kind
+     */
+    public @Nullable InfinibandAddress localInfinibandAddress() {
+        ReentrantLock lock = lock();
+        try {
+            return InfinibandAddress.read(RdmaCmId.localAddress(requireOpen()));
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
      * What the id's user tied to it.
      *
      * @return null if nothing
@@ -647,6 +1033,10 @@ public final class CmId implements AutoCloseable {
             MemorySegment errno = Errno.newCapture(arena);
             struct = MemorySegment.NULL;
             channel.unregister(token);
+            if (synchronous) {
+                // librdmacm closes its descriptor along with the id.
+                channel.close();
+            }
             if (RdmaCm.destroyId(errno, open.address()) != 0) {
                 throw new CmException("rdma_destroy_id()", Errno.get(errno));
             }

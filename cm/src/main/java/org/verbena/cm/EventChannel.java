@@ -59,11 +59,15 @@ public final class EventChannel implements AutoCloseable {
     private final MemorySegment eventPointer = arena.allocate(ValueLayout.JAVA_LONG);
     private final int descriptor;
 
+    /** False for the channel that librdmacm makes for a synchronous id and destroys with it. */
+    private final boolean owned;
+
     /** 0 once closed; written under the lock. */
     private volatile long pointer;
 
-    private EventChannel(long pointer) {
+    private EventChannel(long pointer, boolean owned) {
         this.pointer = pointer;
+        this.owned = owned;
         this.descriptor = RdmaEventChannel.fd(pointer);
     }
 
@@ -81,7 +85,7 @@ public final class EventChannel implements AutoCloseable {
             if (pointer == 0) {
                 throw new CmException("rdma_create_event_channel()", Errno.get(errno));
             }
-            EventChannel channel = new EventChannel(pointer);
+            EventChannel channel = new EventChannel(pointer, true);
             int flags = Libc.fcntl(errno, channel.descriptor, Libc.F_GETFL, 0);
             if (flags < 0 || Libc.fcntl(errno, channel.descriptor, Libc.F_SETFL, flags | Libc.O_NONBLOCK) < 0) {
                 int code = Errno.get(errno);
@@ -90,6 +94,11 @@ public final class EventChannel implements AutoCloseable {
             }
             return channel;
         }
+    }
+
+    /** The channel of a synchronous id: blocking, and destroyed with the id. */
+    static EventChannel ofSynchronousId(long pointer) {
+        return new EventChannel(pointer, false);
     }
 
     /**
@@ -108,6 +117,10 @@ public final class EventChannel implements AutoCloseable {
      * @throws IllegalStateException if the channel is closed
      */
     public @Nullable CmEvent tryGet() {
+        if (!owned) {
+            throw new IllegalStateException(
+                    "the channel of a synchronous id is librdmacm's: migrate the id to one of your own");
+        }
         lock.lock();
         try {
             while (true) {
@@ -236,7 +249,9 @@ public final class EventChannel implements AutoCloseable {
                         + (live.size() > 5 ? " ..." : "") + "; close them first");
             }
             pointer = 0;
-            RdmaCm.destroyEventChannel(errno, open);
+            if (owned) {
+                RdmaCm.destroyEventChannel(errno, open);
+            }
             arena.close();
         } finally {
             lock.unlock();

@@ -122,6 +122,11 @@ public final class RdmaCmId {
         return id.get(CStruct.PTR, EVENT);
     }
 
+    /** {@code struct rdma_cm_event *event}. */
+    public static void event(MemorySegment id, long value) {
+        id.set(CStruct.PTR, EVENT, value);
+    }
+
     /** {@code struct ibv_comp_channel *send_cq_channel}. */
     public static long sendCqChannel(MemorySegment id) {
         return id.get(CStruct.PTR, SEND_CQ_CHANNEL);

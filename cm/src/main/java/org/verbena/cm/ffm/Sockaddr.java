@@ -207,4 +207,14 @@ public final class Sockaddr {
     public static int ibPartitionKey(MemorySegment sockaddr) {
         return Short.toUnsignedInt(sockaddr.get(BE16, SIB_PKEY));
     }
+
+    /**
+     * Reads which bits of an InfiniBand address's service id count.
+     *
+     * @param sockaddr a {@code sockaddr_ib}
+     * @return {@code sib_sid_mask}
+     */
+    public static long ibServiceIdMask(MemorySegment sockaddr) {
+        return sockaddr.get(BE64, SIB_SID_MASK);
+    }
 }
