@@ -71,17 +71,24 @@ class ConnectionManagerTest {
                 CmId id = CmId.create(events, PortSpace.TCP)) {
             ConnectedPair.resolve(events, id, new InetSocketAddress(device.address(), NOBODYS_PORT));
             // Before connecting, as everybody does: iWARP wants the queue pair then.
-            CmEvent event;
-            long begin;
             try (ConnectedPair.End end = new ConnectedPair.End(id)) {
-                begin = System.nanoTime();
-                end.id.connect(ConnectionParameters.DEFAULT);
-                event = ConnectedPair.expect(events, CmEventType.REJECTED);
+                long begin = System.nanoTime();
+                String told;
+                try {
+                    end.id.connect(ConnectionParameters.DEFAULT);
+                    CmEvent event = ConnectedPair.expect(events, CmEventType.REJECTED);
+                    expectRejected(device, event);
+                    told = event.describe();
+                } catch (CmException atOnce) {
+                    // siw's TCP connection is refused while rdma_connect runs, sometimes.
+                    assertThat(device).isEqualTo(LabDevice.SIW);
+                    assertThat(atOnce.errno()).isEqualTo(111);
+                    told = atOnce.getMessage();
+                }
+                System.out.println(told);
+                assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(5));
+                assertThat(told).contains("nobody listens");
             }
-            assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(5));
-            System.out.println(event.describe());
-            expectRejected(device, event);
-            assertThat(event.describe()).contains("nobody listens");
         }
     }
 
@@ -448,21 +455,18 @@ class ConnectionManagerTest {
         }
         String kernel = kernelResources();
         List<String> descriptors = openDescriptors();
-        long mallocBytes = NativeHeap.inUseBytes();
+        long mallocBytes = NativeHeap.leastInUseBytes();
         long begin = System.nanoTime();
         for (int i = 0; i < 1000; i++) {
             connectAndDisconnect(device);
-            if (i % 200 == 199) {
-                System.out.println("after " + (i + 1) + " connections the native heap has grown by "
-                        + (NativeHeap.inUseBytes() - mallocBytes) + " bytes");
-            }
         }
-        System.out.println("1000 connections took " + Duration.ofNanos(System.nanoTime() - begin));
+        Duration took = Duration.ofNanos(System.nanoTime() - begin);
+        long grown = NativeHeap.leastInUseBytes() - mallocBytes;
+        System.out.println("1000 connections took " + took + "; the native heap grew by " + grown + " bytes");
         assertThat(openDescriptors()).isEqualTo(descriptors);
         assertThat(kernelResources()).isEqualTo(kernel);
-        // A forgotten event, id or queue pair a connection would be some 400,000 bytes at the least; the JVM's own use
-        // wavers.
-        assertThat(NativeHeap.inUseBytes() - mallocBytes).isLessThan(300_000);
+        // A forgotten event, id or queue pair a connection would be some 400,000 bytes at the least.
+        assertThat(grown).isLessThan(300_000);
     }
 
     private static void connectAndDisconnect(LabDevice device) {

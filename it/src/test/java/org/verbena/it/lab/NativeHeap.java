@@ -21,6 +21,16 @@ final class NativeHeap {
 
     private NativeHeap() {}
 
+    /** The least of some readings: the JVM's compiler takes and gives back megabytes at any time. */
+    static long leastInUseBytes() throws IOException, InterruptedException {
+        long least = Long.MAX_VALUE;
+        for (int i = 0; i < 20; i++) {
+            least = Math.min(least, inUseBytes());
+            Thread.sleep(100);
+        }
+        return least;
+    }
+
     /** What is handed out: what malloc has from the system less what is free in it. Source: malloc_info(3) */
     static long inUseBytes() throws IOException {
         Path file = Files.createTempFile("malloc", ".xml");
