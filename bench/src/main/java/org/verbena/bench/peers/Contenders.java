@@ -8,6 +8,7 @@ import org.verbena.bench.peers.contenders.BlockingContender;
 import org.verbena.bench.peers.contenders.GrpcContender;
 import org.verbena.bench.peers.contenders.NettyContender;
 import org.verbena.bench.peers.contenders.SpinningContender;
+import org.verbena.bench.peers.contenders.VerbenaContender;
 
 /** The contenders by name. Add one here, or name its class in full on the command line. */
 final class Contenders {
@@ -18,6 +19,8 @@ final class Contenders {
         ALL.put("channel", () -> new BlockingContender(BlockingContender.Io.CHANNEL));
         ALL.put("channel-uds", () -> new BlockingContender(BlockingContender.Io.UNIX_CHANNEL));
         ALL.put("channel-spin", SpinningContender::new);
+        ALL.put("verbena-soft", () -> new VerbenaContender(false));
+        ALL.put("verbena-soft-crc", () -> new VerbenaContender(true));
         ALL.put("netty-nio", NettyContender::new);
         ALL.put("aeron-ipc", () -> new AeronContender(AeronContender.Medium.IPC));
         ALL.put("aeron-udp", () -> new AeronContender(AeronContender.Medium.UDP));
