@@ -5,6 +5,7 @@ module org.verbena.samples {
     requires org.slf4j;
     requires org.verbena.api;
     requires org.verbena.cm;
+    requires HdrHistogram;
     requires info.picocli;
 
     opens org.verbena.samples to

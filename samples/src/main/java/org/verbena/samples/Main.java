@@ -20,7 +20,17 @@ import picocli.CommandLine.ScopeType;
         synopsisSubcommandLabel = "COMMAND",
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {"0:fine", "1:failed", "2:wrong usage"},
-        subcommands = {Devices.class, Rping.class})
+        subcommands = {
+            Demo.class,
+            Devices.class,
+            EchoServer.class,
+            EchoClient.class,
+            NettyEchoServer.class,
+            NettyEchoClient.class,
+            TableServer.class,
+            TableClient.class,
+            Rping.class
+        })
 public final class Main implements Runnable {
     // Not picocli's standard pair: that takes -V, which rping has.
     @Option(

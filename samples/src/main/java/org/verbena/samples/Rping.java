@@ -32,6 +32,7 @@ import picocli.CommandLine.ParameterException;
  * }</pre>
  *
  * <p>The client speaks first, as iWARP has it. It disconnects after its count; that ends the server too, unless it is persistent.
+ * With {@code --provider} the same runs on the Channel API ({@link ChannelRping}), on any provider.
  * {@link RpingConnection} has what both sides need, {@link RpingClient} and {@link RpingServer} have the two columns.
  *
  * <p>Source: rping(1)
@@ -99,6 +100,12 @@ final class Rping implements Callable<Integer> {
         }
     }
 
+    @Option(
+            names = "--provider",
+            paramLabel = "auto|verbs|soft",
+            description = "Run on the Channel API and this provider, not on the bare bindings.")
+    private @Nullable String provider;
+
     @Option(names = "-P", description = "Server: go on with the next client, several at a time.")
     private boolean persistent;
 
@@ -107,7 +114,7 @@ final class Rping implements Callable<Integer> {
     private CommandLine.Model.CommandSpec spec;
 
     @Override
-    public Integer call() {
+    public Integer call() throws InterruptedException {
         if (sizeBytes < MIN_SIZE_BYTES || sizeBytes > MAX_SIZE_BYTES) {
             throw usage(
                     "Invalid size " + sizeBytes + " (valid range is " + MIN_SIZE_BYTES + " to " + MAX_SIZE_BYTES + ")");
@@ -120,6 +127,9 @@ final class Rping implements Callable<Integer> {
         }
         PrintWriter out = spec.commandLine().getOut();
         PrintWriter pings = printing ? out : new PrintWriter(PrintWriter.nullWriter());
+        if (provider != null) {
+            return onChannels(new ChannelRping(provider, sizeBytes, out, printing));
+        }
         if (side.server) {
             InetSocketAddress local =
                     address == null ? new InetSocketAddress(port) : new InetSocketAddress(address, port);
@@ -143,6 +153,20 @@ final class Rping implements Callable<Integer> {
                     .run();
         }
         pings.flush();
+        return CommandLine.ExitCode.OK;
+    }
+
+    private int onChannels(ChannelRping rping) throws InterruptedException {
+        if (side.server) {
+            ServerSignals.endWithZero();
+            rping.serve(
+                    address == null ? new InetSocketAddress(port) : new InetSocketAddress(address, port), persistent);
+        } else if (address == null) {
+            throw usage("The client needs the server's address: -a ADDR");
+        } else {
+            InetSocketAddress source = sourceAddress == null ? null : new InetSocketAddress(sourceAddress, 0);
+            rping.ping(source, new InetSocketAddress(address, port), count, validating);
+        }
         return CommandLine.ExitCode.OK;
     }
 

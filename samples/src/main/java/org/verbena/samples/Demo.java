@@ -1,0 +1,120 @@
+package org.verbena.samples;
+
+import io.netty.buffer.ByteBuf;
+import java.io.PrintWriter;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import org.verbena.api.Exchange;
+import org.verbena.api.MessageHandler;
+import org.verbena.api.RdmaChannel;
+import org.verbena.api.RdmaClient;
+import org.verbena.api.RdmaServer;
+import org.verbena.transport.ProviderChoice;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** Both ends in one process: echo at several sizes, one-sided operations, one table. */
+@Command(
+        name = "demo",
+        description = "Shows what Verbena does, both ends by itself, in some seconds.",
+        footer =
+                "%nWithout --host it runs on the loopback address; give the address of an RDMA device to see that one.")
+final class Demo implements Callable<Integer> {
+    private static final int[] SIZES = {64, 1 << 10, 16 << 10, 128 << 10, 1 << 20};
+    private static final int ROWS = 256;
+    private static final int ROW_BYTES = 4096;
+
+    /** So many, or for so long, whichever is over first: nine lines of at most a second each. */
+    private static final int MOST = 100_000;
+
+    private static final long EACH_NANOS = TimeUnit.MILLISECONDS.toNanos(800);
+
+    private static final long WARM_UP_NANOS = TimeUnit.MILLISECONDS.toNanos(300);
+
+    @Option(
+            names = "--host",
+            paramLabel = "ADDR",
+            defaultValue = "127.0.0.1",
+            description = "The address that both ends use (${DEFAULT-VALUE}).")
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private String host;
+
+    @Option(
+            names = "--provider",
+            paramLabel = "auto|verbs|soft",
+            description =
+                    "verbs: RDMA devices; soft: iWARP in Java; auto: verbs where a device serves the address, else soft (auto).")
+    private String provider = ProviderChoice.configured();
+
+    @Option(names = "--port", paramLabel = "N", defaultValue = "0", description = "Port; 0 for any that is free.")
+    private int port;
+
+    @Mixin
+    @SuppressWarnings({"NullAway.Init", "UnusedVariable"}) // picocli sets it, and it acts by itself
+    private Verbosity verbosity;
+
+    @CommandLine.Spec
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CommandLine.Model.CommandSpec spec;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        PrintWriter out = spec.commandLine().getOut();
+        MemorySegment memory = Arena.global().allocate(Table.lengthBytes(ROWS, ROW_BYTES), ROW_BYTES);
+        MessageHandler tellsOfTheTable = TableServer.handler(memory, ROWS, ROW_BYTES);
+        try (RdmaServer server = RdmaServer.builder()
+                        .provider(provider)
+                        .bind(host, port, (exchange, message) -> answer(exchange, message, tellsOfTheTable));
+                RdmaClient client = RdmaClient.builder().provider(provider).connect(host, server.port())) {
+            RdmaChannel channel = client.channel();
+            out.println("Verbena on " + client.provider() + ", " + channel.localAddress() + " to "
+                    + channel.remoteAddress());
+            out.println();
+            out.println(Measurement.header());
+            out.flush();
+            EchoClient.run(client, MOST, 1, SIZES[0], WARM_UP_NANOS);
+            for (int size : SIZES) {
+                print(out, EchoClient.run(client, MOST, 1, size, EACH_NANOS), "echo " + sizeName(size), size);
+            }
+            print(out, EchoClient.run(client, 4 * MOST, 64, 64, EACH_NANOS), "echo 64 B x64", 64);
+            Table table = Table.decode(client.request(new byte[0]).sync().getNow());
+            TableClient.checkARow(channel, table);
+            print(out, TableClient.reads(channel, table, MOST, 1, EACH_NANOS), "read 4 KiB", ROW_BYTES);
+            print(out, TableClient.writes(channel, table, MOST, 1, EACH_NANOS), "write 4 KiB", ROW_BYTES);
+            if (channel.capabilities().atomics()) {
+                print(out, TableClient.adds(channel, table, MOST, 1, EACH_NANOS), "fetch-and-add", Long.BYTES);
+            } else {
+                out.println("fetch-and-add          the device has no atomics");
+            }
+            out.println();
+            out.println("Every reply and row was checked. Times include both ends, on one machine.");
+            out.flush();
+        }
+        return CommandLine.ExitCode.OK;
+    }
+
+    /** An empty request asks for the table; anything else comes back. */
+    private static void answer(Exchange exchange, ByteBuf message, MessageHandler tellsOfTheTable) throws Exception {
+        if (message.isReadable()) {
+            exchange.send(message.retain());
+        } else {
+            tellsOfTheTable.onMessage(exchange, message);
+        }
+    }
+
+    private static void print(PrintWriter out, Measurement measurement, String operation, int bytes) {
+        out.println(measurement.row(operation, bytes));
+        out.flush();
+    }
+
+    private static String sizeName(int bytes) {
+        if (bytes >= 1 << 20) {
+            return (bytes >> 20) + " MiB";
+        }
+        return bytes >= 1 << 10 ? (bytes >> 10) + " KiB" : bytes + " B";
+    }
+}

@@ -1,0 +1,32 @@
+package org.verbena.samples;
+
+import picocli.CommandLine.Option;
+
+/** How much a client sends, for it to mix in. */
+final class TrafficOptions {
+    @Option(names = "--count", paramLabel = "N", defaultValue = "10000", description = "Messages (${DEFAULT-VALUE}).")
+    int count;
+
+    @Option(
+            names = "--size",
+            paramLabel = "BYTES",
+            defaultValue = "64",
+            converter = ByteSize.class,
+            description = "Bytes of a message; suffixes k, m (${DEFAULT-VALUE}).")
+    int sizeBytes;
+
+    @Option(
+            names = "--window",
+            paramLabel = "N",
+            defaultValue = "1",
+            description = "Messages under way at once (${DEFAULT-VALUE}).")
+    int window;
+
+    /** Makes sure that numbers make sense. */
+    void check() {
+        if (count < 1 || window < 1 || sizeBytes < 0) {
+            throw new CommandFailure("--count and --window must be 1 or more, --size 0 or more; they are " + count
+                    + ", " + window + ", " + sizeBytes);
+        }
+    }
+}
