@@ -25,7 +25,8 @@
 /* ---- what tests steer ---- */
 
 static struct { char function[64]; int error; int times; } failures[MAX_FAILURES];
-static int live, device_count = 1, broken_abi;
+static int failures_asked;
+static int live, device_count = 1, broken_abi, without_later;
 static int complete_status, complete_vendor;
 static enum { REFUSE_POSITIVE, REFUSE_NEGATIVE, REFUSE_MINUS_ONE, REFUSE_ZERO } refusal;
 
@@ -40,6 +41,7 @@ static int logging = 1;
 
 EXPORT void stub_fail(const char *function, int error, int times)
 {
+	failures_asked = 1;
 	for (int i = 0; i < MAX_FAILURES; i++)
 		if (!failures[i].times || !strcmp(failures[i].function, function)) {
 			strncpy(failures[i].function, function, sizeof(failures[i].function) - 1);
@@ -52,7 +54,9 @@ EXPORT void stub_fail(const char *function, int error, int times)
 EXPORT void stub_reset(void)
 {
 	memset(failures, 0, sizeof(failures));
+	failures_asked = 0;
 	device_count = 1;
+	without_later = 0;
 	broken_abi = complete_status = complete_vendor = 0;
 	refusal = REFUSE_POSITIVE;
 	posted_count = post_calls = acked_events = taken_events = 0;
@@ -61,6 +65,7 @@ EXPORT void stub_reset(void)
 
 EXPORT int stub_live(void) { return live; }
 EXPORT void stub_devices(int count) { device_count = count; }
+EXPORT void stub_without_later(int without) { without_later = without; }
 EXPORT void stub_break_abi(int what) { broken_abi = what; }
 EXPORT void stub_complete_with(int status, int vendor) { complete_status = status; complete_vendor = vendor; }
 EXPORT void stub_refuse(int convention) { refusal = convention; }
@@ -73,6 +78,8 @@ EXPORT void stub_log(int on) { logging = on; }
 
 static int failing(const char *function)
 {
+	if (!failures_asked)
+		return 0;
 	for (int i = 0; i < MAX_FAILURES; i++)
 		if (failures[i].times && !strcmp(failures[i].function, function)) {
 			failures[i].times--;
@@ -90,6 +97,7 @@ static int failing(const char *function)
 struct stub_channel { struct ibv_comp_channel base; int write_fd; };
 struct stub_cq { struct ibv_cq base; struct ibv_wc *ring; unsigned capacity, head, tail; int armed; unsigned events; };
 struct stub_qp { struct ibv_qp base; struct ibv_qp_init_attr init; unsigned outstanding, receives; struct ibv_qp_attr attr; };
+struct stub_qp_opened { struct ibv_context *context; struct ibv_qp rest; };
 struct stub_srq { struct ibv_srq base; struct ibv_srq_attr attr; unsigned receives; };
 
 static struct ibv_device device = { .node_type = IBV_NODE_CA, .transport_type = IBV_TRANSPORT_IB, .name = "stub0",
@@ -258,20 +266,34 @@ EXPORT int stub_event(int type, uint64_t element)
 	return write(async_pipe[1], &event, sizeof(event)) == sizeof(event) ? 0 : -1;
 }
 
-/* The same loop as the benchmark's, in C: posts and polls one at a time. Returns how many completions came. */
-EXPORT long stub_loop(struct ibv_qp *qp, struct ibv_cq *cq, uint64_t addr, uint32_t lkey, long count)
+/* The same as the benchmark does in Java: posts lists of so many work requests, polls as many. Returns how many completed. */
+EXPORT long stub_loop(struct ibv_qp *qp, struct ibv_cq *cq, uint64_t addr, uint32_t lkey, long count, int batch)
 {
 	struct ibv_wc wc[16];
+	struct ibv_sge sge[16];
+	struct ibv_send_wr wr[16], *bad;
 	long done = 0;
 
-	for (long i = 0; i < count; i++) {
-		struct ibv_sge sge = { .addr = addr, .length = 64, .lkey = lkey };
-		struct ibv_send_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
-			.send_flags = IBV_SEND_SIGNALED }, *bad = NULL;
-
-		if (ibv_post_send(qp, &wr, &bad))
+	for (long i = 0; i < count; i += batch) {
+		for (int j = 0; j < batch; j++) {
+			sge[j].addr = addr;
+			sge[j].length = 64;
+			sge[j].lkey = lkey;
+			wr[j].wr_id = i + j;
+			wr[j].next = j + 1 < batch ? &wr[j + 1] : NULL;
+			wr[j].sg_list = &sge[j];
+			wr[j].num_sge = 1;
+			wr[j].opcode = IBV_WR_SEND;
+			wr[j].send_flags = IBV_SEND_SIGNALED;
+		}
+		if (ibv_post_send(qp, wr, &bad) || ibv_poll_cq(cq, batch, wc) != batch)
 			return -1;
-		done += ibv_poll_cq(cq, 16, wc);
+		for (int j = 0; j < batch; j++)
+			if (wc[j].status != IBV_WC_SUCCESS)
+				return -1;
+		if (wc[batch - 1].wr_id != (uint64_t) i + batch - 1)
+			return -1;
+		done += batch;
 	}
 	return done;
 }
@@ -314,6 +336,8 @@ static int stub_query_port(struct ibv_context *context, uint8_t port, struct ibv
 	return 0;
 }
 
+static void later(struct verbs_context *verbs);
+
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *d)
 {
 	FAIL_NULL();
@@ -324,6 +348,8 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *d)
 		return NULL;
 	verbs->sz = broken_abi == 2 ? 8 : broken_abi == 5 ? sizeof(*verbs) - 8 * 8 : sizeof(*verbs);
 	verbs->query_port = stub_query_port;
+	if (!without_later)
+		later(verbs);
 	context->device = broken_abi == 3 ? NULL : d;
 	context->abi_compat = broken_abi == 4 ? NULL : (void *) UINTPTR_MAX;
 	context->num_comp_vectors = 2;
@@ -542,9 +568,16 @@ EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	return 0;
 }
 
+#define EXTENDED_HANDLE 0xe0e0
+
 EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 {
 	FAIL_ERRNO();
+	if (cq->handle == EXTENDED_HANDLE) {
+		live--;
+		free(cq);
+		return 0;
+	}
 	if (((struct stub_cq *) cq)->events) /* libibverbs waits for ever here */
 		return EDEADLK;
 	if (cq->channel)
@@ -659,4 +692,345 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 	live--;
 	free(qp);
 	return 0;
+}
+
+/* ---- what came later ---- */
+
+/* The last calls of functions that only have to be called rightly: a name and up to four arguments. */
+static struct { char name[48]; uint64_t argument[5]; } called;
+
+EXPORT const char *stub_called(void) { return called.name; }
+EXPORT uint64_t stub_argument(int index) { return called.argument[index]; }
+
+static void call(const char *name, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
+{
+	strncpy(called.name, name, sizeof(called.name) - 1);
+	called.argument[0] = a;
+	called.argument[1] = b;
+	called.argument[2] = c;
+	called.argument[3] = d;
+	called.argument[4] = e;
+}
+
+EXPORT int ibv_fork_init(void) { FAIL_MINUS_ONE(); return 0; }
+EXPORT enum ibv_fork_status ibv_is_fork_initialized(void) { return IBV_FORK_UNNEEDED; }
+
+#define MAKE(type, context_) ({ struct type *made = calloc(1, sizeof(*made)); made->context = (context_); live++; made; })
+#define UNMAKE(object) do { live--; free(object); } while (0)
+
+static struct ibv_td *stub_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
+{
+	FAIL_NULL();
+	return attr->comp_mask ? NULL : MAKE(ibv_td, context);
+}
+
+static int stub_dealloc_td(struct ibv_td *td) { FAIL_ERRNO(); UNMAKE(td); return 0; }
+
+static struct ibv_pd *stub_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
+{
+	FAIL_NULL();
+	if (!attr->pd)
+		return NULL;
+	return MAKE(ibv_pd, context);
+}
+
+static int dm_to(struct ibv_dm *dm, uint64_t offset, const void *host, size_t length)
+{
+	memcpy((char *) (dm + 1) + offset, host, length);
+	return 0;
+}
+
+static int dm_from(void *host, struct ibv_dm *dm, uint64_t offset, size_t length)
+{
+	memcpy(host, (char *) (dm + 1) + offset, length);
+	return 0;
+}
+
+static struct ibv_dm *stub_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
+{
+	FAIL_NULL();
+	struct ibv_dm *dm = calloc(1, sizeof(*dm) + attr->length);
+	dm->context = context;
+	dm->memcpy_to_dm = dm_to;
+	dm->memcpy_from_dm = dm_from;
+	dm->handle = attr->log_align_req;
+	live++;
+	return dm;
+}
+
+static int stub_free_dm(struct ibv_dm *dm) { FAIL_ERRNO(); UNMAKE(dm); return 0; }
+
+static struct ibv_mr *stub_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length, unsigned int access)
+{
+	call(__func__, offset, length, access, 0, 0);
+	return ibv_reg_mr(pd, NULL, length, access);
+}
+
+static struct ibv_mr *stub_alloc_null_mr(struct ibv_pd *pd) { return ibv_reg_mr(pd, NULL, -1, 0); }
+
+static int stub_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sges, uint32_t count)
+{
+	FAIL_ERRNO();
+	call(__func__, advice, flags, sges->addr, sges->length, count);
+	return 0;
+}
+
+EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	int error = failing(__func__);
+
+	if (error) {
+		errno = ENOMEM;
+		return -error; /* one of ibv_rereg_mr_err_code */
+	}
+	call(__func__, flags, (uintptr_t) addr, length, access, 0);
+	mr->lkey++;
+	mr->rkey++;
+	return 0;
+}
+
+static int stub_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+	FAIL_ERRNO();
+	call(__func__, attr->attr_mask, attr->moderate.cq_count, attr->moderate.cq_period, 0, 0);
+	return 0;
+}
+
+static int stub_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+	FAIL_ERRNO();
+	if (values->comp_mask != IBV_VALUES_MASK_RAW_CLOCK)
+		return EINVAL;
+	values->raw_clock.tv_sec = 3;
+	values->raw_clock.tv_nsec = 4;
+	return 0;
+}
+
+static int stub_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+				struct ibv_device_attr_ex *attr, size_t size)
+{
+	FAIL_ERRNO();
+	memset(attr, 0, sizeof(*attr));
+	attr->odp_caps.per_transport_caps.rc_odp_caps = 0x1f;
+	attr->hca_core_clock = 156000;
+	attr->tm_caps.max_num_tags = 64;
+	attr->cq_mod_caps.max_cq_period = 65535;
+	attr->max_dm_size = 1 << 20;
+	attr->pci_atomic_caps.compare_swap = 7;
+	attr->xrc_odp_caps = 3;
+	attr->phys_port_cnt_ex = 300;
+	return ibv_query_device(context, &attr->orig_attr);
+}
+
+static int stub_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr)
+{
+	FAIL_ERRNO();
+	call(__func__, attr->rate_limit, attr->max_burst_sz, attr->typical_pkt_sz, attr->comp_mask, 0);
+	return 0;
+}
+
+EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	FAIL_ERRNO();
+	ece->vendor_id = 0x15b3;
+	ece->options = 0x30000002;
+	return 0;
+}
+
+EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	FAIL_ERRNO();
+	call(__func__, ece->vendor_id, ece->options, ece->comp_mask, 0, 0);
+	return 0;
+}
+
+static struct ibv_xrcd *stub_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
+{
+	FAIL_NULL();
+	call(__func__, attr->comp_mask, attr->fd, attr->oflags, 0, 0);
+	return MAKE(ibv_xrcd, context);
+}
+
+static int stub_close_xrcd(struct ibv_xrcd *xrcd) { FAIL_ERRNO(); UNMAKE(xrcd); return 0; }
+
+static struct ibv_srq *stub_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
+{
+	FAIL_NULL();
+	call(__func__, attr->comp_mask, attr->srq_type, (uintptr_t) attr->xrcd, (uintptr_t) attr->cq, 0);
+	struct stub_srq *srq = calloc(1, sizeof(*srq));
+	srq->base.context = context;
+	srq->base.pd = attr->pd;
+	srq->attr = attr->attr;
+	live++;
+	return &srq->base;
+}
+
+static int stub_get_srq_num(struct ibv_srq *srq, uint32_t *number) { FAIL_ERRNO(); *number = 0x4242; return 0; }
+
+static struct ibv_qp *stub_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
+{
+	FAIL_NULL();
+	call(__func__, attr->comp_mask, attr->qp_num, attr->qp_type, (uintptr_t) attr->xrcd, 0);
+	return (struct ibv_qp *) MAKE(stub_qp_opened, context);
+}
+
+/* A queue pair that builds work requests: what is called is noted. */
+#define WR(name, parameters, ...) static void name parameters { call(#name, __VA_ARGS__); }
+#define QP struct ibv_qp_ex *qp
+WR(wr_atomic_cmp_swp, (QP, uint32_t rkey, uint64_t addr, uint64_t compare, uint64_t swap), rkey, addr, compare, swap, qp->wr_id)
+WR(wr_atomic_fetch_add, (QP, uint32_t rkey, uint64_t addr, uint64_t add), rkey, addr, add, 0, qp->wr_id)
+WR(wr_bind_mw, (QP, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info), rkey, info->addr, info->length, info->mw_access_flags, qp->wr_id)
+WR(wr_local_inv, (QP, uint32_t rkey), rkey, 0, 0, 0, qp->wr_id)
+WR(wr_rdma_read, (QP, uint32_t rkey, uint64_t addr), rkey, addr, 0, 0, qp->wr_id)
+WR(wr_rdma_write, (QP, uint32_t rkey, uint64_t addr), rkey, addr, qp->wr_flags, 0, qp->wr_id)
+WR(wr_rdma_write_imm, (QP, uint32_t rkey, uint64_t addr, __be32 imm), rkey, addr, be32toh(imm), 0, qp->wr_id)
+WR(wr_send, (QP), qp->wr_flags, 0, 0, 0, qp->wr_id)
+WR(wr_send_imm, (QP, __be32 imm), be32toh(imm), 0, 0, 0, qp->wr_id)
+WR(wr_send_inv, (QP, uint32_t rkey), rkey, 0, 0, 0, qp->wr_id)
+WR(wr_send_tso, (QP, void *header, uint16_t size, uint16_t mss), *(uint8_t *) header, size, mss, 0, qp->wr_id)
+WR(wr_set_ud_addr, (QP, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey), qpn, qkey, (uintptr_t) ah, 0, qp->wr_id)
+WR(wr_set_xrc_srqn, (QP, uint32_t srqn), srqn, 0, 0, 0, qp->wr_id)
+WR(wr_set_inline_data, (QP, void *addr, size_t length), *(uint8_t *) addr, length, 0, 0, qp->wr_id)
+WR(wr_set_inline_data_list, (QP, size_t count, const struct ibv_data_buf *list), count, list[0].length, list[1].length, *(uint8_t *) list[1].addr, qp->wr_id)
+WR(wr_set_sge, (QP, uint32_t lkey, uint64_t addr, uint32_t length), lkey, addr, length, 0, qp->wr_id)
+WR(wr_set_sge_list, (QP, size_t count, const struct ibv_sge *list), count, list[0].length, list[1].addr, list[1].lkey, qp->wr_id)
+WR(wr_start, (QP), 0, 0, 0, 0, 0)
+WR(wr_abort, (QP), 0, 0, 0, 0, 0)
+WR(wr_atomic_write, (QP, uint32_t rkey, uint64_t addr, const void *value), rkey, addr, *(uint64_t *) value, 0, qp->wr_id)
+WR(wr_flush, (QP, uint32_t rkey, uint64_t addr, size_t length, uint8_t type, uint8_t level), rkey, addr, length, type << 8 | level, qp->wr_id)
+static int wr_complete(QP) { call("wr_complete", 0, 0, 0, 0, 0); return failing("wr_complete"); }
+
+EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp) { return (struct ibv_qp_ex *) qp; }
+
+static struct ibv_qp *stub_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	static uint32_t number = 0x8000;
+	struct { struct ibv_qp_ex ex; void *flush; } *qp;
+
+	FAIL_NULL();
+	qp = calloc(1, sizeof(*qp));
+	call(__func__, attr->comp_mask, attr->create_flags, attr->send_ops_flags, attr->max_tso_header, (uintptr_t) attr->xrcd);
+	qp->ex.qp_base.context = context;
+	qp->ex.qp_base.pd = attr->pd;
+	qp->ex.qp_base.qp_type = attr->qp_type;
+	qp->ex.qp_base.qp_num = number++;
+#define SET(name) qp->ex.name = name
+	SET(wr_atomic_cmp_swp); SET(wr_atomic_fetch_add); SET(wr_bind_mw); SET(wr_local_inv); SET(wr_rdma_read); SET(wr_rdma_write);
+	SET(wr_rdma_write_imm); SET(wr_send); SET(wr_send_imm); SET(wr_send_inv); SET(wr_send_tso); SET(wr_set_ud_addr);
+	SET(wr_set_xrc_srqn); SET(wr_set_inline_data); SET(wr_set_inline_data_list); SET(wr_set_sge); SET(wr_set_sge_list);
+	SET(wr_start); SET(wr_complete); SET(wr_abort); SET(wr_atomic_write);
+	/* Where rdma-core 45 and later have wr_flush: right behind. */
+	*(void **) ((char *) &qp->ex.wr_atomic_write + sizeof(void *)) = wr_flush;
+	live++;
+	return &qp->ex.qp_base;
+}
+
+EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	FAIL_NULL();
+	call(__func__, attr->grh.sgid_index, attr->grh.hop_limit, attr->dlid, attr->is_global, attr->port_num);
+	return MAKE(ibv_ah, pd->context);
+}
+
+EXPORT int ibv_destroy_ah(struct ibv_ah *ah) { FAIL_ERRNO(); UNMAKE(ah); return 0; }
+
+static struct ibv_mw *stub_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	FAIL_NULL();
+	struct ibv_mw *mw = MAKE(ibv_mw, pd->context);
+	mw->pd = pd;
+	mw->type = type;
+	mw->rkey = 0x12ff;
+	return mw;
+}
+
+static int stub_dealloc_mw(struct ibv_mw *mw) { FAIL_ERRNO(); UNMAKE(mw); return 0; }
+
+/* An extended completion queue: a plain one whose ring is read one by one. */
+struct stub_cq_ex { struct ibv_cq_ex ex; struct ibv_wc wc; int waiting, polling; };
+
+static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
+{
+	struct stub_cq_ex *self = (struct stub_cq_ex *) cq;
+	int error = failing("start_poll");
+
+	if (error || attr->comp_mask)
+		return error ? error : EINVAL;
+	if (!self->waiting)
+		return ENOENT;
+	self->waiting--;
+	self->polling++;
+	cq->wr_id = self->wc.wr_id;
+	cq->status = self->wc.status;
+	return 0;
+}
+
+static void end_poll(struct ibv_cq_ex *cq) { ((struct stub_cq_ex *) cq)->polling--; }
+#define READ(type, name, value) static type name(struct ibv_cq_ex *cq) { return ((struct stub_cq_ex *) cq)->value; }
+READ(enum ibv_wc_opcode, read_opcode, wc.opcode)
+READ(uint32_t, read_vendor_err, wc.vendor_err)
+READ(uint32_t, read_byte_len, wc.byte_len)
+READ(__be32, read_imm_data, wc.imm_data)
+READ(uint32_t, read_qp_num, wc.qp_num)
+READ(uint32_t, read_src_qp, wc.src_qp)
+READ(unsigned int, read_wc_flags, wc.wc_flags)
+static uint32_t read_slid(struct ibv_cq_ex *cq) { return 0xfff1; }
+static uint8_t read_sl(struct ibv_cq_ex *cq) { return 15; }
+static uint8_t read_dlid_path_bits(struct ibv_cq_ex *cq) { return 0x81; }
+static uint64_t read_completion_ts(struct ibv_cq_ex *cq) { return 0x123456789abcdef0ULL; }
+static uint16_t read_cvlan(struct ibv_cq_ex *cq) { return 0xf123; }
+static uint32_t read_flow_tag(struct ibv_cq_ex *cq) { return 0xabcdef; }
+static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info) { info->tag = 77; info->priv = 78; }
+static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq) { return 1234567890123456789ULL; }
+
+static struct ibv_cq_ex *stub_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+	FAIL_NULL();
+	call(__func__, attr->cqe, attr->comp_vector, attr->wc_flags, attr->comp_mask, 0);
+	struct stub_cq_ex *cq = calloc(1, sizeof(*cq));
+	cq->ex.context = context;
+	cq->ex.cqe = attr->cqe;
+	cq->ex.handle = EXTENDED_HANDLE;
+#define SET_READ(name) cq->ex.name = name
+	SET_READ(start_poll); SET_READ(end_poll); SET_READ(read_opcode); SET_READ(read_vendor_err); SET_READ(read_byte_len);
+	SET_READ(read_imm_data); SET_READ(read_qp_num); SET_READ(read_src_qp); SET_READ(read_wc_flags); SET_READ(read_slid);
+	SET_READ(read_sl); SET_READ(read_dlid_path_bits); SET_READ(read_completion_ts); SET_READ(read_cvlan);
+	SET_READ(read_flow_tag); SET_READ(read_tm_info); SET_READ(read_completion_wallclock_ns);
+	live++;
+	return &cq->ex;
+}
+
+/* Makes an extended queue have a completion, once more for each call. */
+EXPORT int stub_complete_ex(struct stub_cq_ex *cq, uint64_t wr_id, int status, int opcode, uint32_t bytes, uint32_t imm)
+{
+	cq->wc = (struct ibv_wc) { .wr_id = wr_id, .status = status, .opcode = opcode, .byte_len = bytes, .qp_num = 5, .src_qp = 6,
+		.wc_flags = 2, .vendor_err = 9, .imm_data = imm };
+	return ++cq->waiting;
+}
+
+EXPORT int stub_polling(struct stub_cq_ex *cq) { return cq->polling; }
+
+static void later(struct verbs_context *verbs)
+{
+	verbs->alloc_td = stub_alloc_td;
+	verbs->dealloc_td = stub_dealloc_td;
+	verbs->alloc_parent_domain = stub_alloc_parent_domain;
+	verbs->alloc_dm = stub_alloc_dm;
+	verbs->free_dm = stub_free_dm;
+	verbs->reg_dm_mr = stub_reg_dm_mr;
+	verbs->alloc_null_mr = stub_alloc_null_mr;
+	verbs->advise_mr = stub_advise_mr;
+	verbs->modify_cq = stub_modify_cq;
+	verbs->query_rt_values = stub_query_rt_values;
+	verbs->query_device_ex = stub_query_device_ex;
+	verbs->modify_qp_rate_limit = stub_modify_qp_rate_limit;
+	verbs->open_xrcd = stub_open_xrcd;
+	verbs->close_xrcd = stub_close_xrcd;
+	verbs->create_srq_ex = stub_create_srq_ex;
+	verbs->get_srq_num = stub_get_srq_num;
+	verbs->open_qp = stub_open_qp;
+	verbs->create_qp_ex = stub_create_qp_ex;
+	verbs->create_cq_ex = stub_create_cq_ex;
+	verbs->context.ops.alloc_mw = stub_alloc_mw;
+	verbs->context.ops.dealloc_mw = stub_dealloc_mw;
 }

@@ -22,6 +22,10 @@ public enum AccessFlag implements NativeConstant {
     ON_DEMAND(64),
     /** Backed by huge pages throughout; only together with {@link #ON_DEMAND}. */
     HUGETLB(128),
+    /** The peer may flush it to where every adapter sees it; rdma-core 45 or newer. */
+    FLUSH_GLOBAL(0x100),
+    /** The peer may flush it to persistent memory; rdma-core 45 or newer. */
+    FLUSH_PERSISTENT(0x200),
     /** The system may reorder accesses by the adapter; a hint that devices may ignore. */
     RELAXED_ORDERING(0x100000);
 

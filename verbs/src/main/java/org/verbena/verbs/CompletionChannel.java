@@ -2,6 +2,7 @@ package org.verbena.verbs;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
@@ -109,6 +110,25 @@ public final class CompletionChannel extends VerbsObject {
             return null;
         }
         throw Failures.failure("ibv_get_cq_event", context.device().name(), cause);
+    }
+
+    /**
+     * Waits for an event.
+     *
+     * @param timeout how long at the most
+     * @return the queue that has completions, or null if no event came
+     * @throws VerbsException the device is gone
+     */
+    public @Nullable CompletionQueue awaitEvent(Duration timeout) {
+        long deadline = System.nanoTime() + timeout.toNanos();
+        while (true) {
+            CompletionQueue queue = tryGetEvent();
+            long left = deadline - System.nanoTime();
+            if (queue != null || left <= 0) {
+                return queue;
+            }
+            FileDescriptors.awaitReadable(fd, left);
+        }
     }
 
     /**

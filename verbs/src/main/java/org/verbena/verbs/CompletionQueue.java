@@ -1,11 +1,18 @@
 package org.verbena.verbs;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvContextOps;
 import org.verbena.verbs.ffm.IbvCq;
+import org.verbena.verbs.ffm.IbvCqInitAttrEx;
+import org.verbena.verbs.ffm.IbvModerateCq;
+import org.verbena.verbs.ffm.IbvModifyCqAttr;
 import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
 
 /**
@@ -29,12 +36,18 @@ public final class CompletionQueue extends VerbsObject {
     private final MemorySegment pollFunction;
     private final MemorySegment notifyFunction;
     private final boolean owned;
+    private final @Nullable CompletionReader reader;
 
     /** Events taken and not acknowledged. Written by the thread that takes events, read when closing. */
     private volatile int unacknowledgedEvents;
 
     private CompletionQueue(
-            long address, Context context, @Nullable CompletionChannel channel, int channelNumber, boolean owned) {
+            long address,
+            Context context,
+            @Nullable CompletionChannel channel,
+            int channelNumber,
+            boolean owned,
+            @Nullable Set<CompletionField> fields) {
         super(address, channel == null ? new VerbsObject[] {context} : new VerbsObject[] {context, channel});
         this.context = context;
         this.channel = channel;
@@ -43,9 +56,65 @@ public final class CompletionQueue extends VerbsObject {
         this.pollFunction = context.inlineOperation(IbvContextOps.POLL_CQ);
         this.notifyFunction = context.inlineOperation(IbvContextOps.REQ_NOTIFY_CQ);
         AbiCheck.expect("ibv_cq.context", context.nativeAddress(), Pointers.readLong(address + IbvCq.CONTEXT));
+        this.reader = fields == null ? null : new CompletionReader(this, fields);
     }
 
     static CompletionQueue create(Context context, int entries, @Nullable CompletionChannel channel, int vector) {
+        return create(
+                context,
+                entries,
+                channel,
+                vector,
+                null,
+                (errno, number, device) -> LibIbverbs.createCq(
+                        errno,
+                        context.nativeAddress(),
+                        entries,
+                        number,
+                        channel == null ? 0 : channel.nativeAddress(),
+                        device));
+    }
+
+    static CompletionQueue createExtended(
+            Context context,
+            int entries,
+            @Nullable CompletionChannel channel,
+            int vector,
+            Set<CompletionField> fields) {
+        MemorySegment function = context.extendedOperation("ibv_create_cq_ex", VerbsContext.CREATE_CQ_EX);
+        return create(context, entries, channel, vector, fields, (errno, number, device) -> {
+            try (Arena arena = Arena.ofConfined()) {
+                MemorySegment attr = arena.allocate(IbvCqInitAttrEx.LAYOUT);
+                attr.set(CStruct.U32, IbvCqInitAttrEx.CQE, entries);
+                attr.set(CStruct.PTR, IbvCqInitAttrEx.CQ_CONTEXT, number);
+                attr.set(CStruct.PTR, IbvCqInitAttrEx.CHANNEL, channel == null ? 0 : channel.nativeAddress());
+                attr.set(CStruct.U32, IbvCqInitAttrEx.COMP_VECTOR, device);
+                attr.set(CStruct.U64, IbvCqInitAttrEx.WC_FLAGS, NativeConstant.mask(fields));
+                return VerbsOps.createCqEx(function, errno, context.nativeAddress(), attr.address());
+            }
+        });
+    }
+
+    /** One of the two functions that create a queue. */
+    private interface Creation {
+        /**
+         * Calls it.
+         *
+         * @param errno receives errno
+         * @param number what events shall carry
+         * @param vector one of the device's
+         * @return address of the queue, or 0
+         */
+        long call(MemorySegment errno, int number, int vector);
+    }
+
+    private static CompletionQueue create(
+            Context context,
+            int entries,
+            @Nullable CompletionChannel channel,
+            int vector,
+            @Nullable Set<CompletionField> fields,
+            Creation creation) {
         if (entries < 1) {
             throw new IllegalArgumentException("entries " + entries + " is below 1");
         }
@@ -58,16 +127,10 @@ public final class CompletionQueue extends VerbsObject {
             int number = channel == null ? 0 : channel.reserve();
             try {
                 long cq = Calls.create(
-                        "ibv_create_cq",
-                        "cqe=" + entries + ", comp_vector=" + vector,
-                        errno -> LibIbverbs.createCq(
-                                errno,
-                                context.nativeAddress(),
-                                entries,
-                                number,
-                                channel == null ? 0 : channel.nativeAddress(),
-                                vector % Math.max(1, context.completionVectors())));
-                CompletionQueue queue = new CompletionQueue(cq, context, channel, number, true);
+                        fields == null ? "ibv_create_cq" : "ibv_create_cq_ex",
+                        "cqe=" + entries + ", comp_vector=" + vector + (fields == null ? "" : ", " + fields),
+                        errno -> creation.call(errno, number, vector % Math.max(1, context.completionVectors())));
+                CompletionQueue queue = new CompletionQueue(cq, context, channel, number, true, fields);
                 if (channel != null) {
                     channel.assign(number, queue);
                 }
@@ -94,7 +157,7 @@ public final class CompletionQueue extends VerbsObject {
     public static CompletionQueue wrap(Context context, long ibvCq) {
         hold(context);
         try {
-            return new CompletionQueue(ibvCq, context, null, 0, false);
+            return new CompletionQueue(ibvCq, context, null, 0, false, null);
         } finally {
             release(context);
         }
@@ -171,6 +234,44 @@ public final class CompletionQueue extends VerbsObject {
         Calls.check("ibv_resize_cq", "cqe=" + entries, LibIbverbs.resizeCq(nativeAddress(), entries));
     }
 
+    /**
+     * Makes fewer events: one after so many completions, or after so long.
+     *
+     * @param count completions, 0 to 65535
+     * @param periodMicros microseconds, 0 to 65535
+     * @throws VerbsException the device refused, or cannot
+     */
+    public void moderate(int count, int periodMicros) {
+        MemorySegment function = context.extendedOperation("ibv_modify_cq", VerbsContext.MODIFY_CQ);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment attr = arena.allocate(IbvModifyCqAttr.LAYOUT);
+            attr.set(CStruct.U32, IbvModifyCqAttr.ATTR_MASK, 1);
+            attr.set(CStruct.U16, IbvModifyCqAttr.MODERATE + IbvModerateCq.CQ_COUNT, (short)
+                    Ranges.check("count", count, 0, 0xffff));
+            attr.set(CStruct.U16, IbvModifyCqAttr.MODERATE + IbvModerateCq.CQ_PERIOD, (short)
+                    Ranges.check("periodMicros", periodMicros, 0, 0xffff));
+            Calls.check(
+                    "ibv_modify_cq",
+                    "count=" + count + ", period=" + periodMicros,
+                    VerbsOps.modifyCq(function, nativeAddress(), attr.address()));
+        }
+    }
+
+    /**
+     * What takes completions off an extended queue. Whoever uses it leaves {@link #poll} alone.
+     *
+     * @return its reader
+     * @throws IllegalStateException it was not created by {@link Context#createExtendedCompletionQueue}
+     */
+    public CompletionReader reader() {
+        CompletionReader own = reader;
+        if (own == null) {
+            throw new IllegalStateException(
+                    "the " + this + " is no extended one: see Context.createExtendedCompletionQueue");
+        }
+        return own;
+    }
+
     /** Counts an event that the channel has taken, and acknowledges a batch. */
     void onEvent() {
         int events = unacknowledgedEvents + 1; // one thread takes events
@@ -197,6 +298,9 @@ public final class CompletionQueue extends VerbsObject {
         Calls.check("ibv_destroy_cq", toString(), LibIbverbs.destroyCq(closing));
         if (channel != null) {
             channel.assign(channelNumber, null);
+        }
+        if (reader != null) {
+            reader.free();
         }
     }
 

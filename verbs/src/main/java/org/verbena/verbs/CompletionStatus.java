@@ -18,7 +18,8 @@ public enum CompletionStatus implements NativeConstant {
     LOC_QP_OP_ERR(
             2,
             "the queue pair is inconsistent with the request",
-            "check that its type knows the operation, and that the state and attributes it was given fit"),
+            "check that its type knows the operation, and that the state and attributes it was given fit; soft RoCE also reports receives that"
+                    + " are too small, and local keys that are gone, this way"),
     /** A local end-to-end context error: reliable datagrams only, which nobody has. */
     LOC_EEC_OP_ERR(
             3, "a reliable-datagram context error", "reliable datagrams are not in use anywhere: report the driver"),

@@ -2,17 +2,26 @@ package org.verbena.verbs;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.FileDescriptors;
+import org.verbena.verbs.ffm.IbvAhAttr;
 import org.verbena.verbs.ffm.IbvAsyncEvent;
 import org.verbena.verbs.ffm.IbvContext;
 import org.verbena.verbs.ffm.IbvDeviceAttr;
+import org.verbena.verbs.ffm.IbvDeviceAttrEx;
 import org.verbena.verbs.ffm.IbvGidEntry;
+import org.verbena.verbs.ffm.IbvGrh;
+import org.verbena.verbs.ffm.IbvParentDomainInitAttr;
 import org.verbena.verbs.ffm.IbvPortAttr;
+import org.verbena.verbs.ffm.IbvQpOpenAttr;
+import org.verbena.verbs.ffm.IbvValuesEx;
 import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.VerbsContext;
@@ -243,9 +252,281 @@ public final class Context extends VerbsObject {
         hold(this);
         try {
             long pd = Calls.create("ibv_alloc_pd", device.name(), errno -> LibIbverbs.allocPd(errno, nativeAddress()));
-            return new ProtectionDomain(pd, this, true);
+            return new ProtectionDomain(
+                    pd, this, owned -> Calls.check("ibv_dealloc_pd", device.name(), LibIbverbs.deallocPd(owned)));
         } finally {
             release(this);
+        }
+    }
+
+    /**
+     * Asks what the device can do, with what came later than {@link #queryDevice}.
+     *
+     * @return its attributes; zero where an older provider says nothing
+     * @throws VerbsException the device refused
+     */
+    public ExtendedDeviceAttributes queryDeviceExtended() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment errno = Errno.newCapture(arena);
+            MemorySegment attr = arena.allocate(IbvDeviceAttrEx.LAYOUT);
+            long function = operation(VerbsContext.QUERY_DEVICE_EX);
+            int result = function == 0
+                    ? Errno.EOPNOTSUPP
+                    : Math.abs(VerbsOps.queryDeviceEx(
+                            Pointers.function(function), nativeAddress(), 0, attr.address(), IbvDeviceAttrEx.SIZE));
+            if (result == Errno.EOPNOTSUPP || result == Errno.ENOSYS) {
+                // As the header's inline does: what the older call knows, and zero for the rest.
+                attr.fill((byte) 0);
+                result = LibIbverbs.queryDevice(errno, nativeAddress(), attr.address());
+            }
+            Calls.check("ibv_query_device_ex", "", result, errno);
+            return ExtendedDeviceAttributes.read(attr);
+        }
+    }
+
+    /**
+     * Reads the device's clock, which completion timestamps count by.
+     *
+     * @return its raw value in nanoseconds or cycles, as the device has it
+     * @throws VerbsException the device has none
+     */
+    public long queryRawClock() {
+        MemorySegment function = extendedOperation("ibv_query_rt_values_ex", VerbsContext.QUERY_RT_VALUES);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment values = arena.allocate(IbvValuesEx.LAYOUT);
+            values.set(CStruct.U32, IbvValuesEx.COMP_MASK, 1);
+            Calls.check(
+                    "ibv_query_rt_values_ex",
+                    "RAW_CLOCK",
+                    VerbsOps.queryRtValues(function, nativeAddress(), values.address()));
+            return values.get(CStruct.U64, IbvValuesEx.RAW_CLOCK_TV_SEC) * 1_000_000_000L
+                    + values.get(CStruct.U64, IbvValuesEx.RAW_CLOCK_TV_NSEC);
+        }
+    }
+
+    /**
+     * Opens a device that another process has open, to share its protection domains and memory.
+     *
+     * @param commandFd that process's {@link #commandFd()}, passed by a UNIX socket
+     * @return the context; the caller closes it
+     * @throws VerbsException the descriptor is no device's, or the provider cannot share
+     */
+    public static Context importDevice(int commandFd) {
+        long context = Calls.create(
+                "ibv_import_device", "cmd_fd=" + commandFd, errno -> LibIbverbs.importDevice(errno, commandFd));
+        AbiCheck.context(context, 0);
+        return new Context(context, Device.read(Pointers.readLong(context + IbvContext.DEVICE)), true);
+    }
+
+    /**
+     * What another process needs to {@link #importDevice import} the device.
+     *
+     * @return a file descriptor that stays the context's
+     */
+    public int commandFd() {
+        return Pointers.readInt(nativeAddress() + IbvContext.CMD_FD);
+    }
+
+    /**
+     * Takes a protection domain of the process that the device was {@link #importDevice imported} from.
+     *
+     * @param handle its {@link ProtectionDomain#handle()} there
+     * @return the domain; closing it leaves it to the other process
+     * @throws VerbsException there is no such domain, or the provider cannot share
+     */
+    public ProtectionDomain importProtectionDomain(int handle) {
+        hold(this);
+        try {
+            long pd = Calls.create(
+                    "ibv_import_pd", "handle=" + handle, errno -> LibIbverbs.importPd(errno, nativeAddress(), handle));
+            return new ProtectionDomain(pd, this, LibIbverbs::unimportPd);
+        } finally {
+            release(this);
+        }
+    }
+
+    /**
+     * Allocates memory of the device's own.
+     *
+     * @param lengthBytes how much, 1 or more
+     * @param alignmentLog2 to which power of two it is aligned, 0 or more
+     * @return the memory; the caller closes it
+     * @throws VerbsException the device has none, or not so much
+     */
+    public DeviceMemory allocateDeviceMemory(long lengthBytes, int alignmentLog2) {
+        return DeviceMemory.allocate(this, lengthBytes, alignmentLog2);
+    }
+
+    /**
+     * Takes device memory of the process that the device was {@link #importDevice imported} from.
+     *
+     * @param handle its {@link DeviceMemory#handle()} there
+     * @param lengthBytes how much it is
+     * @return the memory; closing it leaves it to the other process
+     * @throws VerbsException there is no such memory, or the provider cannot share
+     */
+    public DeviceMemory importDeviceMemory(int handle, long lengthBytes) {
+        return DeviceMemory.importFrom(this, handle, lengthBytes);
+    }
+
+    /**
+     * Opens an XRC domain that only this process uses.
+     *
+     * @return the domain; the caller closes it
+     * @throws VerbsException the device has no XRC
+     */
+    public XrcDomain openXrcDomain() {
+        return XrcDomain.open(this, -1, XrcDomain.O_CREAT);
+    }
+
+    /**
+     * Opens an XRC domain that all processes share which open it by the same file.
+     *
+     * @param fd a descriptor of the file
+     * @param create whether to make the domain if the file has none yet
+     * @param exclusive whether to fail if it has one already
+     * @return the domain; the caller closes it
+     * @throws VerbsException the device has no XRC, or there is no such domain
+     */
+    public XrcDomain openXrcDomain(int fd, boolean create, boolean exclusive) {
+        return XrcDomain.open(this, fd, (create ? XrcDomain.O_CREAT : 0) | (exclusive ? XrcDomain.O_EXCL : 0));
+    }
+
+    /**
+     * Makes a promise that what is created on it is used by one thread at a time, so that a provider can leave locks out.
+     *
+     * @return the thread domain; the caller closes it
+     * @throws VerbsException the provider has no such thing
+     */
+    public ThreadDomain allocateThreadDomain() {
+        return ThreadDomain.allocate(this);
+    }
+
+    /**
+     * Joins a protection domain and a thread domain.
+     *
+     * @param domain where memory is registered
+     * @param threads who uses what is created on it; null for anybody
+     * @return a protection domain to create queues on; the caller closes it before the two
+     * @throws VerbsException the provider has no such thing
+     */
+    public ProtectionDomain allocateParentDomain(ProtectionDomain domain, @Nullable ThreadDomain threads) {
+        VerbsObject[] parents =
+                threads == null ? new VerbsObject[] {this, domain} : new VerbsObject[] {this, domain, threads};
+        MemorySegment function = extendedOperation("ibv_alloc_parent_domain", VerbsContext.ALLOC_PARENT_DOMAIN);
+        hold(parents);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment attr = arena.allocate(IbvParentDomainInitAttr.LAYOUT);
+            attr.set(CStruct.PTR, IbvParentDomainInitAttr.PD, domain.nativeAddress());
+            attr.set(CStruct.PTR, IbvParentDomainInitAttr.TD, threads == null ? 0 : threads.nativeAddress());
+            long pd = Calls.create(
+                    "ibv_alloc_parent_domain",
+                    device.name(),
+                    errno -> VerbsOps.allocParentDomain(function, errno, nativeAddress(), attr.address()));
+            return new ProtectionDomain(pd, this, domain, parents);
+        } finally {
+            release(parents);
+        }
+    }
+
+    /**
+     * Creates a completion queue whose completions are read field by field.
+     *
+     * @param entries how many completions it holds at least, 1 or more
+     * @param channel hears of completions, or null
+     * @param completionVector which of {@link #completionVectors()} is used, modulo their number
+     * @param fields what shall be readable besides id, status, opcode, vendor error and flags
+     * @return the queue, whose {@link CompletionQueue#reader()} takes completions; the caller closes it
+     * @throws VerbsException the device cannot tell one of the fields, or refused
+     */
+    public CompletionQueue createExtendedCompletionQueue(
+            int entries, @Nullable CompletionChannel channel, int completionVector, Set<CompletionField> fields) {
+        return CompletionQueue.createExtended(this, entries, channel, completionVector, fields);
+    }
+
+    /**
+     * Works out where a datagram's sender is.
+     *
+     * @param port the port it came to
+     * @param completions where its completion is
+     * @param index of it
+     * @param globalRouteHeader the first 40 bytes of the receive's buffers; read only if the completion says that they hold one
+     * @return the address, for an address handle
+     * @throws VerbsException the device refused
+     */
+    public AddressVector addressOfSender(
+            int port, WorkCompletions completions, int index, MemorySegment globalRouteHeader) {
+        byte number = portNumber(port);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment errno = Errno.newCapture(arena);
+            MemorySegment grh = arena.allocate(IbvGrh.LAYOUT);
+            MemorySegment.copy(globalRouteHeader, 0, grh, 0, IbvGrh.SIZE);
+            MemorySegment attr = arena.allocate(IbvAhAttr.LAYOUT);
+            Calls.check(
+                    "ibv_init_ah_from_wc",
+                    "port=" + port,
+                    LibIbverbs.initAhFromWc(
+                            errno,
+                            nativeAddress(),
+                            number,
+                            completions.addressOf(index),
+                            grh.address(),
+                            attr.address()),
+                    errno);
+            return AddressVector.read(attr, 0);
+        }
+    }
+
+    /**
+     * Resolves the Ethernet address behind a RoCE address.
+     *
+     * @param address of a peer, with a route
+     * @return its MAC address and VLAN
+     * @throws VerbsException it cannot be resolved
+     */
+    public EthernetAddress resolveEthernet(AddressVector address) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment errno = Errno.newCapture(arena);
+            MemorySegment attr = arena.allocate(IbvAhAttr.LAYOUT);
+            address.write(attr, 0);
+            MemorySegment mac = arena.allocate(EthernetAddress.MAC_BYTES);
+            MemorySegment vlan = arena.allocate(CStruct.U16);
+            Calls.check(
+                    "ibv_resolve_eth_l2_from_gid",
+                    address.toString(),
+                    LibIbverbs.resolveEthL2FromGid(
+                            errno, nativeAddress(), attr.address(), mac.address(), vlan.address()),
+                    errno);
+            int id = Short.toUnsignedInt(vlan.get(CStruct.U16, 0));
+            return new EthernetAddress(
+                    mac.toArray(CStruct.U8), id <= EthernetAddress.MAX_VLAN ? id : EthernetAddress.NO_VLAN);
+        }
+    }
+
+    /**
+     * Opens the receiving side of an XRC connection that another process created.
+     *
+     * @param domain the XRC domain it was created on
+     * @param number its queue pair number
+     * @return a queue pair that keeps the connection alive and hears its events; nothing can be posted to it
+     * @throws VerbsException there is no such queue pair, or the device has no XRC
+     */
+    public SharedQueuePair openQueuePair(XrcDomain domain, int number) {
+        MemorySegment function = extendedOperation("ibv_open_qp", VerbsContext.OPEN_QP);
+        hold(domain);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment attr = arena.allocate(IbvQpOpenAttr.LAYOUT);
+            attr.set(CStruct.U32, IbvQpOpenAttr.COMP_MASK, SharedQueuePair.OPEN_MASK);
+            attr.set(CStruct.U32, IbvQpOpenAttr.QP_NUM, number);
+            attr.set(CStruct.PTR, IbvQpOpenAttr.XRCD, domain.nativeAddress());
+            attr.set(CStruct.ENUM, IbvQpOpenAttr.QP_TYPE, QueuePairType.XRC_RECV.value());
+            long qp = Calls.create(
+                    "ibv_open_qp",
+                    "qp_num=" + number,
+                    errno -> VerbsOps.openQp(function, errno, nativeAddress(), attr.address()));
+            return new SharedQueuePair(qp, domain, number);
+        } finally {
+            release(domain);
         }
     }
 
@@ -313,6 +594,41 @@ public final class Context extends VerbsObject {
     }
 
     /**
+     * Waits for an asynchronous event, and acknowledges it. One thread at a time.
+     *
+     * @param timeout how long at the most
+     * @return the event, or null if none came
+     * @throws VerbsException the device is gone
+     */
+    public @Nullable AsyncEvent awaitAsyncEvent(Duration timeout) {
+        long deadline = System.nanoTime() + timeout.toNanos();
+        while (true) {
+            AsyncEvent event = tryGetAsyncEvent();
+            long left = deadline - System.nanoTime();
+            if (event != null || left <= 0) {
+                return event;
+            }
+            FileDescriptors.awaitReadable(asyncFd(), left);
+        }
+    }
+
+    /**
+     * Hands all asynchronous events that are there to a listener, acknowledged. Does not block. One thread at a time.
+     *
+     * @param listener hears each event
+     * @return how many there were
+     * @throws VerbsException the device is gone
+     */
+    public int drainAsyncEvents(Consumer<? super AsyncEvent> listener) {
+        int count = 0;
+        for (AsyncEvent event = tryGetAsyncEvent(); event != null; event = tryGetAsyncEvent()) {
+            listener.accept(event);
+            count++;
+        }
+        return count;
+    }
+
+    /**
      * Looks up a function of {@code verbs_context}, as verbs_get_ctx_op does: the struct grows at its top, so a function is there if the
      * provider's struct is long enough to reach up to it, and its pointer is set.
      *
@@ -325,6 +641,38 @@ public final class Context extends VerbsObject {
             return 0;
         }
         return Pointers.readLong(extended + offset);
+    }
+
+    /**
+     * Looks up a function of {@code verbs_context} that there is no way without.
+     *
+     * @param function C's name of it
+     * @param offset in {@code verbs_context} as bound here
+     * @return the pointer
+     * @throws VerbsException the provider does not have it
+     */
+    MemorySegment extendedOperation(String function, long offset) {
+        long pointer = operation(offset);
+        if (pointer == 0) {
+            throw Failures.failure(function, device.name(), Errno.EOPNOTSUPP);
+        }
+        return Pointers.function(pointer);
+    }
+
+    /**
+     * Looks up a function of {@code ibv_context.ops} that a provider may lack.
+     *
+     * @param function C's name of it
+     * @param offset in {@code ibv_context_ops}
+     * @return the pointer
+     * @throws VerbsException the provider does not have it
+     */
+    MemorySegment requiredInlineOperation(String function, long offset) {
+        MemorySegment pointer = inlineOperation(offset);
+        if (pointer.address() == 0) {
+            throw Failures.failure(function, device.name(), Errno.EOPNOTSUPP);
+        }
+        return pointer;
     }
 
     /**

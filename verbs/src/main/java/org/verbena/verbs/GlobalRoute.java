@@ -36,4 +36,13 @@ public record GlobalRoute(Gid destination, int sourceGidIndex, int hopLimit, int
     public static GlobalRoute to(Gid destination, int sourceGidIndex) {
         return new GlobalRoute(destination, sourceGidIndex, DEFAULT_HOP_LIMIT, 0, 0);
     }
+
+    /**
+     * Which UDP source port RoCE v2 packets get from the flow label: switches spread flows by it.
+     *
+     * @return 0xc000 to 0xffff
+     */
+    public int udpSourcePort() {
+        return ((flowLabel & 0x3fff) ^ (flowLabel >> 14)) | 0xc000;
+    }
 }

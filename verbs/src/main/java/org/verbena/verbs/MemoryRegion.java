@@ -1,11 +1,18 @@
 package org.verbena.verbs;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvMr;
+import org.verbena.verbs.ffm.IbvSge;
 import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.ffm.VerbsContext;
+import org.verbena.verbs.ffm.VerbsOps;
 
 /**
  * Memory that a device knows. Its owner keeps it open, and the segment's arena alive, until every work request that uses it has completed:
@@ -16,23 +23,44 @@ import org.verbena.verbs.ffm.Pointers;
 public final class MemoryRegion extends VerbsObject {
     private static final int MODIFYING = AccessFlag.REMOTE_WRITE.value() | AccessFlag.REMOTE_ATOMIC.value();
 
-    private final ProtectionDomain domain;
-    private final MemorySegment segment;
-    private final Set<AccessFlag> access;
-    private final int accessMask;
-    private final long address;
-    private final long lengthBytes;
-    private final int localKey;
-    private final int remoteKey;
+    /** {@code IBV_ACCESS_OPTIONAL_RANGE}: flags that a device may ignore. */
+    private static final int OPTIONAL_FLAGS = 0x3ff00000;
 
-    private MemoryRegion(long ibvMr, ProtectionDomain domain, MemorySegment segment, Set<AccessFlag> access) {
-        super(ibvMr, domain);
+    /** {@code IBV_REREG_MR_*}. */
+    private static final int CHANGE_TRANSLATION = 1;
+
+    private static final int CHANGE_ACCESS = 1 << 2;
+
+    private final ProtectionDomain domain;
+    private final boolean imported;
+
+    /** What changes when it is registered again; one thread does that while nobody posts. */
+    private @Nullable MemorySegment segment;
+
+    private Set<AccessFlag> access;
+    private int accessMask;
+    private long address;
+    private long lengthBytes;
+    private int localKey;
+    private int remoteKey;
+
+    private MemoryRegion(
+            long ibvMr,
+            ProtectionDomain domain,
+            VerbsObject @Nullable [] parents,
+            @Nullable MemorySegment segment,
+            Set<AccessFlag> access,
+            long address,
+            long lengthBytes,
+            boolean imported) {
+        super(ibvMr, parents == null ? new VerbsObject[] {domain} : parents);
         this.domain = domain;
         this.segment = segment;
         this.access = Set.copyOf(access);
         this.accessMask = AccessFlag.mask(access);
-        this.address = segment.address();
-        this.lengthBytes = segment.byteSize();
+        this.address = access.contains(AccessFlag.ZERO_BASED) ? 0 : address;
+        this.lengthBytes = lengthBytes;
+        this.imported = imported;
         MemorySegment struct = Pointers.view(ibvMr, IbvMr.SIZE);
         AbiCheck.expect("ibv_mr.pd", domain.nativeAddress(), struct.get(CStruct.PTR, IbvMr.PD));
         this.localKey = struct.get(CStruct.U32, IbvMr.LKEY);
@@ -40,21 +68,7 @@ public final class MemoryRegion extends VerbsObject {
     }
 
     static MemoryRegion register(ProtectionDomain domain, MemorySegment segment, Set<AccessFlag> access) {
-        if (!segment.isNative()) {
-            throw new IllegalArgumentException(
-                    "only native memory can be registered: allocate the segment from an Arena, not from an array");
-        }
-        if (segment.byteSize() == 0) {
-            throw new IllegalArgumentException("an empty segment cannot be registered");
-        }
-        int mask = AccessFlag.mask(access);
-        if ((mask & MODIFYING) != 0 && (mask & AccessFlag.LOCAL_WRITE.value()) == 0) {
-            throw new IllegalArgumentException(
-                    access + " lacks LOCAL_WRITE, which REMOTE_WRITE and REMOTE_ATOMIC need");
-        }
-        if (segment.isReadOnly() && (mask & AccessFlag.LOCAL_WRITE.value()) != 0) {
-            throw new IllegalArgumentException("a read-only segment cannot be registered with LOCAL_WRITE");
-        }
+        int mask = checkRegistration(segment, access);
         VerbsObject.hold(domain);
         try {
             String arguments = "length=" + segment.byteSize() + ", access=" + access;
@@ -76,14 +90,212 @@ public final class MemoryRegion extends VerbsObject {
                                     segment.byteSize(),
                                     segment.address(),
                                     mask));
-            return new MemoryRegion(mr, domain, segment, access);
+            return new MemoryRegion(mr, domain, null, segment, access, segment.address(), segment.byteSize(), false);
         } finally {
             VerbsObject.release(domain);
         }
     }
 
-    /** {@code IBV_ACCESS_OPTIONAL_RANGE}: flags that a device may ignore. */
-    private static final int OPTIONAL_FLAGS = 0x3ff00000;
+    static MemoryRegion registerAt(
+            ProtectionDomain domain, MemorySegment segment, long address, Set<AccessFlag> access) {
+        int mask = checkRegistration(segment, access);
+        VerbsObject.hold(domain);
+        try {
+            String arguments =
+                    "length=" + segment.byteSize() + ", iova=0x" + Long.toHexString(address) + ", access=" + access;
+            long mr = (mask & OPTIONAL_FLAGS) == 0
+                    ? Calls.create(
+                            "ibv_reg_mr_iova",
+                            arguments,
+                            errno -> LibIbverbs.regMrIova(
+                                    errno,
+                                    domain.nativeAddress(),
+                                    segment.address(),
+                                    segment.byteSize(),
+                                    address,
+                                    mask))
+                    : Calls.create(
+                            "ibv_reg_mr_iova2",
+                            arguments,
+                            errno -> LibIbverbs.regMrIova2(
+                                    errno,
+                                    domain.nativeAddress(),
+                                    segment.address(),
+                                    segment.byteSize(),
+                                    address,
+                                    mask));
+            return new MemoryRegion(mr, domain, null, segment, access, address, segment.byteSize(), false);
+        } finally {
+            VerbsObject.release(domain);
+        }
+    }
+
+    static MemoryRegion registerDmaBuf(
+            ProtectionDomain domain, int fd, long offsetBytes, long lengthBytes, long address, Set<AccessFlag> access) {
+        VerbsObject.hold(domain);
+        try {
+            long mr = Calls.create(
+                    "ibv_reg_dmabuf_mr",
+                    "fd=" + fd + ", offset=" + offsetBytes + ", length=" + lengthBytes + ", access=" + access,
+                    errno -> LibIbverbs.regDmabufMr(
+                            errno,
+                            domain.nativeAddress(),
+                            offsetBytes,
+                            lengthBytes,
+                            address,
+                            fd,
+                            AccessFlag.mask(access)));
+            return new MemoryRegion(mr, domain, null, null, access, address, lengthBytes, false);
+        } finally {
+            VerbsObject.release(domain);
+        }
+    }
+
+    static MemoryRegion registerDeviceMemory(
+            ProtectionDomain domain, DeviceMemory memory, long offsetBytes, long lengthBytes, Set<AccessFlag> access) {
+        VerbsObject[] parents = {domain, memory};
+        VerbsObject.hold(parents);
+        try {
+            MemorySegment function = domain.context().extendedOperation("ibv_reg_dm_mr", VerbsContext.REG_DM_MR);
+            long mr = Calls.create(
+                    "ibv_reg_dm_mr",
+                    "offset=" + offsetBytes + ", length=" + lengthBytes + ", access=" + access,
+                    errno -> VerbsOps.regDmMr(
+                            function,
+                            errno,
+                            domain.nativeAddress(),
+                            memory.nativeAddress(),
+                            offsetBytes,
+                            lengthBytes,
+                            AccessFlag.mask(access)));
+            return new MemoryRegion(mr, domain, parents, null, access, 0, lengthBytes, false);
+        } finally {
+            VerbsObject.release(parents);
+        }
+    }
+
+    static MemoryRegion allocateNull(ProtectionDomain domain) {
+        VerbsObject.hold(domain);
+        try {
+            MemorySegment function =
+                    domain.context().extendedOperation("ibv_alloc_null_mr", VerbsContext.ALLOC_NULL_MR);
+            long mr = Calls.create(
+                    "ibv_alloc_null_mr", "", errno -> VerbsOps.allocNullMr(function, errno, domain.nativeAddress()));
+            return new MemoryRegion(mr, domain, null, null, Set.of(AccessFlag.LOCAL_WRITE), 0, Long.MAX_VALUE, false);
+        } finally {
+            VerbsObject.release(domain);
+        }
+    }
+
+    static MemoryRegion importFrom(
+            ProtectionDomain domain, int handle, long address, long lengthBytes, Set<AccessFlag> access) {
+        VerbsObject.hold(domain);
+        try {
+            long mr = Calls.create(
+                    "ibv_import_mr",
+                    "handle=" + handle,
+                    errno -> LibIbverbs.importMr(errno, domain.nativeAddress(), handle));
+            return new MemoryRegion(mr, domain, null, null, access, address, lengthBytes, true);
+        } finally {
+            VerbsObject.release(domain);
+        }
+    }
+
+    private static int checkRegistration(MemorySegment segment, Set<AccessFlag> access) {
+        if (!segment.isNative()) {
+            throw new IllegalArgumentException(
+                    "only native memory can be registered: allocate the segment from an Arena, not from an array");
+        }
+        if (segment.byteSize() == 0) {
+            throw new IllegalArgumentException("an empty segment cannot be registered");
+        }
+        int mask = AccessFlag.mask(access);
+        if ((mask & MODIFYING) != 0 && (mask & AccessFlag.LOCAL_WRITE.value()) == 0) {
+            throw new IllegalArgumentException(
+                    access + " lacks LOCAL_WRITE, which REMOTE_WRITE and REMOTE_ATOMIC need");
+        }
+        if (segment.isReadOnly() && (mask & AccessFlag.LOCAL_WRITE.value()) != 0) {
+            throw new IllegalArgumentException("a read-only segment cannot be registered with LOCAL_WRITE");
+        }
+        return mask;
+    }
+
+    /**
+     * Registers other memory, with other rights, under this object; the keys may change. Nothing posted may use the region meanwhile.
+     *
+     * @param other native memory
+     * @param rights what may be done with it
+     * @throws VerbsException the device refused; if the message says so the old registration is lost and the region can only be closed
+     */
+    public void reregister(MemorySegment other, Set<AccessFlag> rights) {
+        int mask = checkRegistration(other, rights);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment errno = Errno.newCapture(arena);
+            long mr = nativeAddress();
+            int result = LibIbverbs.reregMr(
+                    errno, mr, CHANGE_TRANSLATION | CHANGE_ACCESS, 0, other.address(), other.byteSize(), mask);
+            if (result != 0) {
+                String damage = switch (result) {
+                    case -1, -2 -> "the old registration is still good";
+                    case -3 -> "the new registration is good, but children forked earlier may lose the old memory";
+                    default -> "the region is lost: close it";
+                };
+                throw new VerbsException(
+                        "ibv_rereg_mr(length=" + other.byteSize() + ", access=" + rights + ")",
+                        Errno.get(errno),
+                        damage + withSpace(Failures.hint("ibv_rereg_mr", Errno.get(errno))));
+            }
+            segment = other;
+            access = Set.copyOf(rights);
+            accessMask = mask;
+            address = other.address();
+            lengthBytes = other.byteSize();
+            MemorySegment struct = Pointers.view(mr, IbvMr.SIZE);
+            localKey = struct.get(CStruct.U32, IbvMr.LKEY);
+            remoteKey = struct.get(CStruct.U32, IbvMr.RKEY);
+        }
+    }
+
+    private static String withSpace(String hint) {
+        return hint.isEmpty() ? hint : "; " + hint;
+    }
+
+    /**
+     * Says what is going to be done with a piece of it, if it is registered ON_DEMAND.
+     *
+     * @param kind what
+     * @param wait whether to return only when it is done
+     * @param offsetBytes where the piece begins
+     * @param pieceBytes how long it is
+     * @throws VerbsException the device refused, or has no such thing
+     */
+    public void advise(AdviceKind kind, boolean wait, long offsetBytes, int pieceBytes) {
+        Objects.checkFromIndexSize(offsetBytes, pieceBytes, lengthBytes);
+        MemorySegment function = domain.context().extendedOperation("ibv_advise_mr", VerbsContext.ADVISE_MR);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment sge = arena.allocate(IbvSge.LAYOUT);
+            sge.set(CStruct.U64, IbvSge.ADDR, address + offsetBytes);
+            sge.set(CStruct.U32, IbvSge.LENGTH, pieceBytes);
+            sge.set(CStruct.U32, IbvSge.LKEY, localKey);
+            Calls.check(
+                    "ibv_advise_mr",
+                    kind + ", offset=" + offsetBytes + ", length=" + pieceBytes,
+                    VerbsOps.adviseMr(
+                            function, domain.nativeAddress(), kind.value(), wait ? ADVISE_FLUSH : 0, sge.address(), 1));
+        }
+    }
+
+    /** {@code IBV_ADVISE_MR_FLAG_FLUSH}. */
+    private static final int ADVISE_FLUSH = 1;
+
+    /**
+     * The number by which another process that shares the device can {@link ProtectionDomain#importMemory import} it.
+     *
+     * @return the handle
+     */
+    public int handle() {
+        return Pointers.readInt(nativeAddress() + IbvMr.HANDLE);
+    }
 
     /**
      * Where it is registered.
@@ -98,9 +310,14 @@ public final class MemoryRegion extends VerbsObject {
      * The memory.
      *
      * @return what was registered
+     * @throws IllegalStateException it is no memory of this process: device memory, a DMA buffer, imported or null
      */
     public MemorySegment segment() {
-        return segment;
+        MemorySegment memory = segment;
+        if (memory == null) {
+            throw new IllegalStateException("the " + this + " is no memory of this process");
+        }
+        return memory;
     }
 
     /**
@@ -124,7 +341,7 @@ public final class MemoryRegion extends VerbsObject {
     /**
      * Where it begins.
      *
-     * @return its virtual address: what a peer counts remote addresses from
+     * @return what addresses in it count from, here and at the peer: its virtual address unless registered otherwise
      */
     public long address() {
         return address;
@@ -159,6 +376,10 @@ public final class MemoryRegion extends VerbsObject {
 
     @Override
     void destroy(long closing) {
+        if (imported) {
+            LibIbverbs.unimportMr(closing);
+            return;
+        }
         Calls.check("ibv_dereg_mr", toString(), LibIbverbs.deregMr(closing));
     }
 

@@ -15,4 +15,18 @@ interface NativeConstant {
      * @return the name; that of UNKNOWN constants may not exist
      */
     String cName();
+
+    /**
+     * A set of flags as C has it.
+     *
+     * @param flags any
+     * @return the bits
+     */
+    static int mask(Iterable<? extends NativeConstant> flags) {
+        int mask = 0;
+        for (NativeConstant flag : flags) {
+            mask |= flag.value();
+        }
+        return mask;
+    }
 }

@@ -2,6 +2,8 @@ package org.verbena.verbs;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.ffm.IbvPd;
 import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
@@ -13,12 +15,26 @@ import org.verbena.verbs.ffm.Pointers;
  */
 public final class ProtectionDomain extends VerbsObject {
     private final Context context;
-    private final boolean owned;
 
-    ProtectionDomain(long address, Context context, boolean owned) {
+    /** The domain that memory is registered in; itself unless this is a parent domain. */
+    private final @Nullable ProtectionDomain inner;
+
+    private final LongConsumer destroyer;
+
+    ProtectionDomain(long address, Context context, LongConsumer destroyer) {
         super(address, context);
         this.context = context;
-        this.owned = owned;
+        this.inner = null;
+        this.destroyer = destroyer;
+        AbiCheck.expect("ibv_pd.context", context.nativeAddress(), Pointers.readLong(address + IbvPd.CONTEXT));
+    }
+
+    /** A parent domain. */
+    ProtectionDomain(long address, Context context, ProtectionDomain inner, VerbsObject[] parents) {
+        super(address, parents);
+        this.context = context;
+        this.inner = inner;
+        this.destroyer = owned -> Calls.check("ibv_dealloc_pd", context.device().name(), LibIbverbs.deallocPd(owned));
         AbiCheck.expect("ibv_pd.context", context.nativeAddress(), Pointers.readLong(address + IbvPd.CONTEXT));
     }
 
@@ -32,7 +48,7 @@ public final class ProtectionDomain extends VerbsObject {
     public static ProtectionDomain wrap(Context context, long ibvPd) {
         hold(context);
         try {
-            return new ProtectionDomain(ibvPd, context, false);
+            return new ProtectionDomain(ibvPd, context, foreign -> {});
         } finally {
             release(context);
         }
@@ -48,13 +64,28 @@ public final class ProtectionDomain extends VerbsObject {
     }
 
     /**
-     * Whether memory registered in one of two domains can be used by queue pairs of the other: they are the same C object, wrapped twice.
+     * Whether memory registered in one of two domains can be used by queue pairs of the other: they are the same C object, wrapped twice, or
+     * one is the other's parent domain.
      *
      * @param other a domain
      * @return true if so
      */
     boolean sharesMemoryWith(ProtectionDomain other) {
-        return nativeAddress() == other.nativeAddress();
+        return memoryDomain().nativeAddress() == other.memoryDomain().nativeAddress();
+    }
+
+    private ProtectionDomain memoryDomain() {
+        ProtectionDomain registered = inner;
+        return registered == null ? this : registered.memoryDomain();
+    }
+
+    /**
+     * The number by which another process that shares the device can {@link Context#importProtectionDomain import} it.
+     *
+     * @return the handle
+     */
+    public int handle() {
+        return Pointers.readInt(nativeAddress() + IbvPd.HANDLE);
     }
 
     /**
@@ -68,6 +99,139 @@ public final class ProtectionDomain extends VerbsObject {
      */
     public MemoryRegion registerMemory(MemorySegment segment, Set<AccessFlag> access) {
         return MemoryRegion.register(this, segment, access);
+    }
+
+    /**
+     * Makes memory known to the device under addresses of the caller's choice.
+     *
+     * @param segment native memory, as for {@link #registerMemory}
+     * @param address what addresses in the region count from, here and at the peer; as far into a page as the segment
+     * @param access what may be done with it
+     * @return the region; the caller closes it
+     * @throws IllegalArgumentException as for {@link #registerMemory}
+     * @throws VerbsException the device refused
+     */
+    public MemoryRegion registerMemoryAt(MemorySegment segment, long address, Set<AccessFlag> access) {
+        return MemoryRegion.registerAt(this, segment, address, access);
+    }
+
+    /**
+     * Makes a DMA buffer known to the device: memory of a GPU, for example.
+     *
+     * @param fd the buffer's descriptor
+     * @param offsetBytes where in the buffer the region begins
+     * @param lengthBytes how long it is
+     * @param address what addresses in the region count from; as far into a page as the offset
+     * @param access what may be done with it
+     * @return the region; the caller closes it
+     * @throws VerbsException the device refused, or cannot
+     */
+    public MemoryRegion registerDmaBuffer(
+            int fd, long offsetBytes, long lengthBytes, long address, Set<AccessFlag> access) {
+        return MemoryRegion.registerDmaBuf(this, fd, offsetBytes, lengthBytes, address, access);
+    }
+
+    /**
+     * Makes a piece of the device's own memory usable by work requests. Its addresses count from 0.
+     *
+     * @param memory the device's memory
+     * @param offsetBytes where the piece begins
+     * @param lengthBytes how long it is
+     * @param access what may be done with it, ZERO_BASED among it
+     * @return the region; the caller closes it before the memory
+     * @throws VerbsException the device refused, or cannot
+     */
+    public MemoryRegion registerDeviceMemory(
+            DeviceMemory memory, long offsetBytes, long lengthBytes, Set<AccessFlag> access) {
+        return MemoryRegion.registerDeviceMemory(this, memory, offsetBytes, lengthBytes, access);
+    }
+
+    /**
+     * Makes a region that swallows what is received into it: a sink for what nobody wants.
+     *
+     * @return the region; the caller closes it
+     * @throws VerbsException the device cannot
+     */
+    public MemoryRegion allocateNullRegion() {
+        return MemoryRegion.allocateNull(this);
+    }
+
+    /**
+     * Takes a memory region of the process that this domain was imported from.
+     *
+     * @param handle its {@link MemoryRegion#handle()} there
+     * @param address what addresses in it count from, there
+     * @param lengthBytes how long it is
+     * @param access what it was registered with
+     * @return the region; closing it leaves it to the other process
+     * @throws VerbsException there is no such region, or the provider cannot share
+     */
+    public MemoryRegion importMemory(int handle, long address, long lengthBytes, Set<AccessFlag> access) {
+        return MemoryRegion.importFrom(this, handle, address, lengthBytes, access);
+    }
+
+    /**
+     * Allocates a memory window, not yet bound to anything.
+     *
+     * @param type how it will be bound
+     * @return the window; the caller closes it
+     * @throws VerbsException the device has no such windows
+     */
+    public MemoryWindow allocateMemoryWindow(WindowType type) {
+        return MemoryWindow.allocate(this, type);
+    }
+
+    /**
+     * Creates an address handle for datagrams.
+     *
+     * @param address where they go
+     * @return the handle; the caller closes it
+     * @throws VerbsException the address does not resolve, or the device refused
+     */
+    public AddressHandle createAddressHandle(AddressVector address) {
+        return AddressHandle.create(this, address);
+    }
+
+    /**
+     * Creates an address handle for answering a datagram.
+     *
+     * @param port the port it came to
+     * @param completions where its completion is
+     * @param index of it
+     * @param globalRouteHeader the first 40 bytes of the receive's buffers
+     * @return the handle; the caller closes it
+     * @throws VerbsException the address does not resolve, or the device refused
+     */
+    public AddressHandle createAddressHandle(
+            int port, WorkCompletions completions, int index, MemorySegment globalRouteHeader) {
+        return AddressHandle.createForAnswer(this, port, completions, index, globalRouteHeader);
+    }
+
+    /**
+     * Creates a queue pair with what came later: for work request builders, XRC, segmentation.
+     *
+     * @param options its type, queues and sizes
+     * @param extension what came later
+     * @return the queue pair in RESET; the caller closes it
+     * @throws VerbsException the device refused, or cannot
+     */
+    public QueuePair createQueuePair(QueuePairOptions options, QueuePairExtension extension) {
+        return QueuePair.createExtended(this, options, extension);
+    }
+
+    /**
+     * Creates a shared receive queue for XRC: any XRC receive queue pair of the domain serves it, by its number.
+     *
+     * @param depthWrs receives it holds at least, 1 or more
+     * @param maxSges scatter/gather elements in one of them, 1 or more
+     * @param domain the XRC domain
+     * @param completions where its receives complete
+     * @return the queue; the caller closes it
+     * @throws VerbsException the device has no XRC, or refused
+     */
+    public SharedReceiveQueue createXrcSharedReceiveQueue(
+            int depthWrs, int maxSges, XrcDomain domain, CompletionQueue completions) {
+        return SharedReceiveQueue.createXrc(this, depthWrs, maxSges, domain, completions);
     }
 
     /**
@@ -95,9 +259,7 @@ public final class ProtectionDomain extends VerbsObject {
 
     @Override
     void destroy(long closing) {
-        if (owned) {
-            Calls.check("ibv_dealloc_pd", context.device().name(), LibIbverbs.deallocPd(closing));
-        }
+        destroyer.accept(closing);
     }
 
     @Override

@@ -7,11 +7,16 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvContextOps;
+import org.verbena.verbs.ffm.IbvEce;
 import org.verbena.verbs.ffm.IbvQp;
 import org.verbena.verbs.ffm.IbvQpAttr;
 import org.verbena.verbs.ffm.IbvQpInitAttr;
+import org.verbena.verbs.ffm.IbvQpInitAttrEx;
+import org.verbena.verbs.ffm.IbvQpRateLimitAttr;
 import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.ffm.VerbsContext;
+import org.verbena.verbs.ffm.VerbsOps;
 
 /**
  * A send queue and a receive queue, in the states that {@link #modify} takes it through. Its queues belong to one thread at a time, and so
@@ -47,10 +52,15 @@ public final class QueuePair extends VerbsObject {
     private final SendQueue sendQueue;
     private final @Nullable ReceiveQueue receiveQueue;
     private final @Nullable Runnable foreignDestroyer;
+    private final @Nullable WorkRequestBuilder builder;
 
     private QueuePair(
-            long address, ProtectionDomain domain, QueuePairOptions granted, @Nullable Runnable foreignDestroyer) {
-        super(address, parents(domain, granted));
+            long address,
+            ProtectionDomain domain,
+            QueuePairOptions granted,
+            @Nullable QueuePairExtension extension,
+            @Nullable Runnable foreignDestroyer) {
+        super(address, parents(domain, granted, extension));
         this.domain = domain;
         this.options = granted;
         this.foreignDestroyer = foreignDestroyer;
@@ -70,9 +80,13 @@ public final class QueuePair extends VerbsObject {
                         context.inlineOperation(IbvContextOps.POST_RECV),
                         sizes.maxReceiveWrs(),
                         sizes.maxReceiveSges());
+        this.builder = extension == null || extension.sendOperations().isEmpty()
+                ? null
+                : new WorkRequestBuilder(this, LibIbverbs.qpToQpEx(address), extension, sizes);
     }
 
-    private static VerbsObject[] parents(ProtectionDomain domain, QueuePairOptions options) {
+    private static VerbsObject[] parents(
+            ProtectionDomain domain, QueuePairOptions options, @Nullable QueuePairExtension extension) {
         List<VerbsObject> parents = new ArrayList<>();
         parents.add(domain);
         parents.add(options.sendCompletions());
@@ -83,11 +97,15 @@ public final class QueuePair extends VerbsObject {
         if (shared != null) {
             parents.add(shared);
         }
+        XrcDomain xrc = extension == null ? null : extension.xrcDomain();
+        if (xrc != null) {
+            parents.add(xrc);
+        }
         return parents.toArray(VerbsObject[]::new);
     }
 
     static QueuePair create(ProtectionDomain domain, QueuePairOptions options) {
-        VerbsObject[] parents = parents(domain, options);
+        VerbsObject[] parents = parents(domain, options, null);
         hold(parents);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment attr = options.toNative(arena);
@@ -95,11 +113,63 @@ public final class QueuePair extends VerbsObject {
                     "ibv_create_qp",
                     options.type() + ", " + options.capabilities(),
                     errno -> LibIbverbs.createQp(errno, domain.nativeAddress(), attr.address()));
-            return new QueuePair(qp, domain, options.granted(attr), null);
+            return new QueuePair(qp, domain, options.granted(attr), null, null);
         } finally {
             release(parents);
         }
     }
+
+    static QueuePair createExtended(ProtectionDomain domain, QueuePairOptions options, QueuePairExtension extension) {
+        Context context = domain.context();
+        MemorySegment function = context.extendedOperation("ibv_create_qp_ex", VerbsContext.CREATE_QP_EX);
+        VerbsObject[] parents = parents(domain, options, extension);
+        hold(parents);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment attr = arena.allocate(IbvQpInitAttrEx.LAYOUT);
+            attr.copyFrom(options.toNative(arena)); // the extended struct begins as the plain one
+            int mask = 0;
+            XrcDomain xrc = extension.xrcDomain();
+            if (options.type() == QueuePairType.XRC_RECV) {
+                if (xrc == null) {
+                    throw new IllegalArgumentException("an XRC_RECV queue pair needs an XRC domain");
+                }
+                mask |= WITH_XRC_DOMAIN;
+                attr.set(CStruct.PTR, IbvQpInitAttrEx.XRCD, xrc.nativeAddress());
+            } else {
+                mask |= WITH_DOMAIN;
+                attr.set(CStruct.PTR, IbvQpInitAttrEx.PD, domain.nativeAddress());
+            }
+            if (!extension.createFlags().isEmpty()) {
+                mask |= WITH_CREATE_FLAGS;
+                attr.set(CStruct.U32, IbvQpInitAttrEx.CREATE_FLAGS, NativeConstant.mask(extension.createFlags()));
+                attr.set(CStruct.U32, IbvQpInitAttrEx.SOURCE_QPN, extension.sourceNumber());
+            }
+            if (extension.maxTsoHeaderBytes() > 0) {
+                mask |= WITH_TSO_HEADER;
+                attr.set(CStruct.U16, IbvQpInitAttrEx.MAX_TSO_HEADER, (short) extension.maxTsoHeaderBytes());
+            }
+            if (!extension.sendOperations().isEmpty()) {
+                mask |= WITH_SEND_OPERATIONS;
+                attr.set(CStruct.U64, IbvQpInitAttrEx.SEND_OPS_FLAGS, NativeConstant.mask(extension.sendOperations()));
+            }
+            attr.set(CStruct.U32, IbvQpInitAttrEx.COMP_MASK, mask);
+            long qp = Calls.create(
+                    "ibv_create_qp_ex",
+                    options.type() + ", " + options.capabilities() + ", " + extension,
+                    errno -> VerbsOps.createQpEx(function, errno, context.nativeAddress(), attr.address()));
+            return new QueuePair(qp, domain, options.granted(attr), extension, null);
+        } finally {
+            release(parents);
+        }
+    }
+
+    /** {@code IBV_QP_INIT_ATTR_*}. */
+    private static final int WITH_DOMAIN = 1;
+
+    private static final int WITH_XRC_DOMAIN = 1 << 1;
+    private static final int WITH_CREATE_FLAGS = 1 << 2;
+    private static final int WITH_TSO_HEADER = 1 << 3;
+    private static final int WITH_SEND_OPERATIONS = 1 << 6;
 
     /**
      * Takes a queue pair that another library created, such as librdmacm's {@code rdma_create_qp}.
@@ -111,10 +181,10 @@ public final class QueuePair extends VerbsObject {
      * @return the queue pair
      */
     public static QueuePair wrap(ProtectionDomain domain, long ibvQp, QueuePairOptions granted, Runnable destroyer) {
-        VerbsObject[] parents = parents(domain, granted);
+        VerbsObject[] parents = parents(domain, granted, null);
         hold(parents);
         try {
-            return new QueuePair(ibvQp, domain, granted, destroyer);
+            return new QueuePair(ibvQp, domain, granted, null, destroyer);
         } finally {
             release(parents);
         }
@@ -237,6 +307,116 @@ public final class QueuePair extends VerbsObject {
         return query(QueuePairAttribute.STATE).state();
     }
 
+    /**
+     * What builds work requests one by one, straight in the device's queue.
+     *
+     * @return its builder
+     * @throws IllegalStateException it was created without {@link QueuePairExtension#sendOperations()}
+     */
+    public WorkRequestBuilder builder() {
+        WorkRequestBuilder own = builder;
+        if (own == null) {
+            throw new IllegalStateException(this + " was created without send operations: see QueuePairExtension");
+        }
+        return own;
+    }
+
+    /**
+     * Asks which options the adapters may agree on.
+     *
+     * @return what this side offers, or what was agreed on once connected
+     * @throws VerbsException the provider has no such thing
+     */
+    public EnhancedConnection queryEnhancedConnection() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment ece = arena.allocate(IbvEce.LAYOUT);
+            Calls.check("ibv_query_ece", toString(), LibIbverbs.queryEce(nativeAddress(), ece.address()));
+            return new EnhancedConnection(ece.get(CStruct.U32, IbvEce.VENDOR_ID), ece.get(CStruct.U32, IbvEce.OPTIONS));
+        }
+    }
+
+    /**
+     * Sets the options that the adapters shall agree on, before the step to RTR.
+     *
+     * @param enhanced what the peer offered
+     * @throws VerbsException the provider has no such thing
+     */
+    public void setEnhancedConnection(EnhancedConnection enhanced) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment ece = arena.allocate(IbvEce.LAYOUT);
+            ece.set(CStruct.U32, IbvEce.VENDOR_ID, enhanced.vendorId());
+            ece.set(CStruct.U32, IbvEce.OPTIONS, enhanced.options());
+            Calls.check("ibv_set_ece", enhanced.toString(), LibIbverbs.setEce(nativeAddress(), ece.address()));
+        }
+    }
+
+    /**
+     * Limits how fast it sends; raw packets only, in RTS.
+     *
+     * @param limit the limit
+     * @throws VerbsException the device refused, or cannot
+     */
+    public void modifyRateLimit(RateLimit limit) {
+        MemorySegment function =
+                domain.context().extendedOperation("ibv_modify_qp_rate_limit", VerbsContext.MODIFY_QP_RATE_LIMIT);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment attr = arena.allocate(IbvQpRateLimitAttr.LAYOUT);
+            attr.set(CStruct.U32, IbvQpRateLimitAttr.RATE_LIMIT, limit.kilobitsPerSecond());
+            attr.set(CStruct.U32, IbvQpRateLimitAttr.MAX_BURST_SZ, limit.maxBurstBytes());
+            attr.set(CStruct.U16, IbvQpRateLimitAttr.TYPICAL_PKT_SZ, (short) limit.typicalPacketBytes());
+            Calls.check(
+                    "ibv_modify_qp_rate_limit",
+                    limit.toString(),
+                    VerbsOps.modifyQpRateLimit(function, nativeAddress(), attr.address()));
+        }
+    }
+
+    /**
+     * Whether the bytes of an operation appear in memory in their order, so that the last one can be polled for.
+     *
+     * @param opcode the operation
+     * @return false also where the device does not say
+     */
+    public boolean isDataInOrder(WorkRequestOpcode opcode) {
+        return LibIbverbs.queryQpDataInOrder(nativeAddress(), opcode.value(), 0) == 1;
+    }
+
+    /**
+     * Joins a multicast group; datagram queue pairs only. Packets come once the network knows, which librdmacm's rdma_join_multicast sees to.
+     *
+     * @param group the group's GID
+     * @param lid the group's LID, 0 on RoCE
+     * @throws VerbsException the device refused
+     */
+    public void attachMulticast(Gid group, int lid) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment gid = arena.allocate(Gid.BYTES, Long.BYTES);
+            Context.writeGid(gid, 0, group);
+            Calls.check(
+                    "ibv_attach_mcast",
+                    this + ", " + group,
+                    LibIbverbs.attachMcast(nativeAddress(), gid.address(), (short) lid));
+        }
+    }
+
+    /**
+     * Leaves a multicast group.
+     *
+     * @param group the group's GID
+     * @param lid as it was joined with
+     * @throws VerbsException the device refused
+     */
+    public void detachMulticast(Gid group, int lid) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment gid = arena.allocate(Gid.BYTES, Long.BYTES);
+            Context.writeGid(gid, 0, group);
+            Calls.check(
+                    "ibv_detach_mcast",
+                    this + ", " + group,
+                    LibIbverbs.detachMcast(nativeAddress(), gid.address(), (short) lid));
+        }
+    }
+
     @Override
     void destroy(long closing) {
         if (foreignDestroyer != null) {
@@ -245,6 +425,9 @@ public final class QueuePair extends VerbsObject {
             Calls.check("ibv_destroy_qp", toString(), LibIbverbs.destroyQp(closing));
         }
         sendQueue.free();
+        if (builder != null) {
+            builder.free();
+        }
         if (receiveQueue != null) {
             receiveQueue.free();
         }

@@ -52,4 +52,14 @@ public enum QueuePairType implements NativeConstant {
         }
         throw new IllegalArgumentException("no IBV_QPT_* has the value " + value);
     }
+
+    /**
+     * Whether a device's mask of types has it, as in {@link ExtendedDeviceAttributes#tsoTypes()}.
+     *
+     * @param types one bit for each C value
+     * @return true if its bit is set
+     */
+    public boolean isIn(int types) {
+        return value < Integer.SIZE && (types & 1 << value) != 0;
+    }
 }

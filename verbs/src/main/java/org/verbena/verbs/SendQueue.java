@@ -1,6 +1,7 @@
 package org.verbena.verbs;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Set;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvSendWr;
 import org.verbena.verbs.ffm.Pointers;
@@ -31,6 +32,10 @@ public final class SendQueue extends WorkQueue {
     private static final int RDMA_READ = WorkRequestOpcode.RDMA_READ.value();
     private static final int ATOMIC_CMP_AND_SWP = WorkRequestOpcode.ATOMIC_CMP_AND_SWP.value();
     private static final int ATOMIC_FETCH_AND_ADD = WorkRequestOpcode.ATOMIC_FETCH_AND_ADD.value();
+
+    private static final int LOCAL_INV = WorkRequestOpcode.LOCAL_INV.value();
+    private static final int BIND_MW = WorkRequestOpcode.BIND_MW.value();
+    private static final int TSO = WorkRequestOpcode.TSO.value();
 
     private final int maxInlineBytes;
 
@@ -275,13 +280,119 @@ public final class SendQueue extends WorkQueue {
     public void signalLast() {
         if (stagedWrs() > 0) {
             long flagsAt = currentSlot() * IbvSendWr.SIZE + IbvSendWr.SEND_FLAGS;
+            flags |= SendFlags.SIGNALED; // pieces may still follow
             memory.set(CStruct.U32, flagsAt, memory.get(CStruct.U32, flagsAt) | SendFlags.SIGNALED);
         }
     }
 
+    /**
+     * Says where the datagram begun last goes.
+     *
+     * @param address resolved; stays open until the completion
+     * @param queuePairNumber the peer's queue pair
+     * @param qkey the peer's Q_Key; with the top bit set the queue pair's own is sent
+     * @return this
+     */
+    public SendQueue to(AddressHandle address, int queuePairNumber, int qkey) {
+        long slot = current();
+        memory.set(CStruct.PTR, slot + IbvSendWr.WR_UD_AH, address.nativeAddress());
+        memory.set(CStruct.U32, slot + IbvSendWr.WR_UD_REMOTE_QPN, queuePairNumber);
+        memory.set(CStruct.U32, slot + IbvSendWr.WR_UD_REMOTE_QKEY, qkey);
+        return this;
+    }
+
+    /**
+     * Says which shared receive queue the work request begun last goes to; XRC_SEND only.
+     *
+     * @param number the queue's {@link SharedReceiveQueue#number()}
+     * @return this
+     */
+    public SendQueue toSharedReceiveQueue(int number) {
+        memory.set(CStruct.U32, current() + IbvSendWr.QP_TYPE_XRC_REMOTE_SRQN, number);
+        return this;
+    }
+
+    /**
+     * Stages the binding of a type 2 memory window. What is posted behind it finds the window bound.
+     *
+     * @param workRequestId comes back in the completion
+     * @param mask of {@link SendFlags}
+     * @param window not bound now
+     * @param key the window's new key: {@link MemoryWindow#nextKey} of its last one
+     * @param region what it is a window into, registered with MW_BIND
+     * @param offsetBytes where it begins
+     * @param lengthBytes how long it is, 1 or more
+     * @param access what the peer may do
+     * @return this
+     * @throws IllegalStateException no slot is left: flush first
+     * @throws IndexOutOfBoundsException outside the region
+     * @throws IllegalArgumentException the region lacks MW_BIND, or is of another domain
+     */
+    public SendQueue bindWindow(
+            long workRequestId,
+            int mask,
+            MemoryWindow window,
+            int key,
+            MemoryRegion region,
+            long offsetBytes,
+            long lengthBytes,
+            Set<AccessFlag> access) {
+        if (window.type() != WindowType.TYPE_2) {
+            throw new IllegalArgumentException("only type 2 windows are bound by work requests; see MemoryWindow.bind");
+        }
+        window.checkBinding(region, offsetBytes, lengthBytes);
+        refuseInline(mask, "a binding");
+        long address = window.nativeAddress();
+        long slot = begin(workRequestId, BIND_MW, mask, 0, 0);
+        memory.set(CStruct.PTR, slot + IbvSendWr.BIND_MW_MW, address);
+        memory.set(CStruct.U32, slot + IbvSendWr.BIND_MW_RKEY, key);
+        MemoryWindow.writeBinding(memory, slot + IbvSendWr.BIND_MW_BIND_INFO, region, offsetBytes, lengthBytes, access);
+        return this;
+    }
+
+    /**
+     * Stages the invalidation of a key of this side: unbinds a type 2 memory window.
+     *
+     * @param workRequestId comes back in the completion
+     * @param mask of {@link SendFlags}
+     * @param key the window's key
+     * @return this
+     * @throws IllegalStateException no slot is left: flush first
+     */
+    public SendQueue localInvalidate(long workRequestId, int mask, int key) {
+        refuseInline(mask, "an invalidation");
+        long slot = begin(workRequestId, LOCAL_INV, mask, 0, 0);
+        memory.set(CStruct.U32, slot + IbvSendWr.INVALIDATE_RKEY, key);
+        return this;
+    }
+
+    /**
+     * Begins a raw packet that the adapter cuts into segments, each behind a copy of the header.
+     *
+     * @param workRequestId comes back in the completion
+     * @param mask of {@link SendFlags}
+     * @param header native memory that stays as it is until the flush, up to 65535 bytes
+     * @param segmentBytes payload of a segment at the most, up to 65535
+     * @return this
+     * @throws IllegalStateException no slot is left: flush first
+     */
+    public SendQueue sendSegmented(long workRequestId, int mask, MemorySegment header, int segmentBytes) {
+        if (!header.isNative()) {
+            throw new IllegalArgumentException("the header must be native memory");
+        }
+        Ranges.check("segmentBytes", segmentBytes, 1, 0xffff);
+        int headerBytes = (int) Math.min(header.byteSize(), Integer.MAX_VALUE);
+        Ranges.check("the header's length", headerBytes, 1, 0xffff);
+        long slot = begin(workRequestId, TSO, mask, 0, maxSges());
+        memory.set(CStruct.PTR, slot + IbvSendWr.TSO_HDR, header.address());
+        memory.set(CStruct.U16, slot + IbvSendWr.TSO_HDR_SZ, (short) headerBytes);
+        memory.set(CStruct.U16, slot + IbvSendWr.TSO_MSS, (short) segmentBytes);
+        return this;
+    }
+
     private static void refuseInline(int mask, String what) {
         if ((mask & SendFlags.INLINE) != 0) {
-            throw new IllegalArgumentException(what + " cannot be INLINE: it brings data here");
+            throw new IllegalArgumentException(what + " cannot be INLINE");
         }
     }
 

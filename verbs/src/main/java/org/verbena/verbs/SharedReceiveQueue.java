@@ -7,8 +7,11 @@ import org.verbena.verbs.ffm.IbvContextOps;
 import org.verbena.verbs.ffm.IbvSrq;
 import org.verbena.verbs.ffm.IbvSrqAttr;
 import org.verbena.verbs.ffm.IbvSrqInitAttr;
+import org.verbena.verbs.ffm.IbvSrqInitAttrEx;
 import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.ffm.VerbsContext;
+import org.verbena.verbs.ffm.VerbsOps;
 
 /**
  * Receives that several queue pairs draw from. Posting belongs to one thread at a time.
@@ -26,8 +29,9 @@ public final class SharedReceiveQueue extends VerbsObject {
     private final int maxSges;
     private final ReceiveQueue queue;
 
-    private SharedReceiveQueue(long address, ProtectionDomain domain, int depthWrs, int maxSges) {
-        super(address, domain);
+    private SharedReceiveQueue(
+            long address, ProtectionDomain domain, int depthWrs, int maxSges, VerbsObject... parents) {
+        super(address, parents);
         this.domain = domain;
         this.maxSges = maxSges;
         AbiCheck.expect("ibv_srq.pd", domain.nativeAddress(), Pointers.readLong(address + IbvSrq.PD));
@@ -56,9 +60,63 @@ public final class SharedReceiveQueue extends VerbsObject {
                     srq,
                     domain,
                     attr.get(CStruct.U32, IbvSrqInitAttr.ATTR + IbvSrqAttr.MAX_WR),
-                    attr.get(CStruct.U32, IbvSrqInitAttr.ATTR + IbvSrqAttr.MAX_SGE));
+                    attr.get(CStruct.U32, IbvSrqInitAttr.ATTR + IbvSrqAttr.MAX_SGE),
+                    domain);
         } finally {
             release(domain);
+        }
+    }
+
+    static SharedReceiveQueue createXrc(
+            ProtectionDomain domain, int depthWrs, int maxSges, XrcDomain xrc, CompletionQueue completions) {
+        Ranges.check("depthWrs", depthWrs, 1, Integer.MAX_VALUE);
+        Ranges.check("maxSges", maxSges, 1, Integer.MAX_VALUE);
+        MemorySegment function = domain.context().extendedOperation("ibv_create_srq_ex", VerbsContext.CREATE_SRQ_EX);
+        VerbsObject[] parents = {domain, xrc, completions};
+        hold(parents);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment attr = arena.allocate(IbvSrqInitAttrEx.LAYOUT);
+            attr.set(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_WR, depthWrs);
+            attr.set(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_SGE, maxSges);
+            attr.set(CStruct.U32, IbvSrqInitAttrEx.COMP_MASK, XRC_MASK);
+            attr.set(CStruct.ENUM, IbvSrqInitAttrEx.SRQ_TYPE, XRC_TYPE);
+            attr.set(CStruct.PTR, IbvSrqInitAttrEx.PD, domain.nativeAddress());
+            attr.set(CStruct.PTR, IbvSrqInitAttrEx.XRCD, xrc.nativeAddress());
+            attr.set(CStruct.PTR, IbvSrqInitAttrEx.CQ, completions.nativeAddress());
+            long srq = Calls.create(
+                    "ibv_create_srq_ex",
+                    "XRC, max_wr=" + depthWrs + ", max_sge=" + maxSges,
+                    errno -> VerbsOps.createSrqEx(
+                            function, errno, domain.context().nativeAddress(), attr.address()));
+            return new SharedReceiveQueue(
+                    srq,
+                    domain,
+                    attr.get(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_WR),
+                    attr.get(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_SGE),
+                    parents);
+        } finally {
+            release(parents);
+        }
+    }
+
+    /** {@code IBV_SRQ_INIT_ATTR_TYPE | _PD | _XRCD | _CQ}. */
+    private static final int XRC_MASK = 1 | 1 << 1 | 1 << 2 | 1 << 3;
+
+    /** {@code IBV_SRQT_XRC}. */
+    private static final int XRC_TYPE = 1;
+
+    /**
+     * Its number, which XRC senders name it by.
+     *
+     * @return 24 bits
+     * @throws VerbsException it is not for XRC, or the device has no XRC
+     */
+    public int number() {
+        MemorySegment function = domain.context().extendedOperation("ibv_get_srq_num", VerbsContext.GET_SRQ_NUM);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment number = arena.allocate(CStruct.U32);
+            Calls.check("ibv_get_srq_num", toString(), VerbsOps.getSrqNum(function, nativeAddress(), number.address()));
+            return number.get(CStruct.U32, 0);
         }
     }
 

@@ -89,6 +89,68 @@ public final class Verbs {
     }
 
     /**
+     * Prepares the process for fork(2): registered memory is kept from children. Costs time at each registration; not needed on kernels
+     * from 5.12 on. To be called before anything is registered.
+     *
+     * @throws VerbsException the system refused, or it is too late
+     */
+    public static void forkInit() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment errno = Errno.newCapture(arena);
+            Calls.check("ibv_fork_init", "", LibIbverbs.forkInit(errno), errno);
+        }
+    }
+
+    /**
+     * Tells whether the process may fork.
+     *
+     * @return its state
+     */
+    public static ForkStatus forkStatus() {
+        return ForkStatus.of(LibIbverbs.isForkInitialized());
+    }
+
+    /**
+     * What the library calls a kind of node.
+     *
+     * @param type the kind
+     * @return a few words, such as {@code InfiniBand channel adapter}
+     */
+    public static String describe(NodeType type) {
+        return Pointers.readString(LibIbverbs.nodeTypeStr(type.value()));
+    }
+
+    /**
+     * What the library calls a state of a port.
+     *
+     * @param state the state
+     * @return a few words, such as {@code PORT_ACTIVE}
+     */
+    public static String describe(PortState state) {
+        return Pointers.readString(LibIbverbs.portStateStr(state.value()));
+    }
+
+    /**
+     * What the library calls an asynchronous event.
+     *
+     * @param type the event
+     * @return a few words
+     */
+    public static String describe(AsyncEventType type) {
+        return Pointers.readString(LibIbverbs.eventTypeStr(type.value()));
+    }
+
+    /**
+     * What the library calls a completion's status.
+     *
+     * @param status the status
+     * @return a few words; {@link CompletionStatus#meaning()} has more
+     */
+    public static String describe(CompletionStatus status) {
+        return Pointers.readString(LibIbverbs.wcStatusStr(status.value()));
+    }
+
+    /**
      * What is there to see of a device while its list is.
      */
     interface DeviceVisitor {

@@ -17,11 +17,17 @@ import org.jspecify.annotations.Nullable;
 public abstract sealed class VerbsObject implements AutoCloseable
         permits Context,
                 ProtectionDomain,
+                ThreadDomain,
+                XrcDomain,
                 MemoryRegion,
+                MemoryWindow,
+                DeviceMemory,
                 CompletionChannel,
                 CompletionQueue,
                 SharedReceiveQueue,
-                QueuePair {
+                QueuePair,
+                SharedQueuePair,
+                AddressHandle {
 
     /** How many open children an error message names before it only counts. */
     private static final int NAMED_CHILDREN = 5;

@@ -22,6 +22,8 @@ public enum WorkCompletionOpcode implements NativeConstant {
     LOCAL_INV(6),
     /** A segmented send. */
     TSO(7),
+    /** A flush; rdma-core 45 or newer. */
+    FLUSH(8),
     /** An atomic write. */
     ATOMIC_WRITE(9),
     /** A receive. */

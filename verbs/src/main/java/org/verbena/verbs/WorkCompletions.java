@@ -295,6 +295,16 @@ public final class WorkCompletions implements AutoCloseable {
         return Byte.toUnsignedInt(array.get(CStruct.U8, successAt(index) + IbvWc.DLID_PATH_BITS));
     }
 
+    /**
+     * Where the C struct of a successful completion is.
+     *
+     * @param index 0 to count - 1
+     * @return its address
+     */
+    long addressOf(int index) {
+        return nativeAddress() + successAt(index);
+    }
+
     private long at(int index) {
         if (index < 0 || index >= count) {
             throw new IndexOutOfBoundsException("completion " + index + " of " + count);

@@ -30,6 +30,8 @@ public enum WorkRequestOpcode implements NativeConstant {
     TSO(10),
     /** The device's own. */
     DRIVER1(11),
+    /** Makes earlier writes visible or persistent at the peer; rdma-core 45 or newer. */
+    FLUSH(14),
     /** Writes 8 bytes of the peer's memory at once. */
     ATOMIC_WRITE(15);
 

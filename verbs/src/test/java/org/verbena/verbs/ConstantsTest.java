@@ -2,9 +2,12 @@ package org.verbena.verbs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -15,10 +18,13 @@ class ConstantsTest {
     /** Every enum that mirrors one of C's. */
     static final List<Class<? extends NativeConstant>> ENUMS = List.of(
             AccessFlag.class,
+            AdviceKind.class,
             AsyncEventType.class,
             AtomicCapability.class,
+            CompletionField.class,
             CompletionStatus.class,
             DeviceCapability.class,
+            ForkStatus.class,
             GidType.class,
             LinkLayer.class,
             MigrationState.class,
@@ -26,11 +32,23 @@ class ConstantsTest {
             NodeType.class,
             PortState.class,
             QueuePairAttribute.class,
+            QueuePairCreateFlag.class,
             QueuePairState.class,
             QueuePairType.class,
+            Rate.class,
+            SendOperation.class,
             TransportType.class,
+            WindowType.class,
             WorkCompletionOpcode.class,
             WorkRequestOpcode.class);
+
+    /** Constants that rdma-core 45 brought: older headers do not have them. */
+    static final Set<String> SINCE_45 = Set.of(
+            "IBV_ACCESS_FLUSH_GLOBAL",
+            "IBV_ACCESS_FLUSH_PERSISTENT",
+            "IBV_WC_FLUSH",
+            "IBV_WR_FLUSH",
+            "IBV_QP_EX_WITH_FLUSH");
 
     @Test
     @Timeout(60)
@@ -50,6 +68,10 @@ class ConstantsTest {
         bound.put("IBV_SEND_SOLICITED", (long) SendFlags.SOLICITED);
         bound.put("IBV_SEND_INLINE", (long) SendFlags.INLINE);
         bound.put("IBV_SEND_IP_CSUM", (long) SendFlags.IP_CSUM);
+        if (!Files.readString(Path.of("/usr/include/infiniband/verbs.h")).contains("IBV_WR_FLUSH")) {
+            System.out.println("Not compared, for the headers are older: " + SINCE_45);
+            bound.keySet().removeAll(SINCE_45);
+        }
         Map<String, String> expressions = new LinkedHashMap<>();
         bound.keySet().forEach(name -> expressions.put(name, name));
         assertThat(CProbe.evaluate(List.of("infiniband/verbs.h"), expressions)).isEqualTo(bound);

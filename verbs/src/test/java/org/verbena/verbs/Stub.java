@@ -46,6 +46,18 @@ final class Stub {
         return (int) invoke(function, ValueLayout.JAVA_INT, arguments);
     }
 
+    /** Calls a function that returns a 64-bit number. */
+    static long number(String function, Object... arguments) {
+        return (long) invoke(function, ValueLayout.JAVA_LONG, arguments);
+    }
+
+    /** Calls a function that returns a string. */
+    static String text(String function) {
+        return ((MemorySegment) invoke(function, ValueLayout.ADDRESS))
+                .reinterpret(256)
+                .getString(0);
+    }
+
     private static Object invoke(String function, MemoryLayout result, Object... arguments) {
         try (Arena arena = Arena.ofConfined()) {
             MemoryLayout[] layouts = new MemoryLayout[arguments.length];

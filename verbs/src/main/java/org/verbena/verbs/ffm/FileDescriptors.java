@@ -1,11 +1,13 @@
 package org.verbena.verbs.ffm;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 
-/** What has to be done to file descriptors that C libraries open. Source: fcntl(2) */
+/** What has to be done to file descriptors that C libraries open. Source: fcntl(2), poll(2) */
 @SuppressWarnings("restricted") // binds a function of the C library
 public final class FileDescriptors {
     private static final int F_GETFL = 3;
@@ -22,7 +24,40 @@ public final class FileDescriptors {
                     Linker.Option.firstVariadicArg(2),
                     Errno.CAPTURE);
 
+    /** {@code struct pollfd} */
+    private static final StructLayout POLLFD = CStruct.struct(
+            "pollfd", CStruct.I32.withName("fd"), CStruct.U16.withName("events"), CStruct.U16.withName("revents"));
+
+    private static final short POLLIN = 1;
+
+    /** {@code int poll(struct pollfd *fds, nfds_t nfds, int timeout)} */
+    private static final MethodHandle POLL = Linker.nativeLinker()
+            .downcallHandle(
+                    Linker.nativeLinker().defaultLookup().findOrThrow("poll"),
+                    FunctionDescriptor.of(CStruct.I32, CStruct.PTR, CStruct.U64, CStruct.I32));
+
     private FileDescriptors() {}
+
+    /**
+     * Waits until there is something to read, or for some time. May return early.
+     *
+     * @param descriptor an open descriptor
+     * @param timeoutNanos how long at the most
+     */
+    public static void awaitReadable(int descriptor, long timeoutNanos) {
+        int millis = (int) Math.min(Integer.MAX_VALUE, (timeoutNanos + 999_999) / 1_000_000);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment pollfd = arena.allocate(POLLFD);
+            pollfd.set(CStruct.I32, CStruct.offset(POLLFD, "fd"), descriptor);
+            pollfd.set(CStruct.U16, CStruct.offset(POLLFD, "events"), POLLIN);
+            int ready = (int) POLL.invokeExact(pollfd.address(), 1L, Math.max(0, millis));
+            if (ready < 0) {
+                Thread.onSpinWait(); // EINTR: the caller looks at its clock
+            }
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
 
     /**
      * Makes reads return at once with EAGAIN where there is nothing to read.

@@ -465,5 +465,392 @@ public final class LibIbverbs {
         }
     }
 
+    private static final MethodHandle FORK_INIT =
+            LIBRARY.functionOrThrower("ibv_fork_init", FunctionDescriptor.of(CStruct.U32), Errno.CAPTURE);
+
+    /** {@code int ibv_fork_init(void);} */
+    public static int forkInit(MemorySegment errno) {
+        try {
+            return (int) FORK_INIT.invokeExact(errno);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle IS_FORK_INITIALIZED =
+            LIBRARY.functionOrThrower("ibv_is_fork_initialized", FunctionDescriptor.of(CStruct.U32));
+
+    /** {@code enum ibv_fork_status ibv_is_fork_initialized(void);} */
+    public static int isForkInitialized() {
+        try {
+            return (int) IS_FORK_INITIALIZED.invokeExact();
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle NODE_TYPE_STR =
+            LIBRARY.functionOrThrower("ibv_node_type_str", FunctionDescriptor.of(CStruct.PTR, CStruct.U32));
+
+    /** {@code const char *ibv_node_type_str(enum ibv_node_type node_type);} */
+    public static long nodeTypeStr(int nodeType) {
+        try {
+            return (long) NODE_TYPE_STR.invokeExact(nodeType);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle PORT_STATE_STR =
+            LIBRARY.functionOrThrower("ibv_port_state_str", FunctionDescriptor.of(CStruct.PTR, CStruct.U32));
+
+    /** {@code const char *ibv_port_state_str(enum ibv_port_state port_state);} */
+    public static long portStateStr(int portState) {
+        try {
+            return (long) PORT_STATE_STR.invokeExact(portState);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle EVENT_TYPE_STR =
+            LIBRARY.functionOrThrower("ibv_event_type_str", FunctionDescriptor.of(CStruct.PTR, CStruct.U32));
+
+    /** {@code const char *ibv_event_type_str(enum ibv_event_type event);} */
+    public static long eventTypeStr(int event) {
+        try {
+            return (long) EVENT_TYPE_STR.invokeExact(event);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle WC_STATUS_STR =
+            LIBRARY.functionOrThrower("ibv_wc_status_str", FunctionDescriptor.of(CStruct.PTR, CStruct.U32));
+
+    /** {@code const char *ibv_wc_status_str(enum ibv_wc_status status);} */
+    public static long wcStatusStr(int status) {
+        try {
+            return (long) WC_STATUS_STR.invokeExact(status);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle RATE_TO_MULT =
+            LIBRARY.functionOrThrower("ibv_rate_to_mult", FunctionDescriptor.of(CStruct.U32, CStruct.U32));
+
+    /** {@code int ibv_rate_to_mult(enum ibv_rate rate);} */
+    public static int rateToMult(int rate) {
+        try {
+            return (int) RATE_TO_MULT.invokeExact(rate);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle MULT_TO_IBV_RATE =
+            LIBRARY.functionOrThrower("mult_to_ibv_rate", FunctionDescriptor.of(CStruct.U32, CStruct.U32));
+
+    /** {@code enum ibv_rate mult_to_ibv_rate(int mult);} */
+    public static int multToIbvRate(int mult) {
+        try {
+            return (int) MULT_TO_IBV_RATE.invokeExact(mult);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle RATE_TO_MBPS =
+            LIBRARY.functionOrThrower("ibv_rate_to_mbps", FunctionDescriptor.of(CStruct.U32, CStruct.U32));
+
+    /** {@code int ibv_rate_to_mbps(enum ibv_rate rate);} */
+    public static int rateToMbps(int rate) {
+        try {
+            return (int) RATE_TO_MBPS.invokeExact(rate);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle MBPS_TO_IBV_RATE =
+            LIBRARY.functionOrThrower("mbps_to_ibv_rate", FunctionDescriptor.of(CStruct.U32, CStruct.U32));
+
+    /** {@code enum ibv_rate mbps_to_ibv_rate(int mbps);} */
+    public static int mbpsToIbvRate(int mbps) {
+        try {
+            return (int) MBPS_TO_IBV_RATE.invokeExact(mbps);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle IMPORT_DEVICE = LIBRARY.functionOrThrower(
+            "ibv_import_device", FunctionDescriptor.of(CStruct.PTR, CStruct.U32), Errno.CAPTURE);
+
+    /** {@code struct ibv_context *ibv_import_device(int cmd_fd);} */
+    public static long importDevice(MemorySegment errno, int cmdFd) {
+        try {
+            return (long) IMPORT_DEVICE.invokeExact(errno, cmdFd);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle IMPORT_PD = LIBRARY.functionOrThrower(
+            "ibv_import_pd", FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.U32), Errno.CAPTURE);
+
+    /** {@code struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle);} */
+    public static long importPd(MemorySegment errno, long context, int pdHandle) {
+        try {
+            return (long) IMPORT_PD.invokeExact(errno, context, pdHandle);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle UNIMPORT_PD =
+            LIBRARY.functionOrThrower("ibv_unimport_pd", FunctionDescriptor.ofVoid(CStruct.PTR));
+
+    /** {@code void ibv_unimport_pd(struct ibv_pd *pd);} */
+    public static void unimportPd(long pd) {
+        try {
+            UNIMPORT_PD.invokeExact(pd);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle IMPORT_MR = LIBRARY.functionOrThrower(
+            "ibv_import_mr", FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.U32), Errno.CAPTURE);
+
+    /** {@code struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle);} */
+    public static long importMr(MemorySegment errno, long pd, int mrHandle) {
+        try {
+            return (long) IMPORT_MR.invokeExact(errno, pd, mrHandle);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle UNIMPORT_MR =
+            LIBRARY.functionOrThrower("ibv_unimport_mr", FunctionDescriptor.ofVoid(CStruct.PTR));
+
+    /** {@code void ibv_unimport_mr(struct ibv_mr *mr);} */
+    public static void unimportMr(long mr) {
+        try {
+            UNIMPORT_MR.invokeExact(mr);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle IMPORT_DM = LIBRARY.functionOrThrower(
+            "ibv_import_dm", FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.U32), Errno.CAPTURE);
+
+    /** {@code struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle);} */
+    public static long importDm(MemorySegment errno, long context, int dmHandle) {
+        try {
+            return (long) IMPORT_DM.invokeExact(errno, context, dmHandle);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle UNIMPORT_DM =
+            LIBRARY.functionOrThrower("ibv_unimport_dm", FunctionDescriptor.ofVoid(CStruct.PTR));
+
+    /** {@code void ibv_unimport_dm(struct ibv_dm *dm);} */
+    public static void unimportDm(long dm) {
+        try {
+            UNIMPORT_DM.invokeExact(dm);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle REG_MR_IOVA = LIBRARY.functionOrThrower(
+            "ibv_reg_mr_iova",
+            FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.U64, CStruct.U64, CStruct.U32),
+            Errno.CAPTURE);
+
+    /** {@code struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access);} */
+    public static long regMrIova(MemorySegment errno, long pd, long addr, long length, long iova, int access) {
+        try {
+            return (long) REG_MR_IOVA.invokeExact(errno, pd, addr, length, iova, access);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle REG_DMABUF_MR = LIBRARY.functionOrThrower(
+            "ibv_reg_dmabuf_mr",
+            FunctionDescriptor.of(
+                    CStruct.PTR, CStruct.PTR, CStruct.U64, CStruct.U64, CStruct.U64, CStruct.U32, CStruct.U32),
+            Errno.CAPTURE);
+
+    /** {@code struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access);} */
+    public static long regDmabufMr(
+            MemorySegment errno, long pd, long offset, long length, long iova, int fd, int access) {
+        try {
+            return (long) REG_DMABUF_MR.invokeExact(errno, pd, offset, length, iova, fd, access);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle REREG_MR = LIBRARY.functionOrThrower(
+            "ibv_rereg_mr",
+            FunctionDescriptor.of(
+                    CStruct.U32, CStruct.PTR, CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.U64, CStruct.U32),
+            Errno.CAPTURE);
+
+    /** {@code int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access);} */
+    public static int reregMr(MemorySegment errno, long mr, int flags, long pd, long addr, long length, int access) {
+        try {
+            return (int) REREG_MR.invokeExact(errno, mr, flags, pd, addr, length, access);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle CREATE_AH = LIBRARY.functionOrThrower(
+            "ibv_create_ah", FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
+
+    /** {@code struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);} */
+    public static long createAh(MemorySegment errno, long pd, long attr) {
+        try {
+            return (long) CREATE_AH.invokeExact(errno, pd, attr);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle INIT_AH_FROM_WC = LIBRARY.functionOrThrower(
+            "ibv_init_ah_from_wc",
+            FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.U8, CStruct.PTR, CStruct.PTR, CStruct.PTR),
+            Errno.CAPTURE);
+
+    /** {@code int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ibv_wc *wc, struct ibv_grh *grh, struct ibv_ah_attr *ah_attr);} */
+    public static int initAhFromWc(MemorySegment errno, long context, byte portNum, long wc, long grh, long ahAttr) {
+        try {
+            return (int) INIT_AH_FROM_WC.invokeExact(errno, context, portNum, wc, grh, ahAttr);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle CREATE_AH_FROM_WC = LIBRARY.functionOrThrower(
+            "ibv_create_ah_from_wc",
+            FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.U8),
+            Errno.CAPTURE);
+
+    /** {@code struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port_num);} */
+    public static long createAhFromWc(MemorySegment errno, long pd, long wc, long grh, byte portNum) {
+        try {
+            return (long) CREATE_AH_FROM_WC.invokeExact(errno, pd, wc, grh, portNum);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle DESTROY_AH =
+            LIBRARY.functionOrThrower("ibv_destroy_ah", FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
+
+    /** {@code int ibv_destroy_ah(struct ibv_ah *ah);} */
+    public static int destroyAh(long ah) {
+        try {
+            return (int) DESTROY_AH.invokeExact(ah);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle ATTACH_MCAST = LIBRARY.functionOrThrower(
+            "ibv_attach_mcast", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.U16));
+
+    /** {@code int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);} */
+    public static int attachMcast(long qp, long gid, short lid) {
+        try {
+            return (int) ATTACH_MCAST.invokeExact(qp, gid, lid);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle DETACH_MCAST = LIBRARY.functionOrThrower(
+            "ibv_detach_mcast", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.U16));
+
+    /** {@code int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);} */
+    public static int detachMcast(long qp, long gid, short lid) {
+        try {
+            return (int) DETACH_MCAST.invokeExact(qp, gid, lid);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle RESOLVE_ETH_L2_FROM_GID = LIBRARY.functionOrThrower(
+            "ibv_resolve_eth_l2_from_gid",
+            FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.PTR),
+            Errno.CAPTURE);
+
+    /** {@code int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t *eth_mac, uint16_t *vid);} */
+    public static int resolveEthL2FromGid(MemorySegment errno, long context, long attr, long ethMac, long vid) {
+        try {
+            return (int) RESOLVE_ETH_L2_FROM_GID.invokeExact(errno, context, attr, ethMac, vid);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle SET_ECE =
+            LIBRARY.functionOrThrower("ibv_set_ece", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR));
+
+    /** {@code int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece);} */
+    public static int setEce(long qp, long ece) {
+        try {
+            return (int) SET_ECE.invokeExact(qp, ece);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle QUERY_ECE =
+            LIBRARY.functionOrThrower("ibv_query_ece", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR));
+
+    /** {@code int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece);} */
+    public static int queryEce(long qp, long ece) {
+        try {
+            return (int) QUERY_ECE.invokeExact(qp, ece);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle QP_TO_QP_EX =
+            LIBRARY.functionOrThrower("ibv_qp_to_qp_ex", FunctionDescriptor.of(CStruct.PTR, CStruct.PTR));
+
+    /** {@code struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp);} */
+    public static long qpToQpEx(long qp) {
+        try {
+            return (long) QP_TO_QP_EX.invokeExact(qp);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle QUERY_QP_DATA_IN_ORDER = LIBRARY.functionOrThrower(
+            "ibv_query_qp_data_in_order", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.U32, CStruct.U32));
+
+    /** {@code int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags);} */
+    public static int queryQpDataInOrder(long qp, int op, int flags) {
+        try {
+            return (int) QUERY_QP_DATA_IN_ORDER.invokeExact(qp, op, flags);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
     private LibIbverbs() {}
 }

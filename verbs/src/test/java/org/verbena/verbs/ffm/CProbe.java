@@ -3,6 +3,7 @@ package org.verbena.verbs.ffm;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -34,9 +35,11 @@ public final class CProbe {
      *
      * @param headers to include
      * @param expressions by the name they are printed with
+     * @param options for the compiler
      * @return the values
      */
-    public static Map<String, Long> evaluate(List<String> headers, Map<String, String> expressions) throws Exception {
+    public static Map<String, Long> evaluate(List<String> headers, Map<String, String> expressions, String... options)
+            throws Exception {
         StringBuilder source = new StringBuilder("#define _GNU_SOURCE\n#include <stdio.h>\n#include <stddef.h>\n");
         headers.forEach(header -> source.append("#include <").append(header).append(">\n"));
         source.append("int main(void) {\n");
@@ -49,8 +52,10 @@ public final class CProbe {
         Path directory = Files.createTempDirectory("probe");
         Path file = Files.writeString(directory.resolve("probe.c"), source);
         Path program = directory.resolve("probe");
-        String errors =
-                run(List.of(COMPILER, "-Wno-deprecated-declarations", "-o", program.toString(), file.toString()));
+        List<String> command = new ArrayList<>(
+                List.of(COMPILER, "-Wno-deprecated-declarations", "-o", program.toString(), file.toString()));
+        command.addAll(List.of(options));
+        String errors = run(command);
         if (errors == null || !Files.exists(program)) {
             throw new IllegalStateException("the probe does not compile:\n" + errors);
         }
@@ -67,7 +72,7 @@ public final class CProbe {
     public static Path sharedLibrary(Path source, String... options) throws Exception {
         Path library = Files.createTempDirectory("stub")
                 .resolve("lib" + source.getFileName().toString().replace(".c", ".so"));
-        List<String> command = new java.util.ArrayList<>(
+        List<String> command = new ArrayList<>(
                 List.of(COMPILER, "-shared", "-fPIC", "-O2", "-Wall", "-o", library.toString(), source.toString()));
         command.addAll(List.of(options));
         String errors = run(command);

@@ -1,0 +1,93 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.verbena.verbs.ffm.IbvAhAttr;
+import org.verbena.verbs.ffm.IbvGrh;
+import org.verbena.verbs.ffm.LibIbverbs;
+
+/**
+ * Where a datagram goes, resolved: {@link SendQueue#to}. It must stay open until the sends that use it have completed.
+ *
+ * <p>Source: ibv_create_ah(3)
+ */
+public final class AddressHandle extends VerbsObject {
+    private final ProtectionDomain domain;
+
+    private AddressHandle(long address, ProtectionDomain domain) {
+        super(address, domain);
+        this.domain = domain;
+    }
+
+    /**
+     * Takes a handle that another library created. Closing it here destroys it.
+     *
+     * @param domain what it was created on
+     * @param ibvAh address of an {@code ibv_ah}
+     * @return the handle
+     */
+    public static AddressHandle adopt(ProtectionDomain domain, long ibvAh) {
+        hold(domain);
+        try {
+            return new AddressHandle(ibvAh, domain);
+        } finally {
+            release(domain);
+        }
+    }
+
+    static AddressHandle create(ProtectionDomain domain, AddressVector address) {
+        hold(domain);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment attr = arena.allocate(IbvAhAttr.LAYOUT);
+            address.write(attr, 0);
+            long ah = Calls.create(
+                    "ibv_create_ah",
+                    address.toString(),
+                    errno -> LibIbverbs.createAh(errno, domain.nativeAddress(), attr.address()));
+            return new AddressHandle(ah, domain);
+        } finally {
+            release(domain);
+        }
+    }
+
+    static AddressHandle createForAnswer(
+            ProtectionDomain domain,
+            int port,
+            WorkCompletions completions,
+            int index,
+            MemorySegment globalRouteHeader) {
+        Ranges.check("port", port, 1, 255);
+        hold(domain);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment grh = arena.allocate(IbvGrh.LAYOUT);
+            MemorySegment.copy(globalRouteHeader, 0, grh, 0, IbvGrh.SIZE);
+            long ah = Calls.create(
+                    "ibv_create_ah_from_wc",
+                    "port=" + port,
+                    errno -> LibIbverbs.createAhFromWc(
+                            errno, domain.nativeAddress(), completions.addressOf(index), grh.address(), (byte) port));
+            return new AddressHandle(ah, domain);
+        } finally {
+            release(domain);
+        }
+    }
+
+    /**
+     * What it was created on.
+     *
+     * @return the protection domain
+     */
+    public ProtectionDomain domain() {
+        return domain;
+    }
+
+    @Override
+    void destroy(long closing) {
+        Calls.check("ibv_destroy_ah", toString(), LibIbverbs.destroyAh(closing));
+    }
+
+    @Override
+    public String toString() {
+        return "AddressHandle of " + domain.context().device().name();
+    }
+}

@@ -1,0 +1,128 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.MemorySegment;
+import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.IbvCqModerationCaps;
+import org.verbena.verbs.ffm.IbvDeviceAttrEx;
+import org.verbena.verbs.ffm.IbvOdpCaps;
+import org.verbena.verbs.ffm.IbvPacketPacingCaps;
+import org.verbena.verbs.ffm.IbvPciAtomicCaps;
+import org.verbena.verbs.ffm.IbvRssCaps;
+import org.verbena.verbs.ffm.IbvTmCaps;
+import org.verbena.verbs.ffm.IbvTsoCaps;
+
+/**
+ * What a device can do, with what came later than {@link DeviceAttributes}. Zero where the device does not say.
+ *
+ * <p>Source: ibv_query_device_ex(3)
+ *
+ * @param basic what {@link Context#queryDevice} tells
+ * @param generalOdp on-demand paging: bit 0 there is, bit 1 also for the whole address space
+ * @param reliableOdp on-demand paging of RC, bits of ibv_odp_transport_cap_bits
+ * @param unreliableOdp the same of UC
+ * @param datagramOdp the same of UD
+ * @param xrcOdp the same of XRC
+ * @param completionTimestampMask which bits of completion timestamps count; 0 without timestamps
+ * @param clockKilohertz the device's clock; 0 if unknown
+ * @param capabilityFlags 64 bits of device_cap_flags
+ * @param maxTsoBytes the longest segmented send, 0 without
+ * @param tsoTypes queue pair types with segmentation, one bit each
+ * @param rssTypes queue pair types with receive-side scaling, one bit each
+ * @param maxIndirectionTables indirection tables
+ * @param maxIndirectionTableEntries entries of one of them
+ * @param hashFields what packets may be spread by
+ * @param hashFunctions how they may be hashed
+ * @param maxReceiveWorkQueues receive work queues
+ * @param minRateKilobits the lowest rate limit, in kilobits a second
+ * @param maxRateKilobits the highest rate limit, in kilobits a second; 0 without
+ * @param rateLimitTypes queue pair types with rate limits, one bit each
+ * @param rawPacketCapabilities bits of ibv_raw_packet_caps
+ * @param maxRendezvousHeaderBytes tag matching: the longest rendezvous header
+ * @param maxTags tag matching: tags in a list, 0 without
+ * @param tagMatchingFlags tag matching: bits of ibv_tm_cap_flags
+ * @param maxTagOperations tag matching: list operations outstanding
+ * @param maxTagSges tag matching: scatter/gather elements of a tagged buffer
+ * @param maxModerationCount moderation: completions to an event
+ * @param maxModerationMicros moderation: microseconds to an event
+ * @param maxDeviceMemoryBytes memory on the device, 0 without
+ * @param pciFetchAdd fetch-and-add towards other PCI devices: bits of the sizes
+ * @param pciSwap swap towards other PCI devices: bits of the sizes
+ * @param pciCompareSwap compare-and-swap towards other PCI devices: bits of the sizes
+ * @param physicalPorts physical ports, where there are more than 255
+ */
+public record ExtendedDeviceAttributes(
+        DeviceAttributes basic,
+        long generalOdp,
+        int reliableOdp,
+        int unreliableOdp,
+        int datagramOdp,
+        int xrcOdp,
+        long completionTimestampMask,
+        long clockKilohertz,
+        long capabilityFlags,
+        int maxTsoBytes,
+        int tsoTypes,
+        int rssTypes,
+        int maxIndirectionTables,
+        int maxIndirectionTableEntries,
+        long hashFields,
+        int hashFunctions,
+        int maxReceiveWorkQueues,
+        int minRateKilobits,
+        int maxRateKilobits,
+        int rateLimitTypes,
+        int rawPacketCapabilities,
+        int maxRendezvousHeaderBytes,
+        int maxTags,
+        int tagMatchingFlags,
+        int maxTagOperations,
+        int maxTagSges,
+        int maxModerationCount,
+        int maxModerationMicros,
+        long maxDeviceMemoryBytes,
+        int pciFetchAdd,
+        int pciSwap,
+        int pciCompareSwap,
+        int physicalPorts) {
+
+    static ExtendedDeviceAttributes read(MemorySegment attr) {
+        return new ExtendedDeviceAttributes(
+                DeviceAttributes.read(attr),
+                attr.get(CStruct.U64, IbvDeviceAttrEx.ODP_CAPS + IbvOdpCaps.GENERAL_CAPS),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.ODP_CAPS + IbvOdpCaps.PER_TRANSPORT_CAPS_RC_ODP_CAPS),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.ODP_CAPS + IbvOdpCaps.PER_TRANSPORT_CAPS_UC_ODP_CAPS),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.ODP_CAPS + IbvOdpCaps.PER_TRANSPORT_CAPS_UD_ODP_CAPS),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.XRC_ODP_CAPS),
+                attr.get(CStruct.U64, IbvDeviceAttrEx.COMPLETION_TIMESTAMP_MASK),
+                attr.get(CStruct.U64, IbvDeviceAttrEx.HCA_CORE_CLOCK),
+                attr.get(CStruct.U64, IbvDeviceAttrEx.DEVICE_CAP_FLAGS_EX),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.TSO_CAPS + IbvTsoCaps.MAX_TSO),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.TSO_CAPS + IbvTsoCaps.SUPPORTED_QPTS),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.RSS_CAPS + IbvRssCaps.SUPPORTED_QPTS),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.RSS_CAPS + IbvRssCaps.MAX_RWQ_INDIRECTION_TABLES),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.RSS_CAPS + IbvRssCaps.MAX_RWQ_INDIRECTION_TABLE_SIZE),
+                attr.get(CStruct.U64, IbvDeviceAttrEx.RSS_CAPS + IbvRssCaps.RX_HASH_FIELDS_MASK),
+                Byte.toUnsignedInt(attr.get(CStruct.U8, IbvDeviceAttrEx.RSS_CAPS + IbvRssCaps.RX_HASH_FUNCTION)),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.MAX_WQ_TYPE_RQ),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.PACKET_PACING_CAPS + IbvPacketPacingCaps.QP_RATE_LIMIT_MIN),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.PACKET_PACING_CAPS + IbvPacketPacingCaps.QP_RATE_LIMIT_MAX),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.PACKET_PACING_CAPS + IbvPacketPacingCaps.SUPPORTED_QPTS),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.RAW_PACKET_CAPS),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.TM_CAPS + IbvTmCaps.MAX_RNDV_HDR_SIZE),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.TM_CAPS + IbvTmCaps.MAX_NUM_TAGS),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.TM_CAPS + IbvTmCaps.FLAGS),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.TM_CAPS + IbvTmCaps.MAX_OPS),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.TM_CAPS + IbvTmCaps.MAX_SGE),
+                Short.toUnsignedInt(
+                        attr.get(CStruct.U16, IbvDeviceAttrEx.CQ_MOD_CAPS + IbvCqModerationCaps.MAX_CQ_COUNT)),
+                Short.toUnsignedInt(
+                        attr.get(CStruct.U16, IbvDeviceAttrEx.CQ_MOD_CAPS + IbvCqModerationCaps.MAX_CQ_PERIOD)),
+                attr.get(CStruct.U64, IbvDeviceAttrEx.MAX_DM_SIZE),
+                Short.toUnsignedInt(
+                        attr.get(CStruct.U16, IbvDeviceAttrEx.PCI_ATOMIC_CAPS + IbvPciAtomicCaps.FETCH_ADD)),
+                Short.toUnsignedInt(attr.get(CStruct.U16, IbvDeviceAttrEx.PCI_ATOMIC_CAPS + IbvPciAtomicCaps.SWAP)),
+                Short.toUnsignedInt(
+                        attr.get(CStruct.U16, IbvDeviceAttrEx.PCI_ATOMIC_CAPS + IbvPciAtomicCaps.COMPARE_SWAP)),
+                attr.get(CStruct.U32, IbvDeviceAttrEx.PHYS_PORT_CNT_EX));
+    }
+}

@@ -1,0 +1,51 @@
+package org.verbena.verbs;
+
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a queue pair is created with besides {@link QueuePairOptions}.
+ *
+ * <p>Source: ibv_create_qp_ex(3)
+ *
+ * @param sendOperations what its {@link QueuePair#builder()} shall be able to build; empty for none
+ * @param createFlags out of the ordinary
+ * @param xrcDomain of an XRC_RECV queue pair; null otherwise
+ * @param maxTsoHeaderBytes the longest header of a segmented send, 0 without
+ * @param sourceNumber what datagrams carry as their source, with SOURCE_QPN
+ */
+public record QueuePairExtension(
+        Set<SendOperation> sendOperations,
+        Set<QueuePairCreateFlag> createFlags,
+        @Nullable XrcDomain xrcDomain,
+        int maxTsoHeaderBytes,
+        int sourceNumber) {
+
+    /** Copies the sets and checks ranges. */
+    public QueuePairExtension {
+        sendOperations = Set.copyOf(sendOperations);
+        createFlags = Set.copyOf(createFlags);
+        Ranges.check("maxTsoHeaderBytes", maxTsoHeaderBytes, 0, 0xffff);
+        Ranges.check("sourceNumber", sourceNumber, 0, 0xffffff);
+    }
+
+    /**
+     * For a queue pair with a builder.
+     *
+     * @param operations what it shall be able to build
+     * @return the extension
+     */
+    public static QueuePairExtension building(Set<SendOperation> operations) {
+        return new QueuePairExtension(operations, Set.of(), null, 0, 0);
+    }
+
+    /**
+     * For the receiving side of an XRC connection.
+     *
+     * @param domain the XRC domain
+     * @return the extension
+     */
+    public static QueuePairExtension xrc(XrcDomain domain) {
+        return new QueuePairExtension(Set.of(), Set.of(), domain, 0, 0);
+    }
+}

@@ -1,0 +1,39 @@
+package org.verbena.verbs;
+
+import org.verbena.verbs.ffm.LibIbverbs;
+
+/**
+ * A hold on the receiving side of an XRC connection that another process created: it lives for as long as one of its holders does.
+ *
+ * <p>Source: ibv_open_qp(3)
+ */
+public final class SharedQueuePair extends VerbsObject {
+    /** {@code IBV_QP_OPEN_ATTR_NUM | _XRCD | _TYPE}. */
+    static final int OPEN_MASK = 1 | 1 << 1 | 1 << 3;
+
+    private final int number;
+
+    SharedQueuePair(long address, XrcDomain domain, int number) {
+        super(address, domain);
+        this.number = number;
+    }
+
+    /**
+     * Its number.
+     *
+     * @return 24 bits
+     */
+    public int number() {
+        return number;
+    }
+
+    @Override
+    void destroy(long closing) {
+        Calls.check("ibv_destroy_qp", toString(), LibIbverbs.destroyQp(closing));
+    }
+
+    @Override
+    public String toString() {
+        return "SharedQueuePair " + number;
+    }
+}

@@ -1,0 +1,70 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.IbvXrcdInitAttr;
+import org.verbena.verbs.ffm.VerbsContext;
+import org.verbena.verbs.ffm.VerbsOps;
+
+/**
+ * What ties XRC connections to the shared receive queues they may deliver to, in one process or several.
+ *
+ * <p>Source: ibv_open_xrcd(3)
+ */
+public final class XrcDomain extends VerbsObject {
+    /** As fcntl(2) has them; the same on every Linux that a JVM with FFM runs on. */
+    static final int O_CREAT = 0x40;
+
+    static final int O_EXCL = 0x80;
+
+    /** {@code IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS}: both must be there. */
+    private static final int FD_AND_OFLAGS = 3;
+
+    private final Context context;
+
+    private XrcDomain(long address, Context context) {
+        super(address, context);
+        this.context = context;
+    }
+
+    static XrcDomain open(Context context, int fd, int openFlags) {
+        MemorySegment function = context.extendedOperation("ibv_open_xrcd", VerbsContext.OPEN_XRCD);
+        hold(context);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment attr = arena.allocate(IbvXrcdInitAttr.LAYOUT);
+            attr.set(CStruct.U32, IbvXrcdInitAttr.COMP_MASK, FD_AND_OFLAGS);
+            attr.set(CStruct.I32, IbvXrcdInitAttr.FD, fd);
+            attr.set(CStruct.I32, IbvXrcdInitAttr.OFLAGS, openFlags);
+            long xrcd = Calls.create(
+                    "ibv_open_xrcd",
+                    "fd=" + fd + ", oflags=0x" + Integer.toHexString(openFlags),
+                    errno -> VerbsOps.openXrcd(function, errno, context.nativeAddress(), attr.address()));
+            return new XrcDomain(xrcd, context);
+        } finally {
+            release(context);
+        }
+    }
+
+    /**
+     * What it lies on.
+     *
+     * @return the context
+     */
+    public Context context() {
+        return context;
+    }
+
+    @Override
+    void destroy(long closing) {
+        Calls.check(
+                "ibv_close_xrcd",
+                toString(),
+                VerbsOps.closeXrcd(context.extendedOperation("ibv_close_xrcd", VerbsContext.CLOSE_XRCD), closing));
+    }
+
+    @Override
+    public String toString() {
+        return "XrcDomain of " + context.device().name();
+    }
+}

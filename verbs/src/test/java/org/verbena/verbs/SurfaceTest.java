@@ -1,0 +1,362 @@
+package org.verbena.verbs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.EnumSet;
+import java.util.Set;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.verbs.ffm.Errno;
+
+/** What no lab device has, called rightly: arguments, results, life cycles, and the answer where a provider lacks it. */
+@Timeout(60)
+class SurfaceTest {
+    private static final QueuePairCapabilities SIZES = new QueuePairCapabilities(4, 4, 2, 2, 16);
+
+    private Arena arena;
+    private Context context;
+    private ProtectionDomain domain;
+    private CompletionQueue completions;
+    private MemoryRegion region;
+
+    @BeforeEach
+    void open() throws Exception {
+        Stub.install();
+        arena = Arena.ofShared();
+        context = Verbs.device("stub0").open();
+        domain = context.allocateProtectionDomain();
+        completions = context.createCompletionQueue(8);
+        region = domain.registerMemory(
+                arena.allocate(64, 8), EnumSet.of(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND, AccessFlag.REMOTE_WRITE));
+    }
+
+    @AfterEach
+    void close() {
+        region.close();
+        completions.close();
+        domain.close();
+        context.close();
+        arena.close();
+        assertThat(Stub.live()).isZero();
+    }
+
+    private static void assertCalled(String function, long... arguments) {
+        assertThat(Stub.text("stub_called")).isEqualTo(function);
+        for (int i = 0; i < arguments.length; i++) {
+            assertThat(Stub.number("stub_argument", i))
+                    .as("argument " + i + " of " + function)
+                    .isEqualTo(arguments[i]);
+        }
+    }
+
+    @Test
+    void tellsExtendedAttributes() {
+        ExtendedDeviceAttributes device = context.queryDeviceExtended();
+        assertThat(device.basic()).isEqualTo(context.queryDevice());
+        assertThat(device.reliableOdp()).isEqualTo(0x1f);
+        assertThat(device.xrcOdp()).isEqualTo(3);
+        assertThat(device.clockKilohertz()).isEqualTo(156000);
+        assertThat(device.maxTags()).isEqualTo(64);
+        assertThat(device.maxModerationMicros()).isEqualTo(65535);
+        assertThat(device.maxDeviceMemoryBytes()).isEqualTo(1 << 20);
+        assertThat(device.pciCompareSwap()).isEqualTo(7);
+        assertThat(device.physicalPorts()).isEqualTo(300);
+        // A provider that does not know the question is asked the older one.
+        Stub.failNext("stub_query_device_ex", Errno.EOPNOTSUPP);
+        ExtendedDeviceAttributes older = context.queryDeviceExtended();
+        assertThat(older.basic()).isEqualTo(device.basic());
+        assertThat(older.clockKilohertz()).isZero();
+        Stub.failNext("stub_query_device_ex", Errno.EIO);
+        assertThatThrownBy(context::queryDeviceExtended).hasMessageContaining("EIO");
+        assertThat(context.queryRawClock()).isEqualTo(3_000_000_004L);
+    }
+
+    @Test
+    void forks() {
+        Verbs.forkInit();
+        Stub.failNext("ibv_fork_init", Errno.EINVAL);
+        assertThatThrownBy(Verbs::forkInit).hasMessageContaining("ibv_fork_init");
+        assertThat(Verbs.forkStatus()).isEqualTo(ForkStatus.UNNEEDED);
+    }
+
+    @Test
+    void parentDomainsHoldWhatTheyJoin() {
+        try (ThreadDomain threads = context.allocateThreadDomain();
+                ProtectionDomain parent = context.allocateParentDomain(domain, threads);
+                QueuePair queuePair = parent.createQueuePair(QueuePairOptions.reliable(completions, SIZES))) {
+            assertThatIllegalStateException().isThrownBy(threads::close);
+            assertThatIllegalStateException().isThrownBy(domain::close);
+            // Memory of the inner domain serves queue pairs of the parent.
+            queuePair.sendQueue().send(1, 0).piece(region, 0, 8);
+            queuePair.sendQueue().flush();
+        }
+    }
+
+    @Test
+    void deviceMemoryIsCopiedAndRegistered() {
+        try (DeviceMemory memory = context.allocateDeviceMemory(64, 6)) {
+            assertThat(memory.handle()).isEqualTo(6);
+            MemorySegment host = arena.allocate(8);
+            host.set(ValueLayout.JAVA_LONG, 0, 42);
+            memory.copyFrom(host, 56);
+            MemorySegment back = arena.allocate(8);
+            memory.copyTo(56, back);
+            assertThat(back.get(ValueLayout.JAVA_LONG, 0)).isEqualTo(42);
+            assertThatThrownBy(() -> memory.copyFrom(host, 57)).isInstanceOf(IndexOutOfBoundsException.class);
+            assertThatThrownBy(() -> memory.copyTo(-1, back)).isInstanceOf(IndexOutOfBoundsException.class);
+            try (MemoryRegion onDevice = domain.registerDeviceMemory(
+                    memory, 8, 32, EnumSet.of(AccessFlag.LOCAL_WRITE, AccessFlag.ZERO_BASED))) {
+                assertCalled("stub_reg_dm_mr", 8, 32, 1 | 1 << 5);
+                assertThat(onDevice.address()).isZero();
+                assertThatIllegalStateException().isThrownBy(onDevice::segment);
+                assertThatIllegalStateException().isThrownBy(memory::close).withMessageContaining("MemoryRegion");
+            }
+        }
+        try (MemoryRegion sink = domain.allocateNullRegion()) {
+            assertThat(sink.lengthBytes()).isEqualTo(Long.MAX_VALUE);
+        }
+    }
+
+    @Test
+    void registersAgainAndSaysWhatIsLeftOnFailure() {
+        MemorySegment other = arena.allocate(128);
+        int key = region.localKey();
+        region.reregister(other, EnumSet.of(AccessFlag.LOCAL_WRITE));
+        assertCalled("ibv_rereg_mr", 5, other.address(), 128, 1);
+        assertThat(region.segment()).isEqualTo(other);
+        assertThat(region.lengthBytes()).isEqualTo(128);
+        assertThat(region.localKey()).isEqualTo(key + 1);
+        Stub.failNext("ibv_rereg_mr", 1);
+        assertThatThrownBy(() -> region.reregister(other, Set.of()))
+                .hasMessageContaining("the old registration is still good");
+        Stub.failNext("ibv_rereg_mr", 4);
+        assertThatThrownBy(() -> region.reregister(other, Set.of())).hasMessageContaining("the region is lost");
+        region.advise(AdviceKind.PREFETCH_WRITE, true, 16, 32);
+        assertCalled("stub_advise_mr", 1, 1, other.address() + 16, 32, 1);
+        assertThatThrownBy(() -> region.advise(AdviceKind.PREFETCH, false, 100, 29))
+                .isInstanceOf(IndexOutOfBoundsException.class);
+    }
+
+    @Test
+    void moderatesAndLimits() {
+        completions.moderate(65535, 10);
+        assertCalled("stub_modify_cq", 1, 65535, 10);
+        assertThatThrownBy(() -> completions.moderate(65536, 0)).isInstanceOf(IllegalArgumentException.class);
+        try (QueuePair queuePair = domain.createQueuePair(QueuePairOptions.reliable(completions, SIZES))) {
+            queuePair.modifyRateLimit(new RateLimit(1000, 2000, 3000));
+            assertCalled("stub_modify_qp_rate_limit", 1000, 2000, 3000, 0);
+            assertThat(queuePair.queryEnhancedConnection()).isEqualTo(new EnhancedConnection(0x15b3, 0x30000002));
+            queuePair.setEnhancedConnection(new EnhancedConnection(1, 2));
+            assertCalled("ibv_set_ece", 1, 2, 0);
+        }
+    }
+
+    @Test
+    void xrcIsOpenedCreatedAndShared() {
+        try (XrcDomain xrc = context.openXrcDomain()) {
+            assertCalled("stub_open_xrcd", 3, 0xffffffffffffffffL, 0x40);
+            try (SharedReceiveQueue receives = domain.createXrcSharedReceiveQueue(4, 1, xrc, completions)) {
+                assertCalled("stub_create_srq_ex", 15, 1, xrc.nativeAddress(), completions.nativeAddress());
+                assertThat(receives.number()).isEqualTo(0x4242);
+                assertThatIllegalStateException().isThrownBy(xrc::close);
+            }
+            QueuePairOptions options =
+                    QueuePairOptions.reliable(completions, SIZES).withType(QueuePairType.XRC_RECV);
+            assertThatThrownBy(() -> domain.createQueuePair(options, QueuePairExtension.building(Set.of())))
+                    .hasMessageContaining("needs an XRC domain");
+            try (QueuePair receiver = domain.createQueuePair(options, QueuePairExtension.xrc(xrc))) {
+                assertCalled("stub_create_qp_ex", 2, 0, 0, 0, xrc.nativeAddress());
+                assertThatIllegalStateException().isThrownBy(receiver::builder);
+            }
+            try (SharedQueuePair shared = context.openQueuePair(xrc, 0x77)) {
+                assertCalled("stub_open_qp", 11, 0x77, QueuePairType.XRC_RECV.value(), xrc.nativeAddress());
+                assertThat(shared.number()).isEqualTo(0x77);
+            }
+        }
+    }
+
+    @Test
+    void theBuilderPassesEverythingOn() {
+        QueuePairOptions options = QueuePairOptions.reliable(completions, SIZES);
+        QueuePairExtension extension = new QueuePairExtension(
+                EnumSet.allOf(SendOperation.class), EnumSet.of(QueuePairCreateFlag.SOURCE_QPN), null, 64, 9);
+        try (QueuePair queuePair = domain.createQueuePair(options, extension);
+                MemoryWindow window = domain.allocateMemoryWindow(WindowType.TYPE_2);
+                AddressHandle handle =
+                        domain.createAddressHandle(AddressVector.global(1, new GlobalRoute(Gid.ZERO, 3, 255, 0, 0)))) {
+            assertCalled("ibv_create_ah", 3, 255, 0, 1, 1);
+            WorkRequestBuilder builder = queuePair.builder();
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> builder.send(1, 0))
+                    .withMessageContaining("start first");
+            builder.start();
+            assertCalled("wr_start");
+            builder.send(1, SendFlags.SIGNALED);
+            assertCalled("wr_send", SendFlags.SIGNALED, 0, 0, 0, 1);
+            builder.to(handle, 0x11, 0x22);
+            assertCalled("wr_set_ud_addr", 0x11, 0x22, handle.nativeAddress());
+            builder.toSharedReceiveQueue(0x33);
+            assertCalled("wr_set_xrc_srqn", 0x33);
+            builder.piece(region, 8, 16);
+            assertCalled("wr_set_sge", region.localKey(), region.address() + 8, 16);
+            assertThatIllegalStateException().isThrownBy(() -> builder.piece(region, 0, 8));
+            builder.sendWithImmediate(2, 0, 0x01020304);
+            assertCalled("wr_send_imm", 0x01020304, 0, 0, 0, 2);
+            builder.pieces(region, new long[] {0, 8}, new int[] {4, 5});
+            assertCalled("wr_set_sge_list", 2, 4, region.address() + 8, region.localKey());
+            builder.sendWithInvalidate(3, SendFlags.INLINE, 0x44);
+            assertCalled("wr_send_inv", 0x44);
+            MemorySegment data = arena.allocate(16);
+            data.set(ValueLayout.JAVA_BYTE, 0, (byte) 5);
+            builder.inline(data);
+            assertCalled("wr_set_inline_data", 5, 16);
+            builder.write(4, SendFlags.FENCE | SendFlags.INLINE, 0x1000, 0x55);
+            assertCalled("wr_rdma_write", 0x55, 0x1000, SendFlags.FENCE | SendFlags.INLINE, 0, 4);
+            builder.inlineList(data.asSlice(0, 3), data.asSlice(0, 4));
+            assertCalled("wr_set_inline_data_list", 2, 3, 4, 5);
+            builder.writeWithImmediate(5, 0, 0x2000, 0x56, 7).piece(region, 0, 1);
+            builder.read(6, 0, 0x3000, 0x57);
+            assertCalled("wr_rdma_read", 0x57, 0x3000);
+            builder.piece(region, 0, 8);
+            builder.compareAndSwap(7, 0, 0x4000, 0x58, 1, 2);
+            assertCalled("wr_atomic_cmp_swp", 0x58, 0x4000, 1, 2, 7);
+            builder.piece(region, 0, 8);
+            builder.fetchAndAdd(8, 0, 0x5000, 0x59, 3);
+            assertCalled("wr_atomic_fetch_add", 0x59, 0x5000, 3);
+            builder.piece(region, 0, 8);
+            builder.atomicWrite(9, 0, 0x6000, 0x5a, 0x1122334455667788L);
+            assertCalled("wr_atomic_write", 0x5a, 0x6000, 0x1122334455667788L);
+            builder.flush(10, 0, 0x7000, 0x5b, 4096, true, false);
+            assertCalled("wr_flush", 0x5b, 0x7000, 4096, 2 << 8, 10);
+            int key = MemoryWindow.nextKey(window.remoteKey());
+            assertThat(key).isEqualTo(0x1200); // 0x12ff, the low byte wraps
+            builder.bindWindow(11, 0, window, key, region, 8, 16, EnumSet.of(AccessFlag.REMOTE_WRITE));
+            assertCalled("wr_bind_mw", key, region.address() + 8, 16, 2, 11);
+            builder.localInvalidate(12, 0, key);
+            assertCalled("wr_local_inv", key);
+            builder.sendSegmented(13, 0, data, 1000);
+            assertCalled("wr_send_tso", 5, 16, 1000);
+            builder.piece(region, 0, 8);
+            builder.complete();
+            assertCalled("wr_complete");
+            assertThatIllegalStateException().isThrownBy(builder::complete);
+
+            builder.start();
+            builder.send(1, 0);
+            assertThatThrownBy(() -> builder.inline(data)).hasMessageContaining("begun without SendFlags.INLINE");
+            builder.abort();
+            builder.start();
+            builder.send(1, SendFlags.INLINE);
+            assertThatThrownBy(() -> builder.piece(region, 0, 8)).hasMessageContaining("begun with SendFlags.INLINE");
+            builder.abort();
+            builder.start();
+            builder.send(1, SendFlags.INLINE);
+            assertThatThrownBy(() -> builder.inline(arena.allocate(17)))
+                    .hasMessageContaining("17 bytes are more than the 16");
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> builder.send(2, 0))
+                    .withMessageContaining("abort it");
+            builder.abort();
+            assertCalled("wr_abort");
+            builder.start();
+            assertThatThrownBy(() -> builder.fetchAndAdd(1, 0, 4, 0, 1)).hasMessageContaining("multiple of 8");
+            Stub.failNext("wr_complete", Errno.ENOMEM);
+            assertThatThrownBy(builder::complete)
+                    .hasMessageContaining("ibv_wr_complete")
+                    .hasMessageContaining("ENOMEM");
+        }
+    }
+
+    @Test
+    void theReaderTellsEveryFieldAndHoldsNoBatchOpen() {
+        try (CompletionQueue extended =
+                context.createExtendedCompletionQueue(8, null, 1, EnumSet.allOf(CompletionField.class))) {
+            assertCalled("stub_create_cq_ex", 8, 1, 0xfff, 0);
+            CompletionReader reader = extended.reader();
+            assertThat(reader.tryNext()).isFalse();
+            Stub.call("stub_complete_ex", extended.nativeAddress(), 3L, 0, 128, 100, Integer.reverseBytes(0x01020304));
+            assertThat(reader.tryNext()).isTrue();
+            assertThat(Stub.call("stub_polling", extended.nativeAddress())).isZero();
+            assertThat(reader.isSuccess()).isTrue();
+            assertThat(reader.workRequestId()).isEqualTo(3);
+            assertThat(reader.opcode()).isEqualTo(WorkCompletionOpcode.RECV);
+            assertThat(reader.lengthBytes()).isEqualTo(100);
+            assertThat(reader.immediateData()).isEqualTo(0x01020304);
+            assertThat(reader.invalidatedKey()).isEqualTo(Integer.reverseBytes(0x01020304));
+            assertThat(reader.queuePairNumber()).isEqualTo(5);
+            assertThat(reader.sourceQueuePairNumber()).isEqualTo(6);
+            assertThat(reader.flags()).isEqualTo(2);
+            assertThat(reader.sourceLid()).isEqualTo(0xfff1);
+            assertThat(reader.serviceLevel()).isEqualTo(15);
+            assertThat(reader.destinationPathBits()).isEqualTo(0x81);
+            assertThat(reader.timestamp()).isEqualTo(0x123456789abcdef0L);
+            assertThat(reader.vlan()).isEqualTo(0xf123);
+            assertThat(reader.flowTag()).isEqualTo(0xabcdef);
+            assertThat(reader.tag()).isEqualTo(77);
+            assertThat(reader.tagUserData()).isEqualTo(78);
+            assertThat(reader.wallclockNanos()).isEqualTo(1234567890123456789L);
+            assertThat(reader.tryNext()).isFalse();
+            assertThatIllegalStateException().isThrownBy(reader::status);
+
+            Stub.call("stub_complete_ex", extended.nativeAddress(), 4L, 5, 128, 100, 0);
+            assertThat(reader.tryNext()).isTrue();
+            assertThat(reader.status()).isEqualTo(CompletionStatus.WR_FLUSH_ERR);
+            assertThat(reader.vendorError()).isEqualTo(9);
+            assertThat(reader.queuePairNumber()).isEqualTo(5);
+            assertThatIllegalStateException().isThrownBy(reader::lengthBytes).withMessageContaining("WR_FLUSH_ERR");
+            Stub.failNext("start_poll", Errno.EIO);
+            assertThatThrownBy(reader::tryNext).hasMessageContaining("ibv_start_poll");
+        }
+        assertThatIllegalStateException().isThrownBy(completions::reader);
+    }
+
+    @Test
+    void segmentedAndDatagramSendsAreFormatted() {
+        try (QueuePair queuePair = domain.createQueuePair(QueuePairOptions.reliable(completions, SIZES));
+                MemoryWindow window = domain.allocateMemoryWindow(WindowType.TYPE_2)) {
+            queuePair.sendQueue().localInvalidate(1, 0, 0x77);
+            queuePair.sendQueue().bindWindow(2, 0, window, 0x88, region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE));
+            assertThatThrownBy(() -> queuePair.sendQueue().piece(region, 0, 8))
+                    .hasMessageContaining("more than 0 pieces");
+            queuePair.sendQueue().bindWindow(2, 0, window, 0x88, region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE));
+            queuePair.sendQueue().sendSegmented(3, 0, arena.allocate(14), 1000).piece(region, 0, 8);
+            queuePair.sendQueue().flush();
+            assertThat(Stub.posted(0).opcode()).isEqualTo(WorkRequestOpcode.LOCAL_INV.value());
+            assertThat(Stub.posted(0).immediate()).isEqualTo(0x77);
+            assertThat(Stub.posted(1).opcode()).isEqualTo(WorkRequestOpcode.BIND_MW.value());
+            assertThat(Stub.posted(2).opcode()).isEqualTo(WorkRequestOpcode.TSO.value());
+        }
+    }
+
+    @Test
+    void anOlderProviderIsAnsweredFor() {
+        Stub.call("stub_without_later", 1);
+        try (Context older = Verbs.device("stub0").open()) {
+            assertThatThrownBy(older::openXrcDomain)
+                    .isInstanceOf(VerbsException.class)
+                    .hasMessageContaining("ibv_open_xrcd")
+                    .hasMessageContaining("EOPNOTSUPP")
+                    .hasMessageContaining("does not have this function");
+            assertThatThrownBy(older::queryRawClock).hasMessageContaining("EOPNOTSUPP");
+            assertThatThrownBy(() -> older.createExtendedCompletionQueue(1, null, 0, Set.of()))
+                    .hasMessageContaining("EOPNOTSUPP");
+            assertThat(older.queryDeviceExtended().basic()).isEqualTo(older.queryDevice());
+        }
+    }
+
+    @Test
+    void masksAndPortsAreWorkedOutAsInC() {
+        assertThat(QueuePairType.RC.isIn(1 << 2)).isTrue();
+        assertThat(QueuePairType.UD.isIn(1 << 2)).isFalse();
+        assertThat(QueuePairType.DRIVER.isIn(-1)).isFalse();
+        assertThat(new GlobalRoute(Gid.ZERO, 0, 1, 0, 0xabcde).udpSourcePort()).isEqualTo(0xfcf4);
+        assertThat(GlobalRoute.to(Gid.ZERO, 0).udpSourcePort()).isEqualTo(0xc000);
+    }
+}
