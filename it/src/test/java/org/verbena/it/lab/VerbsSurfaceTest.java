@@ -1,0 +1,500 @@
+package org.verbena.it.lab;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.verbena.it.lab.QueuePairLoop.Completion;
+import org.verbena.it.lab.QueuePairLoop.Side;
+import org.verbena.verbs.AccessFlag;
+import org.verbena.verbs.AddressHandle;
+import org.verbena.verbs.AddressVector;
+import org.verbena.verbs.AdviceKind;
+import org.verbena.verbs.CompletionField;
+import org.verbena.verbs.CompletionQueue;
+import org.verbena.verbs.CompletionReader;
+import org.verbena.verbs.CompletionStatus;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.EnhancedConnection;
+import org.verbena.verbs.EthernetAddress;
+import org.verbena.verbs.ExtendedDeviceAttributes;
+import org.verbena.verbs.ForkStatus;
+import org.verbena.verbs.Gid;
+import org.verbena.verbs.GlobalRoute;
+import org.verbena.verbs.MemoryRegion;
+import org.verbena.verbs.MemoryWindow;
+import org.verbena.verbs.NodeType;
+import org.verbena.verbs.PortState;
+import org.verbena.verbs.ProtectionDomain;
+import org.verbena.verbs.QueuePair;
+import org.verbena.verbs.QueuePairCapabilities;
+import org.verbena.verbs.QueuePairExtension;
+import org.verbena.verbs.QueuePairOptions;
+import org.verbena.verbs.QueuePairType;
+import org.verbena.verbs.Rate;
+import org.verbena.verbs.RateLimit;
+import org.verbena.verbs.SendFlags;
+import org.verbena.verbs.SendOperation;
+import org.verbena.verbs.Verbs;
+import org.verbena.verbs.VerbsException;
+import org.verbena.verbs.WindowType;
+import org.verbena.verbs.WorkCompletionOpcode;
+import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.WorkRequestBuilder;
+import org.verbena.verbs.WorkRequestOpcode;
+
+/** What the verbs have beyond reliable connections: used where soft RoCE has it, and answered clearly where no lab device does. */
+@Tag("lab")
+@Timeout(120)
+class VerbsSurfaceTest {
+    private static final int SIGNALED = SendFlags.SIGNALED;
+    private static final QueuePairCapabilities SIZES = new QueuePairCapabilities(16, 16, 2, 2, 64);
+    private static final int QKEY = 0x11111111;
+
+    /** A receive of a datagram begins with this much of header. */
+    private static final int GLOBAL_ROUTE_BYTES = 40;
+
+    @Test
+    void theLibraryDescribesWhatItReports() {
+        assertThat(Verbs.describe(NodeType.RNIC)).isEqualTo("iWARP NIC");
+        assertThat(Verbs.describe(PortState.ACTIVE)).isEqualToIgnoringCase("active");
+        assertThat(Verbs.describe(org.verbena.verbs.AsyncEventType.SRQ_LIMIT_REACHED))
+                .contains("SRQ");
+        assertThat(Verbs.describe(CompletionStatus.WR_FLUSH_ERR)).contains("Flush");
+        assertThat(Rate.RATE_100_GBPS.megabitsPerSecond()).isEqualTo(103125);
+        assertThat(Rate.RATE_10_GBPS.multiple()).isEqualTo(4);
+        assertThat(Rate.ofMultiple(4)).isEqualTo(Rate.RATE_10_GBPS);
+        assertThat(Rate.ofMegabitsPerSecond(2500)).isEqualTo(Rate.RATE_2_5_GBPS);
+        assertThat(Verbs.forkStatus()).isIn((Object[]) ForkStatus.values());
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void extendedAttributesBeginWithThePlainOnes(LabDevice device) {
+        try (Context context = Verbs.device(device.deviceName()).open()) {
+            ExtendedDeviceAttributes extended = context.queryDeviceExtended();
+            assertThat(extended.basic()).isEqualTo(context.queryDevice());
+            assertThat(extended.maxDeviceMemoryBytes()).isZero();
+        }
+    }
+
+    @Test
+    void aTypeOneWindowIsBoundUsedAndTakenBack() {
+        try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC).connect();
+                Arena arena = Arena.ofShared();
+                MemoryRegion bindable = loop.domain.registerMemory(
+                        arena.allocate(4096, 4096),
+                        EnumSet.of(
+                                AccessFlag.LOCAL_WRITE,
+                                AccessFlag.MW_BIND,
+                                AccessFlag.REMOTE_READ,
+                                AccessFlag.REMOTE_WRITE))) {
+            try (MemoryWindow window = loop.domain.allocateMemoryWindow(WindowType.TYPE_1)) {
+                window.bind(loop.right.queuePair, 1, SIGNALED, bindable, 1024, 64, EnumSet.of(AccessFlag.REMOTE_WRITE));
+                assertThat(loop.right.next().opcode()).isEqualTo(WorkCompletionOpcode.BIND_MW);
+                write(loop.left, 2, bindable.address() + 1024, window.remoteKey(), 64);
+                assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
+                // A right that the region has and the window has not.
+                loop.left
+                        .queuePair
+                        .sendQueue()
+                        .read(3, SIGNALED, bindable.address() + 1024, window.remoteKey())
+                        .piece(loop.left.region, 0, 64);
+                loop.left.queuePair.sendQueue().flush();
+                assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.REM_ACCESS_ERR);
+            }
+        }
+    }
+
+    private static void write(Side from, long id, long address, int key, int length) {
+        from.queuePair.sendQueue().write(id, SIGNALED, address, key).piece(from.region, 0, length);
+        from.queuePair.sendQueue().flush();
+    }
+
+    @Test
+    void aTypeTwoWindowIsInvalidatedByEitherSide() {
+        Set<AccessFlag> writable = EnumSet.of(AccessFlag.REMOTE_WRITE);
+        for (boolean byPeer : new boolean[] {false, true}) {
+            try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC).connect();
+                    Arena arena = Arena.ofShared();
+                    MemoryRegion bindable = loop.domain.registerMemory(
+                            arena.allocate(4096, 4096),
+                            EnumSet.of(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND, AccessFlag.REMOTE_WRITE));
+                    MemoryWindow window = loop.domain.allocateMemoryWindow(WindowType.TYPE_2)) {
+                assertThatThrownBy(() -> window.bind(loop.right.queuePair, 1, 0, bindable, 0, 64, writable))
+                        .hasMessageContaining("SendQueue.bindWindow");
+                assertThatThrownBy(() -> loop.right
+                                .queuePair
+                                .sendQueue()
+                                .bindWindow(1, 0, window, 0, loop.right.region, 0, 64, writable))
+                        .hasMessageContaining("without MW_BIND");
+                int key = MemoryWindow.nextKey(window.remoteKey());
+                loop.right.queuePair.sendQueue().bindWindow(1, SIGNALED, window, key, bindable, 0, 64, writable);
+                loop.right.queuePair.sendQueue().flush();
+                Completion bound = loop.right.next();
+                assertThat(bound.status()).isEqualTo(CompletionStatus.SUCCESS);
+                assertThat(bound.opcode()).isEqualTo(WorkCompletionOpcode.BIND_MW);
+                write(loop.left, 2, bindable.address(), key, 64);
+                assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
+                if (byPeer) {
+                    loop.right.queuePair.receiveQueue().receive(9).piece(loop.right.region, 0, 64);
+                    loop.right.queuePair.receiveQueue().flush();
+                    loop.left
+                            .queuePair
+                            .sendQueue()
+                            .sendWithInvalidate(3, SIGNALED, key)
+                            .piece(loop.left.region, 0, 8);
+                    loop.left.queuePair.sendQueue().flush();
+                    assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
+                    assertThat(loop.right.next().id()).isEqualTo(9);
+                } else {
+                    loop.right.queuePair.sendQueue().localInvalidate(4, SIGNALED, key);
+                    loop.right.queuePair.sendQueue().flush();
+                    assertThat(loop.right.next().opcode()).isEqualTo(WorkCompletionOpcode.LOCAL_INV);
+                }
+                write(loop.left, 5, bindable.address(), key, 64);
+                assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.REM_ACCESS_ERR);
+            }
+        }
+    }
+
+    @Test
+    void unreliableConnectionsSendAndWrite() {
+        try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.UC).connect()) {
+            loop.left.memory().setString(0, "unreliable");
+            loop.right.queuePair.receiveQueue().receive(1).piece(loop.right.region, 0, 64);
+            loop.right.queuePair.receiveQueue().flush();
+            loop.left.queuePair.sendQueue().send(2, SIGNALED).piece(loop.left.region, 0, 11);
+            loop.left
+                    .queuePair
+                    .sendQueue()
+                    .write(3, SIGNALED, loop.right.region.address() + 100, loop.right.region.remoteKey())
+                    .piece(loop.left.region, 0, 11);
+            loop.left.queuePair.sendQueue().flush();
+            assertThat(loop.left.next().id()).isEqualTo(2);
+            assertThat(loop.left.next().id()).isEqualTo(3);
+            assertThat(loop.right.next().lengthBytes()).isEqualTo(11);
+            assertThat(loop.right.memory().getString(0)).isEqualTo("unreliable");
+            awaitString(loop.right.memory(), 100, "unreliable");
+        }
+    }
+
+    private static void awaitString(MemorySegment memory, long offset, String expected) {
+        long deadline = System.nanoTime() + Duration.ofSeconds(10).toNanos();
+        while (!memory.getString(offset).equals(expected)) {
+            assertThat(System.nanoTime()).isLessThan(deadline);
+            Thread.onSpinWait();
+        }
+    }
+
+    @Test
+    void datagramsGoAndAreAnsweredByTheirCompletion() {
+        try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.UD).connect();
+                WorkCompletions polled = new WorkCompletions(1);
+                AddressHandle handle = loop.domain.createAddressHandle(AddressVector.global(
+                        1, GlobalRoute.to(loop.gid().gid(), loop.gid().index())))) {
+            post(loop.right, 1);
+            post(loop.left, 2);
+            loop.left.memory().setString(0, "question");
+            loop.left
+                    .queuePair
+                    .sendQueue()
+                    .sendWithImmediate(3, SIGNALED, 77)
+                    .to(handle, loop.right.queuePair.number(), QKEY)
+                    .piece(loop.left.region, 0, 9);
+            loop.left.queuePair.sendQueue().flush();
+            assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
+            long deadline = System.nanoTime() + Duration.ofSeconds(10).toNanos();
+            while (loop.right.completions.poll(polled) == 0) {
+                assertThat(System.nanoTime()).isLessThan(deadline);
+            }
+            assertThat(polled.isSuccess(0)).isTrue();
+            assertThat(polled.lengthBytes(0)).isEqualTo(GLOBAL_ROUTE_BYTES + 9);
+            assertThat(polled.immediateData(0)).isEqualTo(77);
+            assertThat(polled.sourceQueuePairNumber(0)).isEqualTo(loop.left.queuePair.number());
+            assertThat(loop.right.memory().getString(RECEIVE_AT + GLOBAL_ROUTE_BYTES))
+                    .isEqualTo("question");
+            MemorySegment header = loop.right.memory().asSlice(RECEIVE_AT, GLOBAL_ROUTE_BYTES);
+            if (polled.hasGlobalRouteHeader(0)) {
+                AddressVector sender = loop.context.addressOfSender(1, polled, 0, header);
+                assertThat(sender.route()).isNotNull();
+            }
+            try (AddressHandle back = loop.domain.createAddressHandle(1, polled, 0, header)) {
+                loop.right
+                        .queuePair
+                        .sendQueue()
+                        .send(4, SIGNALED)
+                        .to(back, polled.sourceQueuePairNumber(0), QKEY)
+                        .inline(MemorySegment.ofArray("answer\0".getBytes(StandardCharsets.UTF_8)), 0, 7);
+                loop.right.queuePair.sendQueue().flush();
+                assertThat(loop.right.next().opcode()).isEqualTo(WorkCompletionOpcode.SEND);
+                assertThat(loop.left.next().lengthBytes()).isEqualTo(GLOBAL_ROUTE_BYTES + 7);
+                assertThat(loop.left.memory().getString(RECEIVE_AT + GLOBAL_ROUTE_BYTES))
+                        .isEqualTo("answer");
+            }
+        }
+    }
+
+    private static final int RECEIVE_AT = 8192;
+
+    private static void post(Side side, long id) {
+        side.queuePair.receiveQueue().receive(id).piece(side.region, RECEIVE_AT, 2048);
+        side.queuePair.receiveQueue().flush();
+    }
+
+    @Test
+    void multicastReachesWhoeverIsAttached() throws Exception {
+        // ff0e::ffff:239.1.2.3, as librdmacm maps IPv4 groups on RoCE.
+        Gid group = Gid.of(
+                new byte[] {(byte) 0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, (byte) 0xff, (byte) 0xff, (byte) 239, 1, 2, 3});
+        try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.UD).connect();
+                AddressHandle handle = loop.domain.createAddressHandle(
+                        AddressVector.global(1, GlobalRoute.to(group, loop.gid().index())))) {
+            loop.right.queuePair.attachMulticast(group, 0);
+            post(loop.right, 1);
+            loop.left.memory().setString(0, "to all");
+            loop.left
+                    .queuePair
+                    .sendQueue()
+                    .send(2, SIGNALED)
+                    .to(handle, 0xffffff, QKEY)
+                    .piece(loop.left.region, 0, 7);
+            loop.left.queuePair.sendQueue().flush();
+            assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
+            loop.right.queuePair.detachMulticast(group, 0);
+            assertThatThrownBy(() -> loop.right.queuePair.detachMulticast(group, 0))
+                    .isInstanceOf(VerbsException.class)
+                    .hasMessageContaining("ibv_detach_mcast");
+        }
+    }
+
+    @Test
+    void extendedQueuesTellTheFieldsThatWereAskedFor() {
+        try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC);
+                CompletionQueue extended = loop.context.createExtendedCompletionQueue(
+                        64,
+                        loop.channel,
+                        0,
+                        EnumSet.of(CompletionField.BYTE_LEN, CompletionField.IMM, CompletionField.QP_NUM));
+                QueuePair reading = loop.domain.createQueuePair(QueuePairOptions.reliable(extended, SIZES));
+                MemoryRegion region =
+                        loop.domain.registerMemory(Arena.ofAuto().allocate(4096, 4096), QueuePairLoop.ALL_RIGHTS)) {
+            QueuePairLoop.Side side = loop.foreignSide(reading, extended, region);
+            loop.connect(loop.left, side);
+            CompletionReader reader = extended.reader();
+            assertThat(reader.tryNext()).isFalse();
+            assertThatThrownBy(reader::workRequestId).isInstanceOf(IllegalStateException.class);
+            for (int round = 0; round < 100; round++) {
+                extended.requestNotify(false);
+                reading.receiveQueue().receive(round).piece(region, 0, 64);
+                reading.receiveQueue().flush();
+                loop.left
+                        .queuePair
+                        .sendQueue()
+                        .sendWithImmediate(round, SIGNALED, round * 3)
+                        .piece(loop.left.region, 0, round % 64);
+                loop.left.queuePair.sendQueue().flush();
+                assertThat(loop.channel.awaitEvent(Duration.ofSeconds(20))).isSameAs(extended);
+                assertThat(reader.tryNext()).isTrue();
+                assertThat(reader.workRequestId()).isEqualTo(round);
+                assertThat(reader.status()).isEqualTo(CompletionStatus.SUCCESS);
+                assertThat(reader.opcode()).isEqualTo(WorkCompletionOpcode.RECV);
+                assertThat(reader.lengthBytes()).isEqualTo(round % 64);
+                assertThat(reader.immediateData()).isEqualTo(round * 3);
+                assertThat(reader.queuePairNumber()).isEqualTo(reading.number());
+                assertThatThrownBy(reader::timestamp).hasMessageContaining("COMPLETION_TIMESTAMP was not asked for");
+                assertThat(reader.tryNext()).isFalse();
+                assertThat(loop.left.next().id()).isEqualTo(round);
+            }
+            assertThatThrownBy(() -> loop.left.completions.reader()).isInstanceOf(IllegalStateException.class);
+            assertThatThrownBy(() -> loop.context.createExtendedCompletionQueue(
+                            8, null, 0, EnumSet.of(CompletionField.COMPLETION_TIMESTAMP)))
+                    .isInstanceOf(VerbsException.class)
+                    .hasMessageContaining("EOPNOTSUPP");
+        }
+    }
+
+    @Test
+    void theBuilderDoesWhatTheSendQueueDoes() {
+        Set<SendOperation> operations = EnumSet.of(
+                SendOperation.SEND,
+                SendOperation.SEND_WITH_IMM,
+                SendOperation.RDMA_WRITE,
+                SendOperation.RDMA_WRITE_WITH_IMM,
+                SendOperation.RDMA_READ,
+                SendOperation.ATOMIC_CMP_AND_SWP,
+                SendOperation.ATOMIC_FETCH_AND_ADD);
+        try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC);
+                CompletionQueue completions = loop.context.createCompletionQueue(64);
+                QueuePair building = loop.domain.createQueuePair(
+                        QueuePairOptions.reliable(completions, SIZES), QueuePairExtension.building(operations));
+                MemoryRegion region =
+                        loop.domain.registerMemory(Arena.ofAuto().allocate(4096, 4096), QueuePairLoop.ALL_RIGHTS)) {
+            Side side = loop.foreignSide(building, completions, region);
+            loop.connect(loop.left, side);
+            WorkRequestBuilder builder = building.builder();
+            long remote = loop.left.region.address();
+            int key = loop.left.region.remoteKey();
+            for (int i = 0; i < 3; i++) {
+                loop.left.queuePair.receiveQueue().receive(i).piece(loop.left.region, 32_768, 64);
+            }
+            loop.left.queuePair.receiveQueue().flush();
+            region.segment().setString(0, "built");
+            loop.left.memory().set(ValueLayout.JAVA_LONG, 1024, 40);
+            builder.start();
+            assertThatThrownBy(builder::start).isInstanceOf(IllegalStateException.class);
+            builder.send(1, SIGNALED).piece(region, 0, 6);
+            builder.sendWithImmediate(2, SIGNALED | SendFlags.INLINE, 5)
+                    .inline(region.segment().asSlice(0, 6));
+            builder.write(3, SIGNALED, remote, key).pieces(region, new long[] {0, 3}, new int[] {3, 3});
+            builder.writeWithImmediate(4, SIGNALED, remote + 100, key, 6).piece(region, 0, 6);
+            builder.fetchAndAdd(5, SIGNALED, remote + 1024, key, 2).piece(region, 8, 8);
+            builder.compareAndSwap(6, SIGNALED, remote + 1024, key, 42, 43).piece(region, 16, 8);
+            builder.read(7, SIGNALED, remote + 1024, key).piece(region, 24, 8);
+            builder.complete();
+            for (int id = 1; id <= 7; id++) {
+                Completion done = side.next();
+                assertThat(done.id()).isEqualTo(id);
+                assertThat(done.status()).isEqualTo(CompletionStatus.SUCCESS);
+            }
+            assertThat(loop.left.next().lengthBytes()).isEqualTo(6);
+            assertThat(loop.left.next().immediate()).isEqualTo(5);
+            assertThat(loop.left.next().immediate()).isEqualTo(6);
+            assertThat(loop.left.memory().getString(0)).isEqualTo("built");
+            assertThat(region.segment().get(ValueLayout.JAVA_LONG, 8)).isEqualTo(40);
+            assertThat(region.segment().get(ValueLayout.JAVA_LONG, 16)).isEqualTo(42);
+            assertThat(region.segment().get(ValueLayout.JAVA_LONG, 24)).isEqualTo(43);
+            // What was not asked for, or does not fit, is refused, and the batch is given up.
+            builder.start();
+            assertThatThrownBy(() -> builder.localInvalidate(1, 0, 5)).hasMessageContaining("LOCAL_INV is not among");
+            builder.write(8, SIGNALED, remote, key);
+            assertThatThrownBy(() -> builder.piece(region, 4090, 7)).isInstanceOf(IndexOutOfBoundsException.class);
+            assertThatThrownBy(builder::complete).hasMessageContaining("abort it");
+            builder.abort();
+            builder.start();
+            builder.write(9, SIGNALED, remote, key).piece(region, 0, 8);
+            builder.complete();
+            assertThat(side.next().id()).isEqualTo(9);
+        }
+    }
+
+    @Test
+    void atomicsOfTwoThreadsAddUp() throws Exception {
+        try (QueuePairLoop one = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC).connect()) {
+            int rounds = 200;
+            MemoryRegion counter = one.right.region;
+            counter.segment().set(ValueLayout.JAVA_LONG, 0, 0);
+            // Both ends add to the same word: left remotely, right remotely through the loop back to itself.
+            List<Thread> threads = List.of(one.left, one.right).stream()
+                    .map(side -> Thread.ofPlatform().start(() -> {
+                        for (int i = 0; i < rounds; i++) {
+                            side.queuePair
+                                    .sendQueue()
+                                    .fetchAndAdd(
+                                            i, SIGNALED, counter.address(), counter.remoteKey(), 1, side.region, 64);
+                            side.queuePair.sendQueue().flush();
+                            assertThat(side.next().status()).isEqualTo(CompletionStatus.SUCCESS);
+                        }
+                    }))
+                    .toList();
+            for (Thread thread : threads) {
+                thread.join();
+            }
+            assertThat(counter.segment().get(ValueLayout.JAVA_LONG, 0)).isEqualTo(2L * rounds);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void whatADeviceLacksIsAnsweredClearly(LabDevice device) {
+        try (Context context = Verbs.device(device.deviceName()).open();
+                ProtectionDomain domain = context.allocateProtectionDomain();
+                CompletionQueue completions = context.createCompletionQueue(16);
+                QueuePair queuePair = domain.createQueuePair(QueuePairOptions.reliable(completions, SIZES));
+                MemoryRegion region = domain.registerMemory(
+                        Arena.ofAuto().allocate(4096, 4096), EnumSet.of(AccessFlag.LOCAL_WRITE))) {
+            assertUnsupported("ibv_alloc_dm", () -> context.allocateDeviceMemory(4096, 0));
+            assertUnsupported("ibv_alloc_null_mr", domain::allocateNullRegion);
+            assertUnsupported("ibv_open_xrcd", context::openXrcDomain);
+            assertUnsupported("ibv_alloc_td", context::allocateThreadDomain);
+            assertUnsupported("ibv_alloc_parent_domain", () -> context.allocateParentDomain(domain, null));
+            assertUnsupported("ibv_modify_cq", () -> completions.moderate(16, 10));
+            assertUnsupported("ibv_query_rt_values_ex", context::queryRawClock);
+            assertUnsupported("ibv_modify_qp_rate_limit", () -> queuePair.modifyRateLimit(new RateLimit(1000, 0, 0)));
+            assertUnsupported("ibv_query_ece", queuePair::queryEnhancedConnection);
+            assertUnsupported("ibv_set_ece", () -> queuePair.setEnhancedConnection(new EnhancedConnection(1, 2)));
+            assertUnsupported(
+                    "ibv_rereg_mr", () -> region.reregister(region.segment(), Set.of(AccessFlag.LOCAL_WRITE)));
+            assertThatThrownBy(() -> region.advise(AdviceKind.PREFETCH, true, 0, 64))
+                    .isInstanceOf(VerbsException.class);
+            assertThatThrownBy(() -> domain.registerDmaBuffer(0, 0, 4096, 0, EnumSet.of(AccessFlag.LOCAL_WRITE)))
+                    .isInstanceOf(VerbsException.class);
+            assertThatThrownBy(() -> domain.registerMemory(
+                            region.segment(), EnumSet.of(AccessFlag.LOCAL_WRITE, AccessFlag.ON_DEMAND)))
+                    .isInstanceOf(VerbsException.class);
+            assertThat(queuePair.isDataInOrder(WorkRequestOpcode.RDMA_WRITE)).isFalse();
+            assertThatThrownBy(() -> Context.importDevice(context.commandFd())).isInstanceOf(VerbsException.class);
+            assertThatThrownBy(() -> context.importProtectionDomain(domain.handle()))
+                    .isInstanceOf(VerbsException.class);
+            assertThatThrownBy(() -> domain.importMemory(
+                            region.handle(), region.address(), region.lengthBytes(), region.access()))
+                    .isInstanceOf(VerbsException.class);
+            assertThatThrownBy(() -> context.importDeviceMemory(1, 4096)).isInstanceOf(VerbsException.class);
+        }
+    }
+
+    private static void assertUnsupported(String function, org.assertj.core.api.ThrowableAssert.ThrowingCallable call) {
+        assertThatThrownBy(call)
+                .isInstanceOf(VerbsException.class)
+                .hasMessageContaining(function)
+                .hasMessageContaining("EOPNOTSUPP")
+                .hasMessageContaining("does not have this function");
+    }
+
+    @Test
+    void siwHasNoWindows() {
+        try (Context context = Verbs.device("siw0").open();
+                ProtectionDomain domain = context.allocateProtectionDomain()) {
+            assertUnsupported("ibv_alloc_mw", () -> domain.allocateMemoryWindow(WindowType.TYPE_1));
+        }
+    }
+
+    @Test
+    void memoryIsRegisteredUnderOtherAddresses() {
+        try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC).connect();
+                Arena arena = Arena.ofShared();
+                MemoryRegion moved =
+                        loop.domain.registerMemoryAt(arena.allocate(4096, 4096), 0x10000, QueuePairLoop.ALL_RIGHTS);
+                MemoryRegion relaxed = loop.domain.registerMemory(
+                        arena.allocate(64), EnumSet.of(AccessFlag.LOCAL_WRITE, AccessFlag.RELAXED_ORDERING))) {
+            assertThat(moved.address()).isEqualTo(0x10000);
+            assertThat(relaxed.localKey()).isNotZero();
+            loop.left.memory().setString(0, "moved");
+            write(loop.left, 1, 0x10000 + 256, moved.remoteKey(), 6);
+            assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
+            assertThat(moved.segment().getString(256)).isEqualTo("moved");
+        }
+    }
+
+    @Test
+    void ethernetAddressesAreResolved() {
+        try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC)) {
+            EthernetAddress ethernet = loop.context.resolveEthernet(AddressVector.global(
+                    1, GlobalRoute.to(loop.gid().gid(), loop.gid().index())));
+            assertThat(ethernet.vlan()).isEqualTo(EthernetAddress.NO_VLAN);
+            assertThat(ethernet.mac()).hasSize(6);
+        }
+    }
+}
