@@ -36,7 +36,7 @@ import org.verbena.verbs.RdmaException;
  * rping once more, on the Channel API with RAW framing: one SEND is one message, as C's program has it. {@link Rping} has the protocol's
  * drawing, and the same on the bare bindings for comparison. Connections run on event loops; each is driven by a thread that waits for futures.
  */
-final class ChannelRping {
+public final class ChannelRping {
     private static final Logger LOG = LoggerFactory.getLogger(ChannelRping.class);
 
     private static final int ADVERTISEMENT_BYTES = 16;
@@ -66,7 +66,7 @@ final class ChannelRping {
      * @param out for the pings
      * @param printing whether to print them
      */
-    ChannelRping(String provider, int sizeBytes, PrintWriter out, boolean printing) {
+    public ChannelRping(String provider, int sizeBytes, PrintWriter out, boolean printing) {
         this.provider = provider;
         this.sizeBytes = sizeBytes;
         this.out = out;
@@ -120,8 +120,9 @@ final class ChannelRping {
      *
      * @param address where to listen
      * @param persistent whether to go on after the first client
+     * @throws InterruptedException the thread was told to stop
      */
-    void serve(InetSocketAddress address, boolean persistent) throws InterruptedException {
+    public void serve(InetSocketAddress address, boolean persistent) throws InterruptedException {
         BlockingQueue<RdmaChannel> clients = new LinkedBlockingQueue<>();
         try (RdmaEventLoopGroup group = new RdmaEventLoopGroup(provider, 1)) {
             RdmaServerChannel server = (RdmaServerChannel) new ServerBootstrap()
@@ -221,8 +222,9 @@ final class ChannelRping {
      * @param server where to
      * @param count how many; 0 for ever
      * @param validating whether to compare what comes back
+     * @throws InterruptedException the thread was told to stop
      */
-    void ping(@Nullable InetSocketAddress source, InetSocketAddress server, int count, boolean validating)
+    public void ping(@Nullable InetSocketAddress source, InetSocketAddress server, int count, boolean validating)
             throws InterruptedException {
         try (RdmaEventLoopGroup group = new RdmaEventLoopGroup(provider, 1)) {
             Arrivals arrivals = new Arrivals();

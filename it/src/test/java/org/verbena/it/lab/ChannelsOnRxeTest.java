@@ -1,0 +1,87 @@
+package org.verbena.it.lab;
+
+import io.netty.util.ResourceLeakDetector;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Tag;
+import org.verbena.api.ChannelSuite;
+import org.verbena.api.HandlerSuite;
+import org.verbena.api.OneSidedSuite;
+import org.verbena.api.ShortFormSuite;
+
+/** The Channel API on verbs over soft RoCE. */
+@Tag("lab")
+class ChannelsOnRxeTest {
+
+    /** Recording every access to every buffer is too slow for the guest; the pools are still checked to get everything back. */
+    private static void traceFewerBuffers() {
+        ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.SIMPLE);
+    }
+
+    @Nested
+    class Channels extends ChannelSuite {
+        {
+            traceFewerBuffers();
+        }
+
+        @Override
+        protected String provider() {
+            return "verbs";
+        }
+
+        @Override
+        protected String host() {
+            return LabDevice.RXE.address();
+        }
+    }
+
+    @Nested
+    class OneSidedOperations extends OneSidedSuite {
+        {
+            traceFewerBuffers();
+        }
+
+        @Override
+        protected String provider() {
+            return "verbs";
+        }
+
+        @Override
+        protected String host() {
+            return LabDevice.RXE.address();
+        }
+    }
+
+    @Nested
+    class ShortForms extends ShortFormSuite {
+        {
+            traceFewerBuffers();
+        }
+
+        @Override
+        protected String provider() {
+            return "verbs";
+        }
+
+        @Override
+        protected String host() {
+            return LabDevice.RXE.address();
+        }
+    }
+
+    @Nested
+    class Handlers extends HandlerSuite {
+        {
+            traceFewerBuffers();
+        }
+
+        @Override
+        protected String provider() {
+            return "verbs";
+        }
+
+        @Override
+        protected String host() {
+            return LabDevice.RXE.address();
+        }
+    }
+}
