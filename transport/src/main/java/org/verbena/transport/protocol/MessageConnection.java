@@ -814,7 +814,9 @@ public final class MessageConnection implements EndpointHandler {
                 + queuedBytes + " bytes in " + operationsOut + " operations"
                 + (waitingHead == null ? "" : ", " + waitingHead.describe() + " waits for " + stallName())
                 + ", held " + held + "+" + heldFragments + (reading ? "" : ", not reading")
-                + (memoryStalled ? ", no memory" : "") + "]";
+                + (receives == null ? "" : ", posted " + receives.posted())
+                + (pendingHead == null ? "" : pendingHead.ready ? ", messages wait" : ", a message is incomplete")
+                + (memoryStalled ? ", no memory" : "") + (inBatch ? ", in a batch" : "") + (busy ? ", busy" : "") + "]";
     }
 
     /** For tests: message frames that may be sent now. */

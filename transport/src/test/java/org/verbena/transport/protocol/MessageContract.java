@@ -17,6 +17,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -315,6 +316,7 @@ public abstract class MessageContract {
         volatile int failed;
         volatile int received;
         volatile int toSend;
+        private final AtomicInteger kept = new AtomicInteger();
         private boolean reading = true;
 
         Talker(Role role, MessageOptions options, Random random, int id) {
@@ -427,7 +429,14 @@ public abstract class MessageContract {
             received = number + 1;
             if (random.nextInt(8) == 0) {
                 // Kept for a while, as users do.
-                loop.schedule(() -> message.release(), random.nextInt(5), TimeUnit.MILLISECONDS);
+                kept.incrementAndGet();
+                loop.schedule(
+                        () -> {
+                            message.release();
+                            kept.decrementAndGet();
+                        },
+                        random.nextInt(5),
+                        TimeUnit.MILLISECONDS);
             } else {
                 message.release();
             }
@@ -470,7 +479,7 @@ public abstract class MessageContract {
         }
 
         void awaitInactive() {
-            until(() -> "the end of " + this + ", seed " + seed, () -> inactive);
+            until(() -> "the end of " + this + ", seed " + seed, () -> inactive && kept.get() == 0);
         }
 
         @Override
