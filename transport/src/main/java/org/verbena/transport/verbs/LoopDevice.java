@@ -278,6 +278,15 @@ final class LoopDevice {
         return total;
     }
 
+    /** Takes what is in the queues now, and hardly more, out of turn. Not within a callback. */
+    void pollAll() {
+        int largest = 0;
+        for (int i = 0; i < queues.size(); i++) {
+            largest = Math.max(largest, queues.get(i).queue.entries());
+        }
+        poll(largest);
+    }
+
     private int pollOnce(LoopQueue queue) {
         if (queue.broken) {
             return 0;

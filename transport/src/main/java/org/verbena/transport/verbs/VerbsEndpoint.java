@@ -11,10 +11,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmEvent;
-import org.verbena.cm.CmException;
-import org.verbena.cm.CmId;
 import org.verbena.cm.ConnectionParameters;
-import org.verbena.cm.EventChannel;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
@@ -30,20 +27,16 @@ import org.verbena.verbs.Context;
 import org.verbena.verbs.DeviceAttributes;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.QueuePair;
-import org.verbena.verbs.QueuePairAttributes;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.QueuePairState;
 import org.verbena.verbs.RdmaException;
 import org.verbena.verbs.ReceiveQueue;
 import org.verbena.verbs.SendFlags;
 import org.verbena.verbs.SendQueue;
-import org.verbena.verbs.TransportType;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.VerbsObject;
 import org.verbena.verbs.WorkCompletionOpcode;
 import org.verbena.verbs.WorkCompletions;
-import org.verbena.verbs.ffm.Errno;
 
 /**
  * One connection: an id of the connection manager and its queue pair.
@@ -66,23 +59,19 @@ import org.verbena.verbs.ffm.Errno;
  *   CLOSED                                                   DISCONNECTED, or a while later: destroy the id
  * }</pre>
  *
- * <p>Everything in the left column runs on the completion loop, which alone has the fields marked so; everything in the right column on the connection
- * loop, in the order it was asked for, so the id and the queue pair are never used and destroyed at a time. Posting and polling are the completion
- * loop's.
+ * <p>The left column is this class: everything in it runs on the completion loop, and so do posting and polling. The right column is {@link
+ * ConnectionSetup}, on the connection loop.
  *
  * <p>Send queue: a ring of slots. A completion of a slot completes all slots before it as well (those were not signalled), so work completes once and in
  * order whatever is signalled. Not so over iWARP, where siw completes a write while a read before it is still under way, and a failure before the work it
  * follows: there each work request is signalled, and its outcome waits in its slot until those before it are known. The receive queue is a ring too, each
  * receive with a completion of its own.
  */
-final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
+final class VerbsEndpoint implements Endpoint, VerbsHandle {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsEndpoint.class);
 
     /** In a queue pair in its error state the rest is lost if nothing came for so long; destroying it is safe at any time. */
     private static final long DRAIN_SILENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
-
-    /** How long an id waits for the peer's answer to its disconnect request. */
-    private static final long LINGER_MILLIS = 2000;
 
     /** One signalled work request in so many at the least, so that slots come back while a long batch is under way. */
     private static final int MAX_UNSIGNALLED = 32;
@@ -102,37 +91,23 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
     private final EndpointOptions options;
     private final EndpointHandler handler;
     private final InetSocketAddress remoteAddress;
+    private final ConnectionSetup setup;
 
     /** The connection request that is accepted, null when connecting. */
     private final @Nullable CmEvent request;
 
-    /** Written by the completion loop once; read by the connection loop. */
+    /** Written by the loop once; read by those who hop to it. */
     private volatile @Nullable CompletionIoHandler ioHandler;
 
-    /** Set by the completion loop when draining begins: steps of connecting that are still to come on the connection loop are left out. */
-    private volatile boolean givenUp;
+    /** Written before it starts, or by the loop when it is prepared; read by any thread then. */
+    private volatile @Nullable InetSocketAddress localAddress;
 
-    /** What is being done, for the message of a failure. Written by both loops, in turns. */
-    private volatile String step = "starting";
-
-    // ---- the connection loop's thread alone
-
-    private @Nullable CmId id;
-    private @Nullable QueuePair created;
-    private boolean isAnswered;
-    private boolean isConnecting;
-    private boolean isOrphaned;
-    private @Nullable EventChannel ownChannel;
-    private boolean isDisconnectSeen;
-    private boolean isIdDone;
-
-    // ---- the completion loop's thread alone
+    // ---- the loop's thread alone, from here on
 
     private State state = State.NEW;
     private @Nullable IoRegistration registration;
     private @Nullable Future<?> timeout;
     private @Nullable CmEvent endedBefore;
-    private @Nullable InetSocketAddress localAddress;
     private @Nullable VerbsDevice device;
     private @Nullable LoopDevice loopDevice;
     private LoopDevice.@Nullable LoopQueue loopQueue;
@@ -148,31 +123,14 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
     private boolean wasConnected;
     private boolean isLocalEnd;
 
-    // The ring of sends: from sendHead, sendCount slots are taken.
-    private final int sendDepth;
-    private final long[] sendWorkIds;
-    private final int[] sendLengths;
-    private final WorkRequest.Opcode[] sendOpcodes;
-    private final long[] sendRemoteAddresses;
-    private final int[] sendRemoteKeys;
-    private final HeldRegions sendHeld;
-    private int sendHead;
-    private int sendCount;
+    private final SendRing sends;
     private int unsignalled;
     private int maxUnsignalled;
+
+    /** Over iWARP, see above. */
     private boolean completesInAnyOrder;
 
-    /** How slots ended that others before them have not yet; with {@link #completesInAnyOrder} only. */
-    private @Nullable WorkStatus[] sendOutcomes = NO_OUTCOMES;
-
-    private static final @Nullable WorkStatus[] NO_OUTCOMES = new WorkStatus[0];
-
-    // The ring of receives: from receiveHead, receiveCount slots are taken.
-    private final int receiveDepth;
-    private final long[] receiveWorkIds;
-    private final HeldRegions receiveHeld;
-    private int receiveHead;
-    private int receiveCount;
+    private final WorkRing receives;
 
     /** Receives that completed before the connection was told to be up: slot, length, flags and immediate data of each. */
     private final ArrayDeque<int[]> early = new ArrayDeque<>();
@@ -199,16 +157,9 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         this.handler = handler;
         this.remoteAddress = remoteAddress;
         this.request = request;
-        sendDepth = options.sendDepth();
-        sendWorkIds = new long[sendDepth];
-        sendLengths = new int[sendDepth];
-        sendOpcodes = new WorkRequest.Opcode[sendDepth];
-        sendRemoteAddresses = new long[sendDepth];
-        sendRemoteKeys = new int[sendDepth];
-        sendHeld = new HeldRegions(sendDepth, options.maxSges());
-        receiveDepth = options.sharedReceiveQueue() ? 0 : options.receiveDepth();
-        receiveWorkIds = new long[receiveDepth];
-        receiveHeld = new HeldRegions(receiveDepth, options.maxSges());
+        setup = new ConnectionSetup(this, provider, options, remoteAddress, request);
+        sends = new SendRing(options.sendDepth(), options.maxSges());
+        receives = new WorkRing(options.sharedReceiveQueue() ? 0 : options.receiveDepth(), options.maxSges());
     }
 
     /** An endpoint that will connect. */
@@ -231,9 +182,13 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
             InetSocketAddress localAddress,
             InetSocketAddress remoteAddress) {
         VerbsEndpoint endpoint = new VerbsEndpoint(provider, loop, options, handler, remoteAddress, request);
-        endpoint.id = request.id();
         endpoint.localAddress = localAddress;
         return endpoint;
+    }
+
+    /** What hears of the id. */
+    CmEventSink cmEventSink() {
+        return setup;
     }
 
     /** Tells of an event that ended the request before it was accepted; before {@link #start}. */
@@ -246,9 +201,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         loop.execute(this::start0);
     }
 
-    // ---- from one loop to the other
-
-    private void onLoop(Runnable task) {
+    /** Runs something on the loop. Any thread. */
+    void execute(Runnable task) {
         CompletionIoHandler known = ioHandler;
         if (known != null) {
             known.execute(loop, task);
@@ -261,10 +215,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         }
     }
 
-    private void onConnectionLoop(Runnable task) {
-        provider.connectionLoop().loop().execute(task);
-    }
-
     private String connection() {
         InetSocketAddress local = localAddress;
         return request == null
@@ -273,11 +223,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
                         + (local == null ? "" : " to " + VerbsProvider.format(local));
     }
 
-    private String attempt() {
-        return (request == null ? "connecting to " : "accepting ") + VerbsProvider.format(remoteAddress);
-    }
-
-    // ---- connecting: the completion loop's part
+    // ---- connecting
 
     private void start0() {
         Future<IoRegistration> registered = loop.register(this);
@@ -289,29 +235,29 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         ioHandler = known.attachment();
         state = State.RESOLVING;
         timeout = loop.schedule(
-                () -> drain(new ConnectionException.TimedOut(
-                        attempt() + " took longer than " + options.connectTimeoutMillis() + " ms, while " + step)),
+                () -> drain(new ConnectionException.TimedOut(setup.attempt() + " took longer than "
+                        + options.connectTimeoutMillis() + " ms, while " + setup.step())),
                 options.connectTimeoutMillis(),
                 TimeUnit.MILLISECONDS);
         CmEvent before = endedBefore;
         if (before != null) {
-            drain(failureOf(before));
+            drain(setup.failureOf(before));
             return;
         }
         try {
-            onConnectionLoop(request == null ? this::resolve : this::useRequest);
+            setup.execute(setup::begin);
         } catch (RdmaException | UnsupportedOperationException unavailable) {
             drain(new ConnectionException.Unreachable(
-                    attempt() + " is impossible: " + unavailable.getMessage(), unavailable));
+                    setup.attempt() + " is impossible: " + unavailable.getMessage(), unavailable));
         }
     }
 
-    private void prepare0(Context context, int port, @Nullable InetSocketAddress local) {
+    void prepare0(Context context, int port, @Nullable InetSocketAddress local) {
         if (state != State.RESOLVING) {
             return;
         }
         state = State.PREPARING;
-        step = "creating the queue pair";
+        setup.setStep("creating the queue pair");
         if (local != null) {
             localAddress = local;
         }
@@ -330,8 +276,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
             QueuePairOptions wanted = QueuePairOptions.reliable(
                     completions.queue(),
                     new QueuePairCapabilities(
-                            sendDepth,
-                            receiveDepth,
+                            options.sendDepth(),
+                            receives.depth(),
                             options.maxSges(),
                             shared ? 0 : options.maxSges(),
                             options.maxInlineBytes()));
@@ -341,20 +287,20 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
             }
             QueuePairOptions all = wanted;
             long maxMessageBytes = Math.min(Integer.MAX_VALUE, used.port(port).maxMessageBytes());
-            onConnectionLoop(() -> createQueuePair(used, all, maxMessageBytes));
+            setup.execute(() -> setup.createQueuePair(used.memoryDomain().protectionDomain(), all, maxMessageBytes));
         } catch (RuntimeException refused) {
-            drain(inWords(refused));
+            drain(setup.failureOf(refused));
         }
     }
 
     private int reservedEntries() {
-        return sendDepth + receiveDepth;
+        return options.sendDepth() + receives.depth();
     }
 
     private void checkLimits(VerbsDevice used) {
         DeviceAttributes limits = used.attributes();
-        checkLimit(used, "sendDepth", sendDepth, limits.maxWorkRequests());
-        checkLimit(used, "receiveDepth", receiveDepth, limits.maxWorkRequests());
+        checkLimit(used, "sendDepth", options.sendDepth(), limits.maxWorkRequests());
+        checkLimit(used, "receiveDepth", receives.depth(), limits.maxWorkRequests());
         checkLimit(used, "maxSges", options.maxSges(), limits.maxSges());
     }
 
@@ -365,7 +311,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         }
     }
 
-    private void prepared0(QueuePair made, long maxMessageBytes) {
+    void prepared0(QueuePair made, long maxMessageBytes) {
         if (state != State.PREPARING) {
             return;
         }
@@ -389,13 +335,10 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         used.add(made, this);
         boolean iwarp = used.isIwarp();
         completesInAnyOrder = iwarp;
-        maxUnsignalled = iwarp ? 1 : Math.clamp(sendDepth / 4, 1, MAX_UNSIGNALLED);
-        if (iwarp) {
-            sendOutcomes = new WorkStatus[sendDepth];
-        }
+        maxUnsignalled = iwarp ? 1 : Math.clamp(options.sendDepth() / 4, 1, MAX_UNSIGNALLED);
         capabilities = new EndpointCapabilities(
-                sendDepth,
-                shared == null ? receiveDepth : shared.depth(),
+                options.sendDepth(),
+                shared == null ? receives.depth() : shared.depth(),
                 shared == null ? options.maxSges() : Math.min(options.maxSges(), shared.maxSges()),
                 iwarp
                         ? 1
@@ -410,7 +353,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
                 false,
                 iwarp);
         state = State.PREPARED;
-        step = request == null ? "waiting for the peer to accept" : "waiting for the peer to confirm";
+        setup.setStep(request == null ? "waiting for the peer to accept" : "waiting for the peer to confirm");
         try {
             handler.onPrepared(this);
         } catch (Throwable thrown) {
@@ -422,7 +365,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         flush0();
         if (state == State.PREPARED) {
             ConnectionParameters parameters = parameters(used);
-            onConnectionLoop(() -> connectOrAccept(parameters));
+            setup.execute(() -> setup.connectOrAccept(parameters));
         }
     }
 
@@ -449,7 +392,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
                 0);
     }
 
-    private void established0(CmEvent event) {
+    void established0(CmEvent event) {
         if (state != State.PREPARED) {
             return;
         }
@@ -496,236 +439,16 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         }
     }
 
-    // ---- connecting: the connection loop's part
-
-    private void resolve() {
-        if (givenUp) {
-            return;
-        }
-        step = "resolving the address";
-        try {
-            CmId made = provider.connectionLoop().newId(this);
-            id = made;
-            if (options.trafficClass() != 0) {
-                made.setTypeOfService(options.trafficClass());
-            }
-            made.resolveAddress(options.localAddress(), remoteAddress, options.connectTimeoutMillis());
-        } catch (RuntimeException refused) {
-            onLoop(() -> drain(inWords(refused)));
-        }
-    }
-
-    private void useRequest() {
-        if (!givenUp) {
-            routeResolved();
-        }
-    }
-
-    private void routeResolved() {
-        CmId known = required(id);
-        Context context = known.device();
-        if (context == null) {
-            onLoop(() ->
-                    drain(new ConnectionException.Unreachable(attempt() + " failed: no device serves the address")));
-            return;
-        }
-        int port = known.portNumber();
-        InetSocketAddress local = known.localAddress();
-        onLoop(() -> prepare0(context, port, local));
-    }
-
-    private void createQueuePair(VerbsDevice used, QueuePairOptions wanted, long maxMessageBytes) {
-        if (givenUp) {
-            return;
-        }
-        try {
-            QueuePair made = required(id).createQueuePair(used.memoryDomain().protectionDomain(), wanted);
-            created = made;
-            onLoop(() -> prepared0(made, maxMessageBytes));
-        } catch (RuntimeException refused) {
-            onLoop(() -> drain(inWords(refused)));
-        }
-    }
-
-    private void connectOrAccept(ConnectionParameters parameters) {
-        if (givenUp) {
-            return;
-        }
-        try {
-            if (request == null) {
-                isConnecting = true;
-                connect(required(id), parameters);
-            } else {
-                isAnswered = true;
-                required(id).accept(parameters);
-            }
-        } catch (RuntimeException refused) {
-            isConnecting = false;
-            onLoop(() -> drain(inWords(refused)));
-        }
-    }
-
-    private void connect(CmId known, ConnectionParameters parameters) {
-        if (!isIwarp()) {
-            known.connect(parameters);
-            return;
-        }
-        ownChannel = provider.connectionLoop().connectApart(known, () -> {
-            try {
-                if (!givenUp) {
-                    known.connect(parameters);
-                    return;
-                }
-                onConnectionLoop(() -> connectRefused(null));
-            } catch (RuntimeException refused) {
-                onConnectionLoop(() -> connectRefused(refused));
-            }
-        });
-    }
-
-    /** The call itself failed, or was not made: no event will come. */
-    private void connectRefused(@Nullable RuntimeException refused) {
-        isConnecting = false;
-        leaveOwnChannel();
-        if (isOrphaned) {
-            destroyOrphan();
-        } else if (refused != null) {
-            onLoop(() -> drain(inWords(refused)));
-        }
-    }
-
-    /** The outcome is known, so nothing blocks any more. Not within an event of the channel. */
-    private void leaveOwnChannel() {
-        EventChannel own = ownChannel;
-        CmId known = id;
-        if (own == null || known == null) {
-            return;
-        }
-        ownChannel = null;
-        try {
-            if (known.isClosed()) {
-                provider.connectionLoop().closeOwn(own);
-            } else {
-                provider.connectionLoop().rejoin(known, own);
-            }
-        } catch (RuntimeException refused) {
-            LOG.warn("The event channel of {} could not be given back", connection(), refused);
-        }
-    }
-
-    @Override
-    public void onCmEvent(CmEvent event) {
-        switch (event.type()) {
-            case ADDR_RESOLVED, ROUTE_RESOLVED, ADDR_CHANGE -> {}
-            default -> {
-                isConnecting = false;
-                if (ownChannel != null) {
-                    onConnectionLoop(this::leaveOwnChannel);
-                }
-            }
-        }
-        if (isOrphaned && !isConnecting) {
-            isDisconnectSeen = true;
-            destroyOrphan();
-            return;
-        }
-        switch (event.type()) {
-            case ADDR_RESOLVED -> {
-                if (!givenUp) {
-                    step = "resolving the route";
-                    try {
-                        event.id().resolveRoute(options.connectTimeoutMillis());
-                    } catch (RuntimeException refused) {
-                        onLoop(() -> drain(inWords(refused)));
-                    }
-                }
-            }
-            case ROUTE_RESOLVED -> {
-                if (!givenUp) {
-                    routeResolved();
-                }
-            }
-            case ESTABLISHED -> onLoop(() -> established0(event));
-            case ADDR_ERROR, ROUTE_ERROR, CONNECT_ERROR, UNREACHABLE, REJECTED, CONNECT_RESPONSE -> {
-                isDisconnectSeen = true;
-                onLoop(() -> drain(failureOf(event)));
-            }
-            case DISCONNECTED -> {
-                isDisconnectSeen = true;
-                if (isIdDone) {
-                    closeId();
-                }
-                onLoop(() -> disconnected0(event));
-            }
-            case TIMEWAIT_EXIT -> {
-                isDisconnectSeen = true;
-                if (isIdDone) {
-                    closeId();
-                }
-            }
-            case DEVICE_REMOVAL -> {
-                isDisconnectSeen = true;
-                onDeviceFailure("its device was removed");
-            }
-            case ADDR_CHANGE ->
-                // Bonding failed over: if the connection is dead its retries run out, and the completion says so.
-                LOG.warn("{}: the network address of its device changed", connection());
-            case CONNECT_REQUEST, MULTICAST_JOIN, MULTICAST_ERROR, UNKNOWN ->
-                LOG.warn("{}: unexpected event: {}", connection(), event.describe());
-        }
-    }
-
-    // ---- failures, in words
-
-    private Throwable inWords(RuntimeException refused) {
-        String message = attempt() + " failed while " + step + ": " + refused.getMessage();
-        if (refused instanceof ConnectionException known) {
-            return known;
-        }
-        if (!(refused instanceof CmException cm)) {
-            return new ConnectionException(message, refused);
-        }
-        return switch (cm.errno()) {
-            // siw connects its socket within the call.
-            case Errno.ECONNREFUSED -> withCause(new ConnectionException.Rejected(message, new byte[0]), cm);
-            case Errno.ETIMEDOUT -> withCause(new ConnectionException.TimedOut(message), cm);
-            case Errno.ENETUNREACH, Errno.EHOSTUNREACH, Errno.ENODEV, Errno.EADDRNOTAVAIL ->
-                new ConnectionException.Unreachable(message, cm);
-            default -> new ConnectionException(message, cm);
-        };
-    }
-
-    private Throwable failureOf(CmEvent event) {
-        String message = attempt() + " failed while " + step + ": " + event.describe();
-        CmException cm = event.toException(attempt());
-        return switch (event.type()) {
-            case REJECTED -> withCause(new ConnectionException.Rejected(message, event.privateData()), cm);
-            case ADDR_ERROR, ROUTE_ERROR, UNREACHABLE, DEVICE_REMOVAL ->
-                new ConnectionException.Unreachable(message, cm);
-            case CONNECT_ERROR ->
-                switch (-event.status()) {
-                    case Errno.ECONNREFUSED ->
-                        withCause(new ConnectionException.Rejected(message, event.privateData()), cm);
-                    case Errno.ETIMEDOUT -> withCause(new ConnectionException.TimedOut(message), cm);
-                    default -> new ConnectionException(message, cm);
-                };
-            default -> new ConnectionException(message, cm);
-        };
-    }
-
-    private static ConnectionException withCause(ConnectionException exception, Throwable cause) {
-        exception.initCause(cause);
-        return exception;
-    }
+    // ---- failures
 
     /** The device says that the queue pair, or all of it, is lost. Any thread. */
     void onDeviceFailure(String what) {
-        onLoop(() -> drain(new ConnectionException.Lost(connection() + " was lost: " + what)));
+        execute(() -> drain(new ConnectionException.Lost(connection() + " was lost: " + what)));
     }
 
     /** A queue is lost. Any thread. */
     void onQueueError(@Nullable VerbsObject source) {
-        onLoop(() -> {
+        execute(() -> {
             if ((loopQueue != null && loopQueue.queue() == source)
                     || (sharedReceives != null && sharedReceives.queue() == source)) {
                 drain(new ConnectionException.Lost(
@@ -754,7 +477,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
             return false;
         }
         PostChecks.operation(work, can);
-        if (state != State.CONNECTED || sendCount == sendDepth) {
+        if (state != State.CONNECTED || sends.isFull()) {
             return false;
         }
         PostChecks.request(work, can);
@@ -766,26 +489,17 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
                 return false;
             }
         }
-        int slot = sendHead + sendCount;
-        if (slot >= sendDepth) {
-            slot -= sendDepth;
-        }
-        sendHeld.hold(slot, work.buffers());
+        sends.holdForNext(work.buffers());
         try {
-            stage(queue, work, slot, can);
+            stage(queue, work, sends.next(), can);
         } catch (RuntimeException refused) {
-            sendHeld.release(slot);
+            sends.releaseNext();
             throw refused;
         }
         if ((work.flags() & WorkRequest.INLINE) != 0) {
-            sendHeld.release(slot);
+            sends.releaseNext();
         }
-        sendWorkIds[slot] = work.workId();
-        sendLengths[slot] = (int) work.buffers().totalBytes();
-        sendOpcodes[slot] = work.opcode();
-        sendRemoteAddresses[slot] = work.remoteAddress();
-        sendRemoteKeys[slot] = work.remoteKey();
-        sendCount++;
+        sends.take(work);
         return true;
     }
 
@@ -861,7 +575,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
             throw new IllegalStateException(
                     "this endpoint's receives come from its shared receive queue: post them there");
         }
-        if ((state != State.PREPARED && state != State.CONNECTED) || receiveCount == receiveDepth) {
+        if ((state != State.PREPARED && state != State.CONNECTED) || receives.isFull()) {
             return false;
         }
         PostChecks.receive(buffers, options.maxSges());
@@ -873,27 +587,22 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
                 return false;
             }
         }
-        int slot = receiveHead + receiveCount;
-        if (slot >= receiveDepth) {
-            slot -= receiveDepth;
-        }
-        receiveHeld.hold(slot, buffers);
+        receives.holdForNext(buffers);
         try {
-            queue.receive(WorkRequestId.of(index, generation, WorkRequestId.RECEIVE, slot));
+            queue.receive(WorkRequestId.of(index, generation, WorkRequestId.RECEIVE, receives.next()));
             required(device).addPieces(queue, buffers);
         } catch (RuntimeException refused) {
-            receiveHeld.release(slot);
+            receives.releaseNext();
             throw refused;
         }
-        receiveWorkIds[slot] = workId;
-        receiveCount++;
+        receives.take(workId);
         return true;
     }
 
     @Override
     public int freeSendSlots() {
         checkLoop();
-        return state == State.CONNECTED ? sendDepth - sendCount : 0;
+        return state == State.CONNECTED ? sends.depth() - sends.count() : 0;
     }
 
     @Override
@@ -925,7 +634,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
             drain(new VerbsException(
                     "ibv_post_send() on " + connection(),
                     errno,
-                    "the device took " + (sendCount - queue.stagedWrs()) + " of " + sendCount
+                    "the device took " + (sends.count() - queue.stagedWrs()) + " of " + sends.count()
                             + " work requests; those it did not take complete as FLUSHED"));
         }
     }
@@ -941,7 +650,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
                     "ibv_post_recv() on " + connection(),
                     errno,
                     "the device took "
-                            + (receiveCount - queue.stagedWrs()) + " of " + receiveCount
+                            + (receives.count() - queue.stagedWrs()) + " of " + receives.count()
                             + " receives; those it did not take complete as FLUSHED"));
         }
     }
@@ -957,8 +666,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
 
     /** A slot was done; where completions come in order, all before it as well. */
     void onSendDone(int slot) {
-        int position = positionOf(slot, sendHead, sendDepth);
-        if (position >= sendCount) {
+        int position = sends.position(slot);
+        if (position >= sends.count()) {
             strayCompletion("send", slot);
             return;
         }
@@ -966,7 +675,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
             lastProgressNanos = System.nanoTime();
         }
         if (completesInAnyOrder) {
-            sendOutcomes[slot] = WorkStatus.SUCCESS;
+            sends.keepOutcome(slot, WorkStatus.SUCCESS);
             completeKnownSends();
             return;
         }
@@ -977,8 +686,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
 
     /** A slot failed; where completions come in order, those before it, which have no completion of their own, were done. */
     void onSendFailed(int slot, WorkStatus status, int vendorError) {
-        int position = positionOf(slot, sendHead, sendDepth);
-        if (position >= sendCount) {
+        int position = sends.position(slot);
+        if (position >= sends.count()) {
             strayCompletion("send", slot);
             return;
         }
@@ -991,7 +700,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         }
         lastProgressNanos = System.nanoTime();
         if (completesInAnyOrder) {
-            sendOutcomes[slot] = status;
+            sends.keepOutcome(slot, status);
             completeKnownSends();
             return;
         }
@@ -1003,7 +712,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
 
     private void completeKnownSends() {
         WorkStatus outcome;
-        while (sendCount > 0 && (outcome = sendOutcomes[sendHead]) != null) {
+        while (sends.count() > 0 && (outcome = sends.headOutcome()) != null) {
             completeSend(outcome);
         }
     }
@@ -1016,30 +725,18 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
     }
 
     private void completeSend(WorkStatus status) {
-        int slot = sendHead;
-        sendHead = slot + 1 == sendDepth ? 0 : slot + 1;
-        sendCount--;
-        if (completesInAnyOrder) {
-            sendOutcomes[slot] = null;
-        }
-        sendHeld.release(slot);
+        int slot = sends.head();
+        sends.free();
         try {
             handler.onSendCompletion(
-                    this, sendWorkIds[slot], status, status == WorkStatus.SUCCESS ? sendLengths[slot] : 0);
+                    this, sends.workId(slot), status, status == WorkStatus.SUCCESS ? sends.lengthBytes(slot) : 0);
         } catch (Throwable thrown) {
             drain(thrown);
         }
     }
 
     private String describeSend(int slot) {
-        WorkRequest.Opcode opcode = sendOpcodes[slot];
-        String text = opcode + " of " + sendLengths[slot] + " bytes";
-        return switch (opcode) {
-            case SEND, SEND_WITH_IMMEDIATE, SEND_WITH_INVALIDATE -> text + " on " + connection();
-            default ->
-                text + " at 0x" + Long.toHexString(sendRemoteAddresses[slot]) + " with key 0x"
-                        + Integer.toHexString(sendRemoteKeys[slot]) + " on " + connection();
-        };
+        return sends.describe(slot) + " on " + connection();
     }
 
     /** A receive has a message. */
@@ -1101,14 +798,12 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         if (kind == WorkRequestId.SHARED_RECEIVE) {
             workId = required(sharedReceives).complete(slot);
         } else {
-            if (receiveCount == 0 || slot != receiveHead) {
+            if (receives.count() == 0 || slot != receives.head()) {
                 strayCompletion("receive", slot);
                 return;
             }
-            workId = receiveWorkIds[slot];
-            receiveHead = slot + 1 == receiveDepth ? 0 : slot + 1;
-            receiveCount--;
-            receiveHeld.release(slot);
+            workId = receives.workId(slot);
+            receives.free();
         }
         if (state == State.DRAINING) {
             lastProgressNanos = System.nanoTime();
@@ -1118,11 +813,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         } catch (Throwable thrown) {
             drain(thrown);
         }
-    }
-
-    private static int positionOf(int slot, int head, int depth) {
-        int position = slot - head;
-        return position < 0 ? position + depth : position;
     }
 
     private void strayCompletion(String queue, int slot) {
@@ -1148,26 +838,26 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         if (loop.inEventLoop() && state != State.NEW) {
             disconnect0();
         } else {
-            onLoop(this::disconnect0);
+            execute(this::disconnect0);
         }
     }
 
     private void disconnect0() {
         if (state != State.DRAINING && state != State.CLOSED) {
             isLocalEnd = true;
-            drain(state == State.CONNECTED ? null : new ConnectionException(attempt() + " was given up"));
+            drain(state == State.CONNECTED ? null : new ConnectionException(setup.attempt() + " was given up"));
         }
     }
 
-    private void disconnected0(CmEvent event) {
+    void disconnected0(CmEvent event) {
         if (state == State.CONNECTED) {
             // What the peer acknowledged before it left may wait in the queue.
-            required(loopDevice).poll(Integer.MAX_VALUE);
+            required(loopDevice).pollAll();
         }
         if (state == State.CONNECTED) {
-            drain(sendCount == 0 ? null : lostWith(describeSend(sendHead)));
+            drain(sends.count() == 0 ? null : lostWith(describeSend(sends.head())));
         } else if (state != State.DRAINING && state != State.CLOSED) {
-            drain(failureOf(event));
+            drain(setup.failureOf(event));
         }
     }
 
@@ -1176,7 +866,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
      *
      * @param why null in good order
      */
-    private void drain(@Nullable Throwable why) {
+    void drain(@Nullable Throwable why) {
         if (state == State.CLOSED) {
             return;
         }
@@ -1188,7 +878,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         }
         State before = state;
         state = State.DRAINING;
-        givenUp = true;
+        setup.giveUp();
         cause = why;
         cancelTimeout();
         LOG.debug("{} ends in state {}: {}", connection(), before, why == null ? "in good order" : why.toString());
@@ -1204,37 +894,14 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         required(ioHandler).startDraining(loop, this);
         boolean connected = before == State.CONNECTED;
         try {
-            onConnectionLoop(() -> toErrorState(connected));
+            setup.execute(() -> setup.toErrorState(connected));
         } catch (RuntimeException never) {
             // There is no connection loop, so nothing was made on it.
-            onLoop(this::inErrorState0);
+            execute(this::inErrorState0);
         }
     }
 
-    private void toErrorState(boolean connected) {
-        CmId known = id;
-        QueuePair made = created;
-        try {
-            if (connected && known != null) {
-                known.disconnect();
-            } else if (request != null && !isAnswered && known != null) {
-                isAnswered = true;
-                known.reject(new byte[0]);
-            }
-        } catch (RdmaException alreadyDown) {
-            LOG.debug("{}: {}", connection(), alreadyDown.getMessage());
-        }
-        if (made != null) {
-            try {
-                made.modify(QueuePairAttributes.to(QueuePairState.ERR).build());
-            } catch (RdmaException refused) {
-                LOG.debug("{}: {}", connection(), refused.getMessage());
-            }
-        }
-        onLoop(this::inErrorState0);
-    }
-
-    private void inErrorState0() {
+    void inErrorState0() {
         isInErrorState = true;
         lastProgressNanos = System.nanoTime();
         checkDrained();
@@ -1242,7 +909,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
 
     /** The device has given back all that it took of the shared receive queue. Any thread. */
     void onLastReceiveTaken() {
-        onLoop(() -> {
+        execute(() -> {
             isLastReceiveTaken = true;
             checkDrained();
         });
@@ -1252,19 +919,16 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         if (state != State.DRAINING || !isInErrorState || isDestroyAsked) {
             return;
         }
-        boolean allBack = sendCount == unpostedSends && receiveCount == unpostedReceives;
+        boolean allBack = sends.count() == unpostedSends && receives.count() == unpostedReceives;
         boolean sharedBack = sharedReceives == null || queuePair == null || isLastReceiveTaken;
         if (isSilent || (allBack && sharedBack)) {
             isDestroyAsked = true;
-            onConnectionLoopOr(this::destroyQueuePair, () -> finish0(true));
-        }
-    }
-
-    private void onConnectionLoopOr(Runnable task, Runnable without) {
-        try {
-            onConnectionLoop(task);
-        } catch (RuntimeException never) {
-            onLoop(without);
+            boolean hadPeer = wasConnected;
+            try {
+                setup.execute(() -> setup.destroy(hadPeer));
+            } catch (RuntimeException never) {
+                execute(() -> finish0(true));
+            }
         }
     }
 
@@ -1286,67 +950,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         return true;
     }
 
-    private void destroyQueuePair() {
-        if (isConnecting && created != null && isIwarp()) {
-            // The kernel holds the queue pair and the id of an iWARP connection until the peer has answered, or for ten
-            // seconds, and would hold
-            // this thread as well. In its error state the queue pair has given everything back.
-            isOrphaned = true;
-            onLoop(() -> finish0(false));
-            return;
-        }
-        boolean gone = closeQueuePair();
-        onLoop(() -> finish0(gone));
-        isIdDone = true;
-        // The completion loop has written wasConnected for the last time before it asked for this.
-        if (isDisconnectSeen || !wasConnected) {
-            closeId();
-        } else {
-            provider.connectionLoop().loop().schedule(this::closeId, LINGER_MILLIS, TimeUnit.MILLISECONDS);
-        }
-    }
-
-    private boolean isIwarp() {
-        return required(created).domain().context().device().transportType() == TransportType.IWARP;
-    }
-
-    private void destroyOrphan() {
-        isOrphaned = false;
-        if (closeQueuePair()) {
-            onLoop(this::releaseCompletions0);
-        }
-        closeId();
-    }
-
-    private boolean closeQueuePair() {
-        QueuePair made = created;
-        if (made == null) {
-            return true;
-        }
-        try {
-            made.close();
-            return true;
-        } catch (RuntimeException refused) {
-            LOG.error(
-                    "The queue pair of {} could not be destroyed; the memory of its work requests stays registered",
-                    connection(),
-                    refused);
-            return false;
-        }
-    }
-
-    private void closeId() {
-        CmId known = id;
-        if (known != null && !known.isClosed()) {
-            try {
-                known.close();
-            } catch (RuntimeException refused) {
-                LOG.warn("The id of {} could not be destroyed", connection(), refused);
-            }
-        }
-    }
-
-    private void finish0(boolean queuePairGone) {
+    void finish0(boolean queuePairGone) {
         if (state != State.DRAINING) {
             return;
         }
@@ -1354,13 +958,13 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         QueuePair made = queuePair;
         if (made != null && queues != null) {
             // What the device wrote before the queue pair was gone.
-            queues.poll(Integer.MAX_VALUE);
-            boolean anything = sendCount > 0 || receiveCount > 0 || !early.isEmpty();
+            queues.pollAll();
+            boolean anything = sends.count() > 0 || receives.count() > 0 || !early.isEmpty();
             deliverEarly();
-            while (sendCount > 0) {
+            while (sends.count() > 0) {
                 completeLeftSend(queuePairGone);
             }
-            while (receiveCount > 0) {
+            while (receives.count() > 0) {
                 completeLeftReceive(queuePairGone);
             }
             if (anything) {
@@ -1386,7 +990,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         }
     }
 
-    private void releaseCompletions0() {
+    void releaseCompletions0() {
         LoopDevice queues = loopDevice;
         LoopDevice.LoopQueue reserved = loopQueue;
         if (queues != null && reserved != null) {
@@ -1397,17 +1001,17 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
 
     private void completeLeftSend(boolean queuePairGone) {
         if (!queuePairGone) {
-            sendHeld.forget(sendHead);
+            sends.forgetHead();
         }
-        WorkStatus outcome = completesInAnyOrder ? sendOutcomes[sendHead] : null;
+        WorkStatus outcome = sends.headOutcome();
         completeSend(outcome == null ? WorkStatus.FLUSHED : outcome);
     }
 
     private void completeLeftReceive(boolean queuePairGone) {
         if (!queuePairGone) {
-            receiveHeld.forget(receiveHead);
+            receives.forgetHead();
         }
-        completeReceive(WorkRequestId.RECEIVE, receiveHead, WorkStatus.FLUSHED, 0, 0, 0);
+        completeReceive(WorkRequestId.RECEIVE, receives.head(), WorkStatus.FLUSHED, 0, 0, 0);
     }
 
     @Override
@@ -1426,7 +1030,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, CmEventSink {
         return required(ioHandler);
     }
 
-    private static <T> T required(@Nullable T value) {
+    static <T> T required(@Nullable T value) {
         if (value == null) {
             throw new IllegalStateException("not there yet: this is a bug of the verbs provider");
         }

@@ -76,7 +76,7 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
             decide();
             CmEvent before = ended;
             if (before == null) {
-                id.attach(endpoint);
+                id.attach(endpoint.cmEventSink());
             } else {
                 endpoint.endedBeforeAccepted(before);
             }

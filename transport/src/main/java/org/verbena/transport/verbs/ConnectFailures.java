@@ -1,0 +1,64 @@
+package org.verbena.transport.verbs;
+
+import org.verbena.cm.CmEvent;
+import org.verbena.cm.CmException;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.verbs.ffm.Errno;
+
+/** Why a connection did not come up, out of what the connection manager says: every event and errno has an exception. */
+final class ConnectFailures {
+    private ConnectFailures() {}
+
+    /**
+     * A call that failed.
+     *
+     * @param what was being done: the attempt with its address, and the step
+     * @param refused what was thrown
+     */
+    static Throwable of(String what, RuntimeException refused) {
+        if (refused instanceof ConnectionException known) {
+            return known;
+        }
+        String message = what + ": " + refused.getMessage();
+        if (!(refused instanceof CmException cm)) {
+            return new ConnectionException(message, refused);
+        }
+        return switch (cm.errno()) {
+            // siw connects its socket within the call.
+            case Errno.ECONNREFUSED -> because(new ConnectionException.Rejected(message, new byte[0]), cm);
+            case Errno.ETIMEDOUT -> because(new ConnectionException.TimedOut(message), cm);
+            case Errno.ENETUNREACH, Errno.EHOSTUNREACH, Errno.ENODEV, Errno.EADDRNOTAVAIL ->
+                new ConnectionException.Unreachable(message, cm);
+            default -> new ConnectionException(message, cm);
+        };
+    }
+
+    /**
+     * An event that ended the attempt.
+     *
+     * @param what was being done: the attempt with its address, and the step
+     * @param event what came instead
+     */
+    static Throwable of(String what, CmEvent event) {
+        String message = what + ": " + event.describe();
+        CmException cm = event.toException(what);
+        return switch (event.type()) {
+            case REJECTED -> because(new ConnectionException.Rejected(message, event.privateData()), cm);
+            case ADDR_ERROR, ROUTE_ERROR, UNREACHABLE, DEVICE_REMOVAL ->
+                new ConnectionException.Unreachable(message, cm);
+            case CONNECT_ERROR ->
+                switch (-event.status()) {
+                    case Errno.ECONNREFUSED ->
+                        because(new ConnectionException.Rejected(message, event.privateData()), cm);
+                    case Errno.ETIMEDOUT -> because(new ConnectionException.TimedOut(message), cm);
+                    default -> new ConnectionException(message, cm);
+                };
+            default -> new ConnectionException(message, cm);
+        };
+    }
+
+    private static ConnectionException because(ConnectionException exception, Throwable cause) {
+        exception.initCause(cause);
+        return exception;
+    }
+}

@@ -1,0 +1,68 @@
+package org.verbena.transport.verbs;
+
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.WorkRequest;
+import org.verbena.transport.spi.WorkStatus;
+
+/**
+ * What is out on a send queue. It knows what each work request was, for the message of a failure, and where completions do not come in order, how those
+ * ended that others before them have not yet.
+ */
+final class SendRing extends WorkRing {
+    private final int[] lengths;
+    private final WorkRequest.Opcode[] opcodes;
+    private final long[] remoteAddresses;
+    private final int[] remoteKeys;
+    private final @Nullable WorkStatus[] outcomes;
+
+    SendRing(int depth, int maxSges) {
+        super(depth, maxSges);
+        lengths = new int[depth];
+        opcodes = new WorkRequest.Opcode[depth];
+        remoteAddresses = new long[depth];
+        remoteKeys = new int[depth];
+        outcomes = new WorkStatus[depth];
+    }
+
+    /** Takes the next slot for a work request. */
+    void take(WorkRequest work) {
+        int slot = next();
+        lengths[slot] = (int) work.buffers().totalBytes();
+        opcodes[slot] = work.opcode();
+        remoteAddresses[slot] = work.remoteAddress();
+        remoteKeys[slot] = work.remoteKey();
+        take(work.workId());
+    }
+
+    int lengthBytes(int slot) {
+        return lengths[slot];
+    }
+
+    /** Keeps how a slot ended until its turn comes. */
+    void keepOutcome(int slot, WorkStatus outcome) {
+        outcomes[slot] = outcome;
+    }
+
+    /** How the head's slot ended: null if that is not known. */
+    @Nullable WorkStatus headOutcome() {
+        return outcomes[head()];
+    }
+
+    @Override
+    void free() {
+        outcomes[head()] = null;
+        super.free();
+    }
+
+    /** A work request in words. */
+    String describe(int slot) {
+        WorkRequest.Opcode opcode = opcodes[slot];
+        String text = opcode + " of " + lengths[slot] + " bytes";
+        return switch (opcode) {
+            case SEND, SEND_WITH_IMMEDIATE, SEND_WITH_INVALIDATE -> text;
+            default ->
+                text + " at 0x" + Long.toHexString(remoteAddresses[slot]) + " with key 0x"
+                        + Integer.toHexString(remoteKeys[slot]);
+        };
+    }
+}

@@ -1,0 +1,95 @@
+package org.verbena.transport.verbs;
+
+import org.verbena.transport.spi.ScatterGatherList;
+
+/**
+ * What is out on one queue of an endpoint, in order: a ring of slots, each with a work id and the regions that the work holds. The loop's thread alone.
+ *
+ * <pre>
+ *   slot   0   1   2   3   4   5   6   7
+ *              ^ head          ^ next()          5 of 8 are taken: head + count, modulo the depth
+ * </pre>
+ */
+class WorkRing {
+    private final int depth;
+    private final long[] workIds;
+    private final HeldRegions held;
+    private int head;
+    private int count;
+
+    WorkRing(int depth, int maxSges) {
+        this.depth = depth;
+        workIds = new long[depth];
+        held = new HeldRegions(depth, maxSges);
+    }
+
+    final int depth() {
+        return depth;
+    }
+
+    final int count() {
+        return count;
+    }
+
+    final boolean isFull() {
+        return count == depth;
+    }
+
+    /** The slot that was taken first. */
+    final int head() {
+        return head;
+    }
+
+    /** The slot that {@link #take} would take. */
+    final int next() {
+        int slot = head + count;
+        return slot < depth ? slot : slot - depth;
+    }
+
+    /**
+     * Holds regions for the next slot.
+     *
+     * @throws IllegalStateException one is closed; nothing is held
+     */
+    final void holdForNext(ScatterGatherList pieces) {
+        held.hold(next(), pieces);
+    }
+
+    /** Lets go of what {@link #holdForNext} held. */
+    final void releaseNext() {
+        held.release(next());
+    }
+
+    /** Takes the next slot. */
+    final void take(long workId) {
+        workIds[next()] = workId;
+        count++;
+    }
+
+    final long workId(int slot) {
+        return workIds[slot];
+    }
+
+    /**
+     * How many slots were taken before this one and are out still.
+     *
+     * @return at least {@link #count()} if the slot is not out
+     */
+    final int position(int slot) {
+        int position = slot - head;
+        return position < 0 ? position + depth : position;
+    }
+
+    /** Frees the head's slot, and lets go of its regions. */
+    void free() {
+        int slot = head;
+        head = slot + 1 == depth ? 0 : slot + 1;
+        count--;
+        held.release(slot);
+    }
+
+    /** Makes the head's slot never let go of its regions: the device may still use them. */
+    final void forgetHead() {
+        held.forget(head);
+    }
+}
