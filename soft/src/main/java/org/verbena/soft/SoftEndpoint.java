@@ -14,6 +14,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -51,7 +52,10 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
     /** Reads and atomics in one direction, at the most. */
     static final int MAX_READ_DEPTH = 128;
 
-    /** Socket reads that find small change in one turn, before others have theirs. */
+    /** Unanswered TCP keepalive probes that make a connection lost. */
+    private static final int KEEPALIVE_PROBES = 3;
+
+    /** Socket reads in one turn, before others have theirs. */
     private static final int READS_PER_TURN = 4;
 
     /** When the interface does not tell: Ethernet's. */
@@ -199,6 +203,13 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         channel.configureBlocking(false);
         channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
         channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+        int stallSeconds = softOptions.stallTimeoutMillis() / 1000;
+        if (stallSeconds > 0 && channel.supportedOptions().contains(ExtendedSocketOptions.TCP_KEEPIDLE)) {
+            // A peer that is gone without a word, and owes nothing, is noticed in about the stall timeout as well.
+            channel.setOption(ExtendedSocketOptions.TCP_KEEPIDLE, Math.max(1, stallSeconds / 2));
+            channel.setOption(ExtendedSocketOptions.TCP_KEEPINTERVAL, Math.max(1, stallSeconds / 2 / KEEPALIVE_PROBES));
+            channel.setOption(ExtendedSocketOptions.TCP_KEEPCOUNT, KEEPALIVE_PROBES);
+        }
         if (options.trafficClass() != 0) {
             channel.setOption(StandardSocketOptions.IP_TOS, options.trafficClass());
         }

@@ -32,6 +32,7 @@ final class SoftIoHandler implements IoHandler {
     static final int TICKS_PER_STALL = 4;
 
     private final IoHandler nio;
+    private final long spinNanos;
     private final SoftOptions options;
     private final SoftDomain domain;
     private final List<LoopMember> members = new ArrayList<>();
@@ -51,11 +52,13 @@ final class SoftIoHandler implements IoHandler {
      * Made by the provider's factory.
      *
      * @param nio does the selecting
+     * @param spinNanos how long an idle loop polls before it blocks; 0 or less not at all
      * @param options of the provider
      * @param domain of the provider
      */
-    SoftIoHandler(IoHandler nio, SoftOptions options, SoftDomain domain) {
+    SoftIoHandler(IoHandler nio, long spinNanos, SoftOptions options, SoftDomain domain) {
         this.nio = nio;
+        this.spinNanos = spinNanos;
         this.options = options;
         this.domain = domain;
     }
@@ -68,12 +71,30 @@ final class SoftIoHandler implements IoHandler {
     @Override
     public int run(IoHandlerContext context) {
         turnContext.of = context;
-        int handled = nio.run(turnContext);
+        int handled = spinNanos > 0 && turnContext.canBlock() ? spin() : nio.run(turnContext);
         int due = turns.size();
         for (int i = 0; i < due; i++) {
             turns.remove().run();
         }
         return handled + due;
+    }
+
+    /** Polls for a while before it blocks. */
+    private int spin() {
+        long start = System.nanoTime();
+        turnContext.polling = true;
+        try {
+            do {
+                int handled = nio.run(turnContext);
+                if (handled > 0) {
+                    return handled;
+                }
+                Thread.onSpinWait();
+            } while (turnContext.mayPollOn() && System.nanoTime() - start < spinNanos);
+        } finally {
+            turnContext.polling = false;
+        }
+        return nio.run(turnContext);
     }
 
     /**
@@ -89,6 +110,7 @@ final class SoftIoHandler implements IoHandler {
     /** Netty's context, which must not block while turns are due. */
     private final class TurnContext implements IoHandlerContext {
         private @Nullable IoHandlerContext of;
+        private boolean polling;
 
         private IoHandlerContext of() {
             IoHandlerContext now = of;
@@ -100,7 +122,12 @@ final class SoftIoHandler implements IoHandler {
 
         @Override
         public boolean canBlock() {
-            return turns.isEmpty() && of().canBlock();
+            return !polling && turns.isEmpty() && of().canBlock();
+        }
+
+        /** Whether no turn, task or deadline is due. */
+        boolean mayPollOn() {
+            return turns.isEmpty() && of().canBlock() && of().delayNanos(System.nanoTime()) > 0;
         }
 
         @Override

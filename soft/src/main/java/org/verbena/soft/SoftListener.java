@@ -203,14 +203,11 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
 
     @Override
     public void close() {
-        if (loop.inEventLoop()) {
-            end(null);
-        } else {
-            try {
-                loop.execute(() -> end(null));
-            } catch (RejectedExecutionException e) {
-                LOG.debug("closing {} after its loop ended", this, e);
-            }
+        try {
+            // A task on the loop's own thread too: the handler is not called from within a call of its user.
+            loop.execute(() -> end(null));
+        } catch (RejectedExecutionException e) {
+            LOG.debug("closing {} after its loop ended", this, e);
         }
     }
 

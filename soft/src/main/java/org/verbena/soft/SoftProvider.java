@@ -84,13 +84,19 @@ public final class SoftProvider implements RdmaProvider {
         return domain;
     }
 
+    /**
+     * {@inheritDoc}
+     *
+     * <p>Of the options {@code spinNanos} counts, if it is over 0; adaptive spinning is left to providers whose poll costs no
+     * system call.
+     */
     @Override
     public IoHandlerFactory newIoHandlerFactory(CompletionLoopOptions loopOptions) {
         IoHandlerFactory nio = NioIoHandler.newFactory();
         return new IoHandlerFactory() {
             @Override
             public SoftIoHandler newHandler(io.netty.util.concurrent.ThreadAwareExecutor executor) {
-                return new SoftIoHandler(nio.newHandler(executor), options, domain);
+                return new SoftIoHandler(nio.newHandler(executor), loopOptions.spinNanos(), options, domain);
             }
 
             @Override
