@@ -8,6 +8,7 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.AccessFlag;
+import org.verbena.verbs.AddressHandle;
 import org.verbena.verbs.CompletionChannel;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
@@ -240,6 +241,33 @@ public final class CmEndpoint implements AutoCloseable {
         queuePair
                 .sendQueue()
                 .send(workRequestId, flags)
+                .piece(region, offsetBytes, lengthBytes)
+                .flush();
+    }
+
+    /**
+     * Posts a datagram; for ids of {@link PortSpace#UDP}.
+     *
+     * @param workRequestId comes back in the completion
+     * @param region what is sent
+     * @param offsetBytes in it
+     * @param lengthBytes of the message, at most one MTU
+     * @param flags of {@link org.verbena.verbs.SendFlags}
+     * @param to an address handle of {@link #domain()}, made of {@link DatagramParameters#address()}
+     * @param parameters the peer's or group's queue pair number and key
+     */
+    public void postDatagram(
+            long workRequestId,
+            MemoryRegion region,
+            long offsetBytes,
+            int lengthBytes,
+            int flags,
+            AddressHandle to,
+            DatagramParameters parameters) {
+        queuePair
+                .sendQueue()
+                .send(workRequestId, flags)
+                .to(to, parameters.queuePairNumber(), parameters.queueKey())
                 .piece(region, offsetBytes, lengthBytes)
                 .flush();
     }

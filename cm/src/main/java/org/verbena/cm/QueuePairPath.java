@@ -1,0 +1,159 @@
+package org.verbena.cm;
+
+import java.util.concurrent.ThreadLocalRandom;
+import org.verbena.verbs.AccessFlag;
+import org.verbena.verbs.AddressVector;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.Gid;
+import org.verbena.verbs.GlobalRoute;
+import org.verbena.verbs.LinkLayer;
+import org.verbena.verbs.Mtu;
+import org.verbena.verbs.PortAttributes;
+import org.verbena.verbs.QueuePair;
+import org.verbena.verbs.QueuePairAttributes;
+import org.verbena.verbs.QueuePairState;
+import org.verbena.verbs.QueuePairType;
+
+/**
+ * The way out of this machine for queue pairs that are connected without a connection manager, and the steps that connect them: RESET to
+ * INIT, and after addresses were exchanged to RTR and RTS. For RC, UC and UD; iWARP needs the connection manager.
+ *
+ * @param port of the device, from 1
+ * @param gidIndex which of the port's GIDs to come from; {@link #NO_GID} for local routes, which only InfiniBand has
+ * @param mtu packet size, the same on both sides and at most the ports' active MTU
+ * @param serviceLevel 0 to 15
+ * @param hopLimit how many routers may be between, 1 in the same subnet
+ *     <p>Source: ibv_modify_qp(3)
+ */
+public record QueuePairPath(int port, int gidIndex, Mtu mtu, int serviceLevel, int hopLimit) {
+    /** For {@link #gidIndex}: route by LID. */
+    public static final int NO_GID = -1;
+
+    /** As rdma-core's ping-pong programs have it: 67 ms without an acknowledgement, then a repeat. */
+    private static final int TIMEOUT_EXPONENT = 14;
+
+    /** Without it one lost packet ends the connection. */
+    private static final int RETRIES = 7;
+
+    /** C's code for 0.64 ms between a receiver-not-ready answer and the next try. */
+    private static final int RNR_TIMER = 12;
+
+    private static final int MAX_24_BITS = 0xffffff;
+
+    /**
+     * A path within a subnet.
+     *
+     * @param port of the device, from 1
+     * @param gidIndex which of the port's GIDs to come from, or {@link #NO_GID}
+     * @param mtu packet size
+     * @return service level 0, one hop
+     */
+    public static QueuePairPath of(int port, int gidIndex, Mtu mtu) {
+        return new QueuePairPath(port, gidIndex, mtu, 0, 1);
+    }
+
+    /**
+     * What to tell the peer of a queue pair; its packet sequence number is random.
+     *
+     * @param queuePair on this path's device
+     * @return its address
+     * @throws IllegalArgumentException on Ethernet without a GID index
+     */
+    public QueuePairAddress addressOf(QueuePair queuePair) {
+        Context context = queuePair.domain().context();
+        PortAttributes attributes = context.queryPort(port);
+        if (gidIndex < 0 && attributes.linkLayer() == LinkLayer.ETHERNET) {
+            throw new IllegalArgumentException(
+                    "port " + port + " of " + context.device().name()
+                            + " is on Ethernet, where routes go by GID: give a GID index, one that `verbena devices` lists");
+        }
+        Gid gid = gidIndex < 0 ? Gid.ZERO : context.queryGid(port, gidIndex).gid();
+        return new QueuePairAddress(
+                attributes.lid(),
+                queuePair.number(),
+                ThreadLocalRandom.current().nextInt(MAX_24_BITS + 1),
+                gid);
+    }
+
+    /**
+     * Where a peer is, on this path.
+     *
+     * @param peer its address
+     * @return to connect to, or to make an address handle of
+     */
+    public AddressVector vectorTo(QueuePairAddress peer) {
+        GlobalRoute route = peer.gid().interfaceId() == 0 || gidIndex < 0
+                ? null
+                : new GlobalRoute(peer.gid(), gidIndex, hopLimit, 0, 0);
+        return new AddressVector(port, route, peer.lid(), serviceLevel, 0, 0);
+    }
+
+    /**
+     * RESET to INIT: receives may be posted then.
+     *
+     * @param queuePair RC or UC
+     * @param peerMay some of REMOTE_READ, REMOTE_WRITE, REMOTE_ATOMIC; none for sends alone
+     */
+    public void initialize(QueuePair queuePair, AccessFlag... peerMay) {
+        queuePair.modify(QueuePairAttributes.to(QueuePairState.INIT)
+                .pkeyIndex(0)
+                .portNumber(port)
+                .accessFlags(peerMay)
+                .build());
+    }
+
+    /**
+     * RESET to INIT for datagrams.
+     *
+     * @param queuePair UD
+     * @param queueKey what senders must know
+     */
+    public void initializeDatagrams(QueuePair queuePair, int queueKey) {
+        queuePair.modify(QueuePairAttributes.to(QueuePairState.INIT)
+                .pkeyIndex(0)
+                .portNumber(port)
+                .qkey(queueKey)
+                .build());
+    }
+
+    /**
+     * INIT to RTR to RTS: connected.
+     *
+     * @param queuePair RC or UC
+     * @param local its address, as the peer was told
+     * @param remote the peer's
+     * @param reads how many reads and atomics may be under way each way; 0 for UC
+     */
+    public void connect(QueuePair queuePair, QueuePairAddress local, QueuePairAddress remote, int reads) {
+        boolean reliable = queuePair.options().type() == QueuePairType.RC;
+        QueuePairAttributes.Builder receive = QueuePairAttributes.to(QueuePairState.RTR)
+                .pathMtu(mtu)
+                .destinationQueuePair(remote.queuePairNumber())
+                .receivePsn(remote.packetSequenceNumber())
+                .address(vectorTo(remote));
+        QueuePairAttributes.Builder send =
+                QueuePairAttributes.to(QueuePairState.RTS).sendPsn(local.packetSequenceNumber());
+        if (reliable) {
+            receive.maxReadsAsTarget(reads).minRnrTimer(RNR_TIMER);
+            send.timeout(TIMEOUT_EXPONENT)
+                    .retryCount(RETRIES)
+                    .rnrRetryCount(RETRIES)
+                    .maxReadsAsInitiator(reads);
+        }
+        queuePair.modify(receive.build());
+        queuePair.modify(send.build());
+    }
+
+    /**
+     * INIT to RTR to RTS for datagrams.
+     *
+     * @param queuePair UD
+     * @param local its address, as peers were told
+     */
+    public void enableDatagrams(QueuePair queuePair, QueuePairAddress local) {
+        queuePair.modify(QueuePairAttributes.to(QueuePairState.RTR).build());
+        queuePair.modify(QueuePairAttributes.to(QueuePairState.RTS)
+                .sendPsn(local.packetSequenceNumber())
+                .build());
+    }
+}
