@@ -29,7 +29,10 @@ import picocli.CommandLine.ScopeType;
             NettyEchoClient.class,
             TableServer.class,
             TableClient.class,
-            Rping.class
+            Rping.class,
+            PingPong.class,
+            RdmaRc.class,
+            AsyncWatch.class
         })
 public final class Main implements Runnable {
     // Not picocli's standard pair: that takes -V, which rping has.
@@ -67,10 +70,13 @@ public final class Main implements Runnable {
      * @return its exit code: 0 fine, 1 failed, 2 wrong usage
      */
     public static int run(String... args) {
+        return commandLine().execute(args);
+    }
+
+    static CommandLine commandLine() {
         return new CommandLine(new Main())
                 .setExecutionExceptionHandler(Main::explain)
-                .setCaseInsensitiveEnumValuesAllowed(true)
-                .execute(args);
+                .setCaseInsensitiveEnumValuesAllowed(true);
     }
 
     @Override

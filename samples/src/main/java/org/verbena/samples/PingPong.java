@@ -1,0 +1,197 @@
+package org.verbena.samples;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import org.verbena.cm.QueuePairPath;
+import org.verbena.cm.TcpQueuePairExchange;
+import org.verbena.verbs.Mtu;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.TypeConversionException;
+
+/**
+ * The programs {@code ibv_rc_pingpong}, {@code ibv_uc_pingpong}, {@code ibv_ud_pingpong} and {@code ibv_srq_pingpong} of rdma-core once more:
+ * messages go to and fro over queue pairs that are connected without a connection manager. Each side talks with C's. {@link PingPongSession}
+ * has what happens on the device.
+ *
+ * <p>Source: ibv_rc_pingpong(1)
+ */
+@Command(
+        name = "pingpong",
+        description = "Sends messages to and fro, as ibv_rc_pingpong(1) and its like do; each end talks with C's.",
+        footer = "%nOn RoCE both sides need -g: the index of a RoCE v2 GID that `verbena devices` lists.")
+final class PingPong implements Callable<Integer> {
+    /** What is measured. */
+    enum Kind {
+        /** Reliable connection. */
+        RC,
+        /** Unreliable connection. */
+        UC,
+        /** Unreliable datagrams. */
+        UD,
+        /** Reliable connections with a shared receive queue. */
+        SRQ,
+        /** Extended reliable connections. */
+        XSRQ
+    }
+
+    /** How long either side waits for the other over TCP. */
+    private static final int EXCHANGE_MILLIS = 60_000;
+
+    @Parameters(index = "0", paramLabel = "KIND", description = "rc, uc, ud, srq or xsrq.")
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private Kind kind;
+
+    @Parameters(index = "1", arity = "0..1", paramLabel = "HOST", description = "The server; without it be the server.")
+    private @Nullable String host;
+
+    @Option(
+            names = {"-p", "--port"},
+            defaultValue = "18515",
+            description = "TCP port to exchange addresses on (${DEFAULT-VALUE}).")
+    private int tcpPort;
+
+    @Option(
+            names = {"-d", "--ib-dev"},
+            paramLabel = "DEVICE",
+            description = "The device; without it the first.")
+    private @Nullable String deviceName;
+
+    @Option(
+            names = {"-i", "--ib-port"},
+            paramLabel = "PORT",
+            defaultValue = "1",
+            description = "Port of the device (${DEFAULT-VALUE}).")
+    private int devicePort;
+
+    @Option(
+            names = {"-s", "--size"},
+            converter = ByteSize.class,
+            description = "Bytes of a message (4096; ud: 2048).")
+    private @Nullable Integer sizeBytes;
+
+    @Option(
+            names = {"-m", "--mtu"},
+            defaultValue = "1024",
+            converter = MtuConverter.class,
+            description = "Path MTU: 256, 512, 1024, 2048 or 4096 (${DEFAULT-VALUE}).")
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private Mtu mtu;
+
+    @Option(
+            names = {"-q", "--num-qp"},
+            paramLabel = "COUNT",
+            defaultValue = "16",
+            description = "srq: how many queue pairs (${DEFAULT-VALUE}).")
+    private int queuePairs;
+
+    @Option(
+            names = {"-r", "--rx-depth"},
+            paramLabel = "COUNT",
+            defaultValue = "500",
+            description = "Receives to keep posted (${DEFAULT-VALUE}).")
+    private int receiveDepth;
+
+    @Option(
+            names = {"-n", "--iters"},
+            paramLabel = "COUNT",
+            defaultValue = "1000",
+            description = "Exchanges (${DEFAULT-VALUE}).")
+    private int count;
+
+    @Option(
+            names = {"-l", "--sl"},
+            paramLabel = "LEVEL",
+            defaultValue = "0",
+            description = "Service level (${DEFAULT-VALUE}).")
+    private int serviceLevel;
+
+    @Option(
+            names = {"-e", "--events"},
+            description = "Sleep until completions come; without it poll.")
+    private boolean events;
+
+    @Option(
+            names = {"-g", "--gid-idx"},
+            paramLabel = "INDEX",
+            defaultValue = "-1",
+            description = "Index of the port's GID to come from; RoCE needs one.")
+    private int gidIndex;
+
+    @Option(
+            names = {"-c", "--chk"},
+            description = "Check what was received.")
+    private boolean validating;
+
+    @CommandLine.Spec
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CommandLine.Model.CommandSpec spec;
+
+    @Override
+    public Integer call() throws IOException {
+        requireRange("port", tcpPort, 0, 65535);
+        requireRange("ib-port", devicePort, 1, 255);
+        requireRange("rx-depth", receiveDepth, 1, 1 << 20);
+        requireRange("iters", count, 1, Integer.MAX_VALUE);
+        requireRange("sl", serviceLevel, 0, 15);
+        requireRange("num-qp", queuePairs, 1, PingPongSession.MAX_QUEUE_PAIRS);
+        int size = sizeBytes != null ? sizeBytes : kind == Kind.UD ? 2048 : 4096;
+        PrintWriter out = spec.commandLine().getOut();
+        QueuePairPath path = new QueuePairPath(devicePort, gidIndex, mtu, serviceLevel, 1);
+        try (PingPongSession session = new PingPongSession(
+                kind,
+                deviceName,
+                path,
+                size,
+                kind == Kind.SRQ ? queuePairs : 1,
+                receiveDepth,
+                count,
+                events,
+                validating,
+                out)) {
+            if (host == null) {
+                try (ServerSocket listener = new ServerSocket(tcpPort);
+                        TcpQueuePairExchange exchange = TcpQueuePairExchange.accept(listener, 0)) {
+                    session.run(exchange);
+                }
+            } else {
+                try (TcpQueuePairExchange exchange =
+                        TcpQueuePairExchange.connect(new InetSocketAddress(host, tcpPort), EXCHANGE_MILLIS)) {
+                    session.run(exchange);
+                }
+            }
+        } finally {
+            out.flush();
+        }
+        return CommandLine.ExitCode.OK;
+    }
+
+    private void requireRange(String name, int value, int min, int max) {
+        if (value < min || value > max) {
+            throw new ParameterException(
+                    spec.commandLine(),
+                    "Invalid " + name + " " + value + " (valid range is " + min + " to " + max + ")");
+        }
+    }
+
+    /** An MTU by its bytes. */
+    static final class MtuConverter implements ITypeConverter<Mtu> {
+        @Override
+        public Mtu convert(String text) {
+            for (Mtu mtu : Mtu.values()) {
+                if (text.equals(String.valueOf(mtu.bytes()))) {
+                    return mtu;
+                }
+            }
+            throw new TypeConversionException("'" + text + "' is not an MTU: 256, 512, 1024, 2048 or 4096");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+package org.verbena.samples;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
+
+/** The command line, as far as it needs no device. */
+@Timeout(60)
+class MainTest {
+    /** What a command answered. */
+    private record Answer(int exitCode, String out, String err) {}
+
+    private static Answer run(String... args) {
+        StringWriter out = new StringWriter();
+        StringWriter err = new StringWriter();
+        CommandLine command =
+                Main.commandLine().setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
+        int exitCode = command.execute(args);
+        return new Answer(exitCode, out.toString(), err.toString());
+    }
+
+    static Stream<String> commands() {
+        return Main.commandLine().getSubcommands().keySet().stream();
+    }
+
+    @ParameterizedTest
+    @MethodSource("commands")
+    void everyCommandHasHelpAndVersion(String name) {
+        Answer help = run(name, "--help");
+        assertThat(help.exitCode()).isZero();
+        assertThat(help.out()).contains("Usage: verbena " + name, "Exit codes:", "--version");
+        Answer version = run(name, "--version");
+        assertThat(version.exitCode()).isZero();
+        assertThat(version.out()).startsWith("verbena ").contains("Java ");
+    }
+
+    @Test
+    void asksWhichCommand() {
+        Answer answer = run();
+        assertThat(answer.exitCode()).isEqualTo(2);
+        assertThat(answer.err()).contains("Which command?", "rping", "devices");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "rping",
+                "rping -s -c",
+                "rping -c",
+                "rping -s -S 22",
+                "rping -s -S 65537",
+                "rping -s -S many",
+                "rping -s -C -1",
+                "rping -s -p 65536",
+                "rping -s --no-such-option",
+                "pingpong",
+                "pingpong tcp",
+                "pingpong rc -m 1000",
+                "pingpong rc -n 0",
+                "pingpong rc -r 0",
+                "pingpong rc host1 host2",
+            })
+    void refusesWrongUsageWithTwo(String line) {
+        Answer answer = run(line.split(" "));
+        assertThat(answer.exitCode()).as(answer.err()).isEqualTo(2);
+        assertThat(answer.err()).contains("Usage: verbena");
+        assertThat(answer.out()).isEmpty();
+    }
+
+    @Test
+    void refusesCommandsThatAreNotThere() {
+        Answer answer = run("no-such-command");
+        assertThat(answer.exitCode()).isEqualTo(2);
+        assertThat(answer.err()).contains("no-such-command");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"64, 64", "1k, 1024", "64K, 65536", "1m, 1048576", "1g, 1073741824"})
+    void readsSizesWithSuffixes(String text, int bytes) {
+        assertThat(new ByteSize().convert(text)).isEqualTo(bytes);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "k", "2g", "1.5k", "64kb", "99999999999999999999"})
+    void refusesWhatIsNoSize(String text) {
+        assertThatExceptionOfType(CommandLine.TypeConversionException.class)
+                .isThrownBy(() -> new ByteSize().convert(text))
+                .withMessageContaining("'" + text + "'");
+    }
+
+    /** What JSON is made of. */
+    record Thing(String name, int count, List<String> parts, boolean whole) {}
+
+    @Test
+    void writesJson() {
+        Map<String, Object> map = new LinkedHashMap<>();
+        map.put("thing", new Thing("a \"b\"\n\u0001", -1, List.of("x", "y"), true));
+        map.put("none", List.of());
+        map.put("empty", Map.of());
+        assertThat(Json.of(map)).isEqualTo("""
+                        {
+                          "thing": {
+                            "name": "a \\"b\\"\\n\\u0001",
+                            "count": -1,
+                            "parts": [
+                              "x",
+                              "y"
+                            ],
+                            "whole": true
+                          },
+                          "none": [],
+                          "empty": {}
+                        }
+                        """);
+    }
+}
