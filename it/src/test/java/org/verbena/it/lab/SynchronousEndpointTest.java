@@ -1,0 +1,242 @@
+package org.verbena.it.lab;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.verbena.cm.AddressInfo;
+import org.verbena.cm.Cm;
+import org.verbena.cm.CmEndpoint;
+import org.verbena.cm.CmEvent;
+import org.verbena.cm.CmEventType;
+import org.verbena.cm.CmException;
+import org.verbena.cm.CmId;
+import org.verbena.cm.ConnectionParameters;
+import org.verbena.cm.EventChannel;
+import org.verbena.cm.PortSpace;
+import org.verbena.verbs.MemoryRegion;
+import org.verbena.verbs.SendFlags;
+import org.verbena.verbs.SharedReceiveQueue;
+import org.verbena.verbs.WorkCompletions;
+
+/** Calls that wait, and one-line operations, with C's rdma_server and rdma_client and with themselves. */
+@Tag("lab")
+@Timeout(60)
+class SynchronousEndpointTest {
+    private static final int PORT = 7850;
+
+    /** What rdma_server and rdma_client exchange. */
+    private static final int C_MESSAGE_BYTES = 16;
+
+    private static final int WAIT_MILLIS = 15_000;
+
+    private static AddressInfo active(LabDevice device, int port) {
+        return Cm.addressInfo(device.address(), "" + port, AddressInfo.Hints.active(PortSpace.TCP))
+                .getFirst();
+    }
+
+    private static AddressInfo passive(LabDevice device, int port) {
+        return Cm.addressInfo(device.address(), "" + port, AddressInfo.Hints.passive(PortSpace.TCP))
+                .getFirst();
+    }
+
+    private static void requireSuccess(WorkCompletions completion) {
+        assertThat(completion).as("a completion in time").isNotNull();
+        assertThat(completion.isSuccess(0)).as(completion.describe(0)).isTrue();
+    }
+
+    private static void exchange(CmEndpoint endpoint, MemoryRegion region, boolean first) {
+        if (first) {
+            endpoint.postSend(2, region, C_MESSAGE_BYTES, C_MESSAGE_BYTES, SendFlags.SIGNALED);
+            requireSuccess(endpoint.awaitSend(WAIT_MILLIS));
+            requireSuccess(endpoint.awaitReceive(WAIT_MILLIS));
+        } else {
+            requireSuccess(endpoint.awaitReceive(WAIT_MILLIS));
+            endpoint.postSend(2, region, C_MESSAGE_BYTES, C_MESSAGE_BYTES, SendFlags.SIGNALED);
+            requireSuccess(endpoint.awaitSend(WAIT_MILLIS));
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void visitsRdmaServer(LabDevice device) {
+        int port = PORT + device.ordinal();
+        try (PeerProgram server = PeerProgram.start("rdma_server", "-s", device.address(), "-p", "" + port)) {
+            server.awaitListening(port);
+            try (CmId id = CmId.createEndpoint(active(device, port));
+                    CmEndpoint endpoint = CmEndpoint.create(id, 1, 1);
+                    Arena arena = Arena.ofShared();
+                    MemoryRegion region = endpoint.registerMessages(arena.allocate(2 * C_MESSAGE_BYTES))) {
+                assertThat(id.isSynchronous()).isTrue();
+                endpoint.postReceive(1, region, 0, C_MESSAGE_BYTES);
+                id.connect(ConnectionParameters.DEFAULT);
+                assertThat(Objects.requireNonNull(id.lastEvent()).type()).isEqualTo(CmEventType.ESTABLISHED);
+                exchange(endpoint, region, true);
+                id.disconnect();
+            }
+            assertThat(server.awaitExit(Duration.ofSeconds(20)))
+                    .as(server.output())
+                    .isZero();
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void isVisitedByRdmaClient(LabDevice device) {
+        int port = PORT + 2 + device.ordinal();
+        try (CmId listener = CmId.createEndpoint(passive(device, port))) {
+            listener.listen(4);
+            assertThat(listener.getRequest(100)).isNull();
+            try (PeerProgram client = PeerProgram.start("rdma_client", "-s", device.address(), "-p", "" + port);
+                    CmId id = Objects.requireNonNull(listener.getRequest(WAIT_MILLIS));
+                    CmEndpoint endpoint = CmEndpoint.create(id, 1, 1);
+                    Arena arena = Arena.ofShared();
+                    MemoryRegion region = endpoint.registerMessages(arena.allocate(2 * C_MESSAGE_BYTES))) {
+                assertThat(Objects.requireNonNull(id.lastEvent()).type()).isEqualTo(CmEventType.CONNECT_REQUEST);
+                endpoint.postReceive(1, region, 0, C_MESSAGE_BYTES);
+                id.accept(ConnectionParameters.DEFAULT);
+                exchange(endpoint, region, false);
+                id.disconnect();
+                assertThat(client.awaitExit(Duration.ofSeconds(20)))
+                        .as(client.output())
+                        .isZero();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void readsAndWrites(LabDevice device) throws Exception {
+        int port = PORT + 4 + device.ordinal();
+        try (CmId listener = CmId.createEndpoint(passive(device, port));
+                Arena arena = Arena.ofShared()) {
+            listener.listen(4);
+            MemorySegment theirs = arena.allocate(64);
+            theirs.setString(0, "to be read");
+            // The server gives the region's address and key as private data of its answer.
+            FutureTask<String> serving = new FutureTask<>(() -> {
+                try (CmId id = Objects.requireNonNull(listener.getRequest(WAIT_MILLIS));
+                        CmEndpoint endpoint = CmEndpoint.create(id, 2, 2);
+                        MemoryRegion readable = endpoint.registerForRead(theirs.asSlice(0, 32));
+                        MemoryRegion writable = endpoint.registerForWrite(theirs.asSlice(32, 32));
+                        MemoryRegion messages = endpoint.registerMessages(arena.allocate(8))) {
+                    endpoint.postReceive(1, messages, 0, 8);
+                    byte[] keys = new byte[24];
+                    java.nio.ByteBuffer.wrap(keys)
+                            .putLong(readable.address())
+                            .putInt(readable.remoteKey())
+                            .putLong(writable.address())
+                            .putInt(writable.remoteKey());
+                    id.accept(ConnectionParameters.DEFAULT.withPrivateData(keys));
+                    requireSuccess(endpoint.awaitReceive(WAIT_MILLIS));
+                    String written = theirs.getString(32);
+                    id.disconnect();
+                    return written;
+                }
+            });
+            Thread.ofPlatform().daemon().name("server").start(serving);
+            try (CmId id = CmId.createEndpoint(active(device, port));
+                    CmEndpoint endpoint = CmEndpoint.create(id, 4, 2);
+                    MemoryRegion region = endpoint.registerMessages(arena.allocate(64))) {
+                id.connect(ConnectionParameters.DEFAULT);
+                java.nio.ByteBuffer keys = java.nio.ByteBuffer.wrap(
+                        Objects.requireNonNull(id.lastEvent()).privateData());
+                endpoint.postRead(1, region, 0, 32, SendFlags.SIGNALED, keys.getLong(), keys.getInt());
+                requireSuccess(endpoint.awaitSend(WAIT_MILLIS));
+                assertThat(region.segment().getString(0)).isEqualTo("to be read");
+                region.segment().setString(0, "written");
+                endpoint.postWrite(2, region, 0, 32, SendFlags.SIGNALED, keys.getLong(), keys.getInt());
+                endpoint.postSend(3, region, 32, 8, SendFlags.SIGNALED);
+                requireSuccess(endpoint.awaitSend(WAIT_MILLIS));
+                requireSuccess(endpoint.awaitSend(WAIT_MILLIS));
+                assertThat(endpoint.awaitReceive(50)).isNull();
+                assertThat(serving.get(20, TimeUnit.SECONDS)).isEqualTo("written");
+                try {
+                    id.disconnect();
+                } catch (CmException alreadyOver) {
+                    assertThat(alreadyOver.errno()).isIn(22, 107);
+                }
+            }
+        }
+    }
+
+    @Test
+    void receivesFromASharedQueue() throws Exception {
+        LabDevice device = LabDevice.RXE;
+        int port = PORT + 6;
+        try (CmId listener = CmId.createEndpoint(passive(device, port));
+                Arena arena = Arena.ofShared()) {
+            listener.listen(4);
+            FutureTask<Integer> serving = new FutureTask<>(() -> {
+                try (CmId id = Objects.requireNonNull(listener.getRequest(WAIT_MILLIS));
+                        var domain = Objects.requireNonNull(id.device()).allocateProtectionDomain();
+                        SharedReceiveQueue shared = domain.createSharedReceiveQueue(4, 1);
+                        CmEndpoint endpoint = CmEndpoint.create(id, 2, 4, shared);
+                        MemoryRegion region = endpoint.registerMessages(arena.allocate(64))) {
+                    endpoint.postReceive(1, region, 0, 64);
+                    id.accept(ConnectionParameters.DEFAULT);
+                    WorkCompletions completion = endpoint.awaitReceive(WAIT_MILLIS);
+                    requireSuccess(completion);
+                    id.disconnect();
+                    return completion.lengthBytes(0);
+                }
+            });
+            Thread.ofPlatform().daemon().name("server").start(serving);
+            try (CmId id = CmId.createEndpoint(active(device, port));
+                    CmEndpoint endpoint = CmEndpoint.create(id, 1, 1);
+                    MemoryRegion region = endpoint.registerMessages(arena.allocate(48))) {
+                id.connect(ConnectionParameters.DEFAULT);
+                endpoint.postSend(1, region, 0, 48, SendFlags.SIGNALED);
+                requireSuccess(endpoint.awaitSend(WAIT_MILLIS));
+                assertThat(serving.get(20, TimeUnit.SECONDS)).isEqualTo(48);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void throwsWhatAnEventTells(LabDevice device) {
+        try (CmId id = CmId.createEndpoint(active(device, 7699));
+                CmEndpoint endpoint = CmEndpoint.create(id, 1, 1)) {
+            assertThat(endpoint.id()).isSameAs(id);
+            assertThatExceptionOfType(CmException.class)
+                    .isThrownBy(() -> id.connect(ConnectionParameters.DEFAULT))
+                    .withMessageContaining("REJECTED")
+                    .withMessageContaining("nobody listens");
+        }
+        assertThatExceptionOfType(CmException.class)
+                .isThrownBy(() -> {
+                    try (CmId id = CmId.createSynchronous(PortSpace.TCP)) {
+                        id.resolveAddress(null, new InetSocketAddress(device.silentAddress(), 1), 500);
+                    }
+                })
+                .withMessageContaining("ETIMEDOUT");
+    }
+
+    @Test
+    void goesAsynchronousWhenItMigrates() {
+        try (EventChannel events = EventChannel.open();
+                CmId id = CmId.createSynchronous(PortSpace.TCP)) {
+            id.resolveAddress(null, new InetSocketAddress(LabDevice.RXE.address(), PORT), 2000);
+            assertThatIllegalStateException().isThrownBy(() -> id.channel().tryGet());
+            id.migrate(events);
+            assertThat(id.isSynchronous()).isFalse();
+            id.resolveRoute(2000);
+            CmEvent event = ConnectedPair.expect(events, CmEventType.ROUTE_RESOLVED);
+            assertThat(event.id()).isSameAs(id);
+            assertThatIllegalStateException().isThrownBy(() -> id.getRequest(0));
+        }
+    }
+}
