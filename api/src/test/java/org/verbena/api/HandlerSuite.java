@@ -14,9 +14,6 @@ import io.netty.handler.timeout.IdleState;
 import io.netty.handler.timeout.IdleStateEvent;
 import io.netty.handler.timeout.IdleStateHandler;
 import java.io.ByteArrayOutputStream;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.security.KeyStore;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -24,15 +21,11 @@ import java.util.concurrent.TimeUnit;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.TrustManagerFactory;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.verbena.transport.spi.Patience;
 
 /** Netty's own handlers in an RdmaChannel's pipeline. */
 public abstract class HandlerSuite extends ApiSuite {
     private static final String PASSWORD = "password";
-
-    @TempDir
-    Path directory;
 
     @Test
     void idleConnectionsAreNoticed() {
@@ -60,7 +53,7 @@ public abstract class HandlerSuite extends ApiSuite {
 
     @Test
     void tlsRunsOverMessages() throws Exception {
-        KeyStore keys = newKeyStore();
+        KeyStore keys = keyStore();
         KeyManagerFactory identity = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
         identity.init(keys, PASSWORD.toCharArray());
         TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
@@ -123,33 +116,10 @@ public abstract class HandlerSuite extends ApiSuite {
         };
     }
 
-    /** A key pair made by the JDK's own tool. */
-    private KeyStore newKeyStore() throws Exception {
-        Path file = directory.resolve("keys.p12");
-        Process keytool = new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "keytool")
-                                .toString(),
-                        "-genkeypair",
-                        "-alias",
-                        "test",
-                        "-keyalg",
-                        "EC",
-                        "-dname",
-                        "CN=localhost",
-                        "-storetype",
-                        "PKCS12",
-                        "-keystore",
-                        file.toString(),
-                        "-storepass",
-                        PASSWORD)
-                .redirectErrorStream(true)
-                .start();
-        if (keytool.waitFor() != 0) {
-            throw new IOException(
-                    "keytool failed: " + new String(keytool.getInputStream().readAllBytes()));
-        }
+    /** A key pair for localhost, made once by the JDK's keytool. */
+    private static KeyStore keyStore() throws Exception {
         KeyStore keys = KeyStore.getInstance("PKCS12");
-        try (var in = Files.newInputStream(file)) {
+        try (var in = HandlerSuite.class.getResourceAsStream("localhost.p12")) {
             keys.load(in, PASSWORD.toCharArray());
         }
         return keys;

@@ -1,6 +1,8 @@
 package org.verbena.transport.spi;
 
 import java.lang.foreign.MemorySegment;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 
 /** Where memory is made known to a device: a protection domain. Any thread. */
@@ -21,11 +23,11 @@ public interface MemoryDomain {
      * Registers native memory, as {@link #register(MemorySegment, Set)} does.
      *
      * @param segment native memory whose arena is shared or global
-     * @param access what may be done with it
+     * @param access what may be done with it; naming a right twice changes nothing
      * @return the region, with one reference that {@link RegisteredMemory#close()} gives up
      */
     default RegisteredMemory register(MemorySegment segment, Access... access) {
-        return register(segment, Set.of(access));
+        return register(segment, new HashSet<>(List.of(access)));
     }
 
     /**
