@@ -20,7 +20,7 @@ import org.verbena.samples.ChannelRping;
 import org.verbena.transport.spi.Patience;
 
 /** rping on the Channel API with C's, both ways: on verbs over each device, and on the soft provider against the kernel's iWARP. */
-@Tag("lab")
+@Tag("unproven")
 @Timeout(120)
 class ChannelRpingTest {
     private static final int COUNT = 200;

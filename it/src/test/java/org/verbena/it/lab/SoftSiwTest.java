@@ -49,7 +49,7 @@ import org.verbena.transport.verbs.VerbsProvider;
  * The software provider with Linux's siw as its peer: rping of rdma-core in both roles, and the verbs provider on the siw
  * device in both roles. The two ends are in one guest; soft is an ordinary TCP program there.
  */
-@Tag("lab")
+@Tag("unproven")
 @Timeout(value = 170, unit = TimeUnit.SECONDS)
 class SoftSiwTest {
     private static final int PORT = 7340;

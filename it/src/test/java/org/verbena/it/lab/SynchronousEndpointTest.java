@@ -32,7 +32,7 @@ import org.verbena.verbs.SharedReceiveQueue;
 import org.verbena.verbs.WorkCompletions;
 
 /** Calls that wait, and one-line operations, with C's rdma_server and rdma_client and with themselves. */
-@Tag("lab")
+@Tag("unproven")
 @Timeout(60)
 class SynchronousEndpointTest {
     private static final int PORT = 7850;

@@ -1,0 +1,150 @@
+package org.verbena.it.lab;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.verbena.samples.Main;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.GidEntry;
+import org.verbena.verbs.GidType;
+import org.verbena.verbs.Verbs;
+
+/** Our ping-pong programs with C's, both ways, and the sample that is connected by hand. rxe only: iWARP has no such queue pairs. */
+@Tag("unproven")
+@Timeout(90)
+class PingPongTest {
+    private static final AtomicInteger NEXT_PORT = new AtomicInteger(18600);
+    private static final String DEVICE = LabDevice.RXE.deviceName();
+    private static final String HOST = LabDevice.RXE.address();
+    private static final Duration LIMIT = Duration.ofSeconds(60);
+
+    /** The index of the RoCE v2 GID that has the device's IPv4 address. */
+    private static String gidIndex() {
+        try (Context context = Verbs.device(DEVICE).open()) {
+            for (GidEntry entry : context.queryGids()) {
+                if (entry.type() == GidType.ROCE_V2
+                        && entry.gid().toInetAddress().getHostAddress().equals(HOST)) {
+                    return String.valueOf(entry.index());
+                }
+            }
+        }
+        throw new AssertionError("no RoCE v2 GID for " + HOST);
+    }
+
+    private static List<String> options(int port, String extra) {
+        List<String> options =
+                new ArrayList<>(List.of("-d", DEVICE, "-g", gidIndex(), "-p", "" + port, "-n", "500", "-c"));
+        if (!extra.isEmpty()) {
+            options.addAll(List.of(extra.split(" ")));
+        }
+        return options;
+    }
+
+    private static FutureTask<Integer> startJava(List<String> arguments) {
+        FutureTask<Integer> running = new FutureTask<>(() -> Main.run(arguments.toArray(String[]::new)));
+        Thread.ofPlatform().daemon().name("java side").start(running);
+        return running;
+    }
+
+    private static List<String> java(String kind, int port, String extra) {
+        List<String> arguments = new ArrayList<>(List.of("pingpong", kind));
+        arguments.addAll(options(port, extra));
+        return arguments;
+    }
+
+    private static List<String> c(String kind, int port, String extra) {
+        List<String> command = new ArrayList<>(List.of("ibv_" + kind + "_pingpong"));
+        command.addAll(options(port, extra));
+        return command;
+    }
+
+    /** Waits for a TCP listener, as the kernel lists it. */
+    static void awaitTcpListener(int port) throws Exception {
+        String wanted = ":%04X 00000000".formatted(port);
+        for (int i = 0; i < 300; i++) {
+            if (contains("/proc/net/tcp", wanted) || contains("/proc/net/tcp6", wanted)) {
+                return;
+            }
+            Thread.sleep(50);
+        }
+        throw new AssertionError("nobody listens on TCP port " + port);
+    }
+
+    private static boolean contains(String file, String wanted) throws IOException {
+        try (var lines = Files.lines(Path.of(file))) {
+            return lines.anyMatch(line -> line.contains(wanted));
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"rc, ''", "rc, -e", "uc, ''", "uc, -e", "ud, ''", "ud, -e", "srq, ''", "srq, -e"})
+    void javaServesC(String kind, String extra) throws Exception {
+        int port = NEXT_PORT.incrementAndGet();
+        FutureTask<Integer> server = startJava(java(kind, port, extra));
+        awaitTcpListener(port);
+        List<String> command = c(kind, port, extra);
+        command.add(HOST);
+        String output = PeerProgram.run(LIMIT, command.toArray(String[]::new));
+        assertThat(server.get(20, TimeUnit.SECONDS)).isZero();
+        assertThat(output).contains("500 iters in").doesNotContain("invalid data");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"rc, ''", "rc, -e", "uc, ''", "uc, -e", "ud, ''", "ud, -e", "srq, ''", "srq, -e"})
+    void cServesJava(String kind, String extra) throws Exception {
+        int port = NEXT_PORT.incrementAndGet();
+        try (PeerProgram server = PeerProgram.start(c(kind, port, extra))) {
+            awaitTcpListener(port);
+            List<String> arguments = java(kind, port, extra);
+            arguments.add(2, HOST);
+            assertThat(startJava(arguments).get(60, TimeUnit.SECONDS)).isZero();
+            assertThat(server.awaitExit(Duration.ofSeconds(20))).isZero();
+            assertThat(server.output()).contains("500 iters in").doesNotContain("invalid data");
+        }
+    }
+
+    @Test
+    void saysThatThereIsNoXrc() {
+        assertThat(Main.run("pingpong", "xsrq", "-d", DEVICE, "-g", gidIndex())).isEqualTo(1);
+    }
+
+    @Test
+    void saysThatRoceNeedsAGid() throws Exception {
+        int port = NEXT_PORT.incrementAndGet();
+        FutureTask<Integer> server = startJava(List.of("pingpong", "rc", "-d", DEVICE, "-p", "" + port));
+        awaitTcpListener(port);
+        assertThat(Main.run("pingpong", "rc", HOST, "-d", DEVICE, "-p", "" + port))
+                .isEqualTo(1);
+        assertThat(server.get(20, TimeUnit.SECONDS)).isEqualTo(1);
+    }
+
+    @Test
+    void sendsReadsAndWritesOverAQueuePairConnectedByHand() throws Exception {
+        int port = NEXT_PORT.incrementAndGet();
+        String gid = gidIndex();
+        FutureTask<Integer> server = startJava(List.of("rdma-rc", "-d", DEVICE, "-g", gid, "-p", "" + port));
+        awaitTcpListener(port);
+        // The client in a JVM of its own, to see what it prints.
+        String output;
+        try (PeerProgram client = PeerProgram.startJava(
+                "org.verbena.samples.Main", "rdma-rc", HOST, "-d", DEVICE, "-g", gid, "-p", "" + port)) {
+            assertThat(client.awaitExit(LIMIT)).as(client.output()).isZero();
+            output = client.output();
+        }
+        assertThat(server.get(20, TimeUnit.SECONDS)).isZero();
+        assertThat(output).contains("received: a message sent", "read: a text to read");
+    }
+}
