@@ -8,6 +8,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.WorkCompletionException;
+import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.AsyncEvent;
 import org.verbena.verbs.AtomicCapability;
@@ -182,10 +184,10 @@ final class VerbsDevice {
         return source == null ? null : endpoints.get(source);
     }
 
-    /** Puts what is known about the device in front of a failure that it may explain. */
-    Throwable explain(Throwable failure, String connection) {
+    /** Puts what is known about the device in front of a failure that it explains: that no answer came. */
+    Throwable explain(WorkCompletionException failure, String connection) {
         String known = trouble;
-        return known == null || failure instanceof ConnectionException
+        return known == null || failure.status() != WorkStatus.TRANSPORT_RETRY_EXCEEDED
                 ? failure
                 : new ConnectionException.Lost(connection + " was lost: " + known, failure);
     }
