@@ -522,6 +522,8 @@ public final class MessageConnection implements EndpointHandler {
         try {
             deliverReady();
             readComplete();
+        } catch (Throwable e) {
+            threw(e);
         } finally {
             busy = false;
         }
@@ -636,8 +638,8 @@ public final class MessageConnection implements EndpointHandler {
         try {
             prepare(endpoint);
             listener.onPrepared(this);
-        } catch (RuntimeException e) {
-            abort(e);
+        } catch (Throwable e) {
+            threw(e);
         } finally {
             busy = false;
         }
@@ -747,9 +749,12 @@ public final class MessageConnection implements EndpointHandler {
 
     @Override
     public void onCompletionsHandled(Endpoint endpoint) {
-        deliverReady();
-        readComplete();
-        inBatch = false;
+        try {
+            deliverReady();
+            readComplete();
+        } finally {
+            inBatch = false;
+        }
         pump();
     }
 
@@ -1008,8 +1013,8 @@ public final class MessageConnection implements EndpointHandler {
         busy = true;
         try {
             listener.onActive(this, agreed);
-        } catch (RuntimeException e) {
-            abort(e);
+        } catch (Throwable e) {
+            threw(e);
         } finally {
             busy = outer;
         }
@@ -1032,8 +1037,8 @@ public final class MessageConnection implements EndpointHandler {
                 }
                 pumpOnce(current);
             } while (pumpAgain);
-        } catch (RuntimeException e) {
-            abort(e);
+        } catch (Throwable e) {
+            threw(e);
         } finally {
             busy = false;
         }
@@ -1278,8 +1283,8 @@ public final class MessageConnection implements EndpointHandler {
             writable = now;
             try {
                 listener.onWritabilityChanged(this, now);
-            } catch (RuntimeException e) {
-                abort(e);
+            } catch (Throwable e) {
+                threw(e);
             }
         }
     }
@@ -1876,7 +1881,13 @@ public final class MessageConnection implements EndpointHandler {
         OperationCallback callback = operation.callback;
         Object context = operation.context;
         Throwable failure = operation.failure;
-        operation.releaseMemory();
+        try {
+            operation.releaseMemory();
+        } catch (RuntimeException e) {
+            // The device does not let go of memory: the outcome is told all the same, and the connection ends with
+            // this.
+            abort(e);
+        }
         operation.reset();
         operationsOut--;
         if (freeOperationCount < MAX_RECYCLED) {
@@ -1887,8 +1898,8 @@ public final class MessageConnection implements EndpointHandler {
         if (callback != null) {
             try {
                 callback.onComplete(context, failure);
-            } catch (RuntimeException e) {
-                abort(e);
+            } catch (Throwable e) {
+                threw(e);
             }
         }
     }
@@ -1911,6 +1922,14 @@ public final class MessageConnection implements EndpointHandler {
             Endpoint current = endpoint;
             firstCause = new WorkCompletionException(
                     what + (current == null ? "" : " with " + current.remoteAddress()), status, 0);
+        }
+    }
+
+    /** What a callback, or the provider, has thrown ends the connection; errors go on to whoever called. */
+    private void threw(Throwable thrown) {
+        abort(thrown);
+        if (thrown instanceof Error error) {
+            throw error;
         }
     }
 
@@ -2063,8 +2082,8 @@ public final class MessageConnection implements EndpointHandler {
             if (type == Wire.PONG) {
                 listener.onPong(this, pingNonce);
             }
-        } catch (RuntimeException e) {
-            abort(e);
+        } catch (Throwable e) {
+            threw(e);
         } finally {
             busy = outer;
         }
@@ -2402,8 +2421,8 @@ public final class MessageConnection implements EndpointHandler {
                 undelivered = null;
                 listener.onMessage(this, message);
             }
-        } catch (RuntimeException e) {
-            abort(e);
+        } catch (Throwable e) {
+            threw(e);
         } finally {
             busy = outer;
             if (undelivered != null) {
@@ -2421,8 +2440,8 @@ public final class MessageConnection implements EndpointHandler {
         busy = true;
         try {
             listener.onReadComplete(this);
-        } catch (RuntimeException e) {
-            abort(e);
+        } catch (Throwable e) {
+            threw(e);
         } finally {
             busy = outer;
         }
