@@ -215,12 +215,28 @@ public abstract class MessageContract {
         }
     }
 
-    private static void until(Supplier<String> what, BooleanSupplier condition) {
-        try {
-            Patience.until("what follows", condition);
-        } catch (AssertionError e) {
-            throw new AssertionError(e.getMessage() + ": " + what.get(), e);
+    /** Waits for as long as frames come: a window of one on a slow machine takes its time. */
+    private void until(Supplier<String> what, BooleanSupplier condition) {
+        long before;
+        do {
+            before = framesReceived();
+            try {
+                Patience.until("what follows", condition);
+                return;
+            } catch (AssertionError e) {
+                if (framesReceived() == before) {
+                    throw new AssertionError(e.getMessage() + ": " + what.get(), e);
+                }
+            }
+        } while (true);
+    }
+
+    private long framesReceived() {
+        long sum = 0;
+        for (Talker talker : talkers) {
+            sum += talker.connection.statistics().framesReceived();
         }
+        return sum;
     }
 
     private record Listening(InetSocketAddress address, BlockingQueue<Talker> accepted) {}
