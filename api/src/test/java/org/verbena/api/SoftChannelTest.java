@@ -1,8 +1,197 @@
 package org.verbena.api;
 
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.PooledByteBufAllocator;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelOption;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.Patience;
+
+/** The channel suite on the soft provider, and what needs a TCP peer that misbehaves, or addresses that every machine has. */
 class SoftChannelTest extends ChannelSuite {
     @Override
     protected String provider() {
         return "soft";
+    }
+
+    @Test
+    void aPeerThatNeverAnswersTimesOut() throws Exception {
+        try (ServerSocket silent = new ServerSocket(0, 5, InetAddress.getByName(host()))) {
+            long begin = System.nanoTime();
+            ChannelFuture connecting = bootstrap()
+                    .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 300)
+                    .connect(host(), silent.getLocalPort());
+            assertThat(failure("connecting to a silent peer", connecting))
+                    .isInstanceOf(ConnectionException.TimedOut.class)
+                    .hasMessageContaining(String.valueOf(silent.getLocalPort()))
+                    .hasMessageContaining("300 ms");
+            assertThat(System.nanoTime() - begin)
+                    .isBetween(TimeUnit.MILLISECONDS.toNanos(250), TimeUnit.SECONDS.toNanos(10));
+            Patience.until("the channel is closed", () -> !connecting.channel().isOpen());
+        }
+    }
+
+    @Test
+    void aPeerThatIsNoRdmaIsTold() throws Exception {
+        try (ServerSocket web = new ServerSocket(0, 5, InetAddress.getByName(host()))) {
+            Thread answering = Thread.ofVirtual().start(() -> {
+                try (var socket = web.accept()) {
+                    socket.getOutputStream().write("HTTP/1.1 400 Bad Request\r\n\r\n".getBytes());
+                    socket.getOutputStream().flush();
+                    socket.getInputStream().readAllBytes();
+                } catch (IOException cutOff) {
+                    // as it should be
+                }
+            });
+            ChannelFuture connecting = bootstrap().connect(host(), web.getLocalPort());
+            assertThat(failure("connecting to a web server", connecting)).isInstanceOf(ConnectionException.class);
+            answering.join();
+        }
+    }
+
+    @Test
+    void speaksIpv6AndWildcards() throws Exception {
+        boolean ipv6 = true;
+        try (ServerSocket probe = new ServerSocket(0, 1, InetAddress.getByName("::1"))) {
+            assertThat(probe.isBound()).isTrue();
+        } catch (IOException none) {
+            ipv6 = false;
+        }
+        assumeThat(ipv6).as("IPv6 is there").isTrue();
+        for (String[] addresses : new String[][] {{"::1", "::1"}, {"::", "::1"}, {"0.0.0.0", "127.0.0.1"}}) {
+            RdmaServerChannel server = (RdmaServerChannel) done(
+                            "listening",
+                            new ServerBootstrap()
+                                    .group(group)
+                                    .channel(RdmaServerChannel.class)
+                                    .childHandler(
+                                            new Inbox(accepted -> accepted.writeAndFlush(pattern(accepted, 77, 7))))
+                                    .bind(addresses[0], 0))
+                    .channel();
+            int port = server.localAddress().getPort();
+            RdmaChannel client = (RdmaChannel)
+                    done("connecting", bootstrap().connect(addresses[1], port)).channel();
+            assertThat(client.remoteAddress())
+                    .isEqualTo(new InetSocketAddress(InetAddress.getByName(addresses[1]), port));
+            assertThat(inbox(client).next()).isEqualTo(patternBytes(77, 7));
+            done("closing", client.close());
+            done("closing the server", server.close());
+        }
+    }
+
+    @Test
+    void keepaliveGivesUpAPeerThatIsStuck() throws Exception {
+        CountDownLatch stuck = new CountDownLatch(1);
+        try (Server server = listen()) {
+            RdmaChannel client = connect(bootstrap().option(RdmaChannelOption.KEEP_ALIVE_MILLIS, 200), server);
+            RdmaChannel peer = server.next();
+            assertThat(peer.eventLoop()).as("the test's two loops").isNotSameAs(client.eventLoop());
+            Thread.sleep(1000);
+            assertThat(client.isActive()).as("a peer that answers is kept").isTrue();
+            peer.eventLoop().execute(() -> {
+                try {
+                    stuck.await(20, TimeUnit.SECONDS);
+                } catch (InterruptedException interrupted) {
+                    Thread.currentThread().interrupt();
+                }
+            });
+            done("giving up", client.closeFuture());
+            assertThat(inbox(client).failures).hasSize(1);
+            assertThat(inbox(client).failures.get(0)).isInstanceOf(ConnectionException.TimedOut.class);
+            stuck.countDown();
+            done("the peer closing", peer.closeFuture());
+        }
+    }
+
+    @Test
+    void aWriteToAPeerThatHasClosedFailsThoughNothingIsRead() throws Exception {
+        try (Server server = listen()) {
+            RdmaChannel client = connect(bootstrap().option(ChannelOption.AUTO_READ, false), server);
+            RdmaChannel peer = server.next();
+            peer.writeAndFlush(pattern(peer, 10, 1));
+            done("the peer closing", peer.close());
+            Thread.sleep(100);
+            assertThat(client.isOpen()).as("a message is still to be read").isTrue();
+            assertThat(failure("a write", client.writeAndFlush(pattern(client, 10, 2))))
+                    .isInstanceOf(ConnectionException.Lost.class);
+            client.read();
+            assertThat(inbox(client).next()).isEqualTo(patternBytes(10, 1));
+            done("the client closing", client.closeFuture());
+            assertThat(inbox(client).failures).isEmpty();
+        }
+    }
+
+    @Test
+    void aChosenAllocatorStays() {
+        try (Server server = listen()) {
+            RdmaChannel client =
+                    connect(bootstrap().option(ChannelOption.ALLOCATOR, PooledByteBufAllocator.DEFAULT), server);
+            RdmaChannel peer = server.next();
+            assertThat(client.alloc()).isSameAs(PooledByteBufAllocator.DEFAULT);
+            client.writeAndFlush(pattern(client, 50_000, 3));
+            assertThat(inbox(peer).next()).isEqualTo(patternBytes(50_000, 3));
+            done("closing", client.close());
+        }
+    }
+
+    @Test
+    void rawFramingIsOneSendAMessage() {
+        ServerBootstrap serving = new ServerBootstrap()
+                .childOption(RdmaChannelOption.FRAMING, Framing.RAW)
+                .childOption(RdmaChannelOption.RECEIVE_BUFFER_BYTES, 1000);
+        try (Server server = new Server(serving)) {
+            RdmaChannel client = connect(
+                    bootstrap()
+                            .option(RdmaChannelOption.FRAMING, Framing.RAW)
+                            .option(RdmaChannelOption.RECEIVE_BUFFER_BYTES, 1000),
+                    server);
+            client.writeAndFlush(pattern(client, 1000, 1));
+            RdmaChannel peer = server.next();
+            assertThat(inbox(peer).next()).isEqualTo(patternBytes(1000, 1));
+            peer.writeAndFlush(pattern(peer, 1, 2));
+            assertThat(inbox(client).next()).isEqualTo(patternBytes(1, 2));
+            done("closing", client.close());
+            done("the peer closing", peer.closeFuture());
+        }
+    }
+
+    @Test
+    void sharesReceivesBetweenTheChannelsOfALoop() {
+        ServerBootstrap serving = new ServerBootstrap().childOption(RdmaChannelOption.SHARED_RECEIVE_QUEUE, true);
+        try (Server server = new Server(serving)) {
+            RdmaChannel[] clients = new RdmaChannel[12];
+            RdmaChannel[] peers = new RdmaChannel[clients.length];
+            for (int i = 0; i < clients.length; i++) {
+                clients[i] = connect(server);
+                peers[i] = server.next();
+            }
+            for (int round = 0; round < 50; round++) {
+                for (int i = 0; i < clients.length; i++) {
+                    clients[i].writeAndFlush(pattern(clients[i], 100 + i, round));
+                }
+            }
+            for (int round = 0; round < 50; round++) {
+                for (int i = 0; i < clients.length; i++) {
+                    assertThat(inbox(peers[i]).next()).isEqualTo(patternBytes(100 + i, round));
+                }
+            }
+            for (RdmaChannel client : clients) {
+                done("closing", client.close());
+            }
+            for (RdmaChannel peer : peers) {
+                done("the peer closing", peer.closeFuture());
+            }
+        }
     }
 }
