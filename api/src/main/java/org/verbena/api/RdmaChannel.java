@@ -420,6 +420,7 @@ public final class RdmaChannel extends AbstractChannel {
         if (eventLoop() instanceof SingleThreadEventExecutor loop) {
             loop.addShutdownHook(closeWithLoop);
         }
+        RdmaEventLoopGroup.add(this);
         promise.setSuccess(); // the handlers are there now
         if (incoming != null && !started && isOpen()) {
             accept0(incoming);
@@ -431,6 +432,7 @@ public final class RdmaChannel extends AbstractChannel {
         if (eventLoop() instanceof SingleThreadEventExecutor loop) {
             loop.removeShutdownHook(closeWithLoop);
         }
+        RdmaEventLoopGroup.remove(this);
     }
 
     @Override

@@ -1,10 +1,16 @@
 package org.verbena.api;
 
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.EventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -25,6 +31,9 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     private static final long CLOSE_MILLIS = 5_000;
 
     private final RdmaProvider provider;
+
+    /** What is registered with these loops. */
+    private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
 
     /** Loops of the configured provider, as many as Netty makes by default: two a processor. */
     public RdmaEventLoopGroup() {
@@ -93,18 +102,42 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     }
 
     /**
-     * Ends the loops, and with them their channels, and waits for it; on one of its own loops it does not wait. What is still connected after 5
-     * s is cut off. Idempotent.
+     * Closes all channels of these loops in good order, ends the loops, and waits for it; on one of its own loops it does not wait. What is not closed after
+     * 5 s is cut off. Idempotent.
      */
     @Override
     public void close() {
-        Future<?> ended = shutdownGracefully(0, CLOSE_MILLIS, TimeUnit.MILLISECONDS);
+        long deadlineNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(CLOSE_MILLIS);
         boolean onLoop = false;
         for (EventExecutor loop : this) {
             onLoop |= loop.inEventLoop();
         }
+        List<ChannelFuture> closing = new ArrayList<>();
+        for (Channel channel : channels) {
+            closing.add(channel.close());
+        }
+        if (!onLoop) {
+            for (ChannelFuture channel : closing) {
+                channel.awaitUninterruptibly(deadlineNanos - System.nanoTime(), TimeUnit.NANOSECONDS);
+            }
+        }
+        Future<?> ended = shutdownGracefully(0, CLOSE_MILLIS, TimeUnit.MILLISECONDS);
         if (!onLoop) {
             ended.awaitUninterruptibly();
+        }
+    }
+
+    /** A channel that {@link #close()} has to close. Any thread. */
+    static void add(Channel channel) {
+        if (channel.eventLoop().parent() instanceof RdmaEventLoopGroup group) {
+            group.channels.add(channel);
+        }
+    }
+
+    /** A channel that has left its loop. Any thread. */
+    static void remove(Channel channel) {
+        if (channel.eventLoop().parent() instanceof RdmaEventLoopGroup group) {
+            group.channels.remove(channel);
         }
     }
 

@@ -112,6 +112,7 @@ public final class RdmaServerChannel extends AbstractServerChannel {
         if (eventLoop() instanceof SingleThreadEventExecutor loop) {
             loop.addShutdownHook(closeWithLoop);
         }
+        RdmaEventLoopGroup.add(this);
         promise.setSuccess();
     }
 
@@ -120,6 +121,7 @@ public final class RdmaServerChannel extends AbstractServerChannel {
         if (eventLoop() instanceof SingleThreadEventExecutor loop) {
             loop.removeShutdownHook(closeWithLoop);
         }
+        RdmaEventLoopGroup.remove(this);
         if (isOpen()) {
             // The listener lives on this loop: it cannot move.
             unsafe().close(unsafe().voidPromise());

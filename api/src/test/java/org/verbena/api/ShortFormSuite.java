@@ -271,4 +271,22 @@ public abstract class ShortFormSuite extends ApiSuite {
             assertThat(request.isCancelled()).isTrue();
         }
     }
+
+    @Test
+    void closingTheLoopsSendsWhatWasFlushed() {
+        BlockingQueue<Integer> lengths = new LinkedBlockingQueue<>();
+        RdmaEventLoopGroup own = new RdmaEventLoopGroup(provider(), 1);
+        try (RdmaServer server = serve((exchange, message) -> lengths.add(message.readableBytes()))) {
+            RdmaClient client = RdmaClient.builder().group(own).connect(host(), server.port());
+            for (int i = 0; i < 300; i++) {
+                client.send(new byte[2000 + i]);
+            }
+            own.close();
+            assertThat(own.isTerminated()).isTrue();
+            for (int i = 0; i < 300; i++) {
+                assertThat(Patience.take("a message", lengths)).isEqualTo(2000 + i);
+            }
+            own.close();
+        }
+    }
 }
