@@ -15,8 +15,8 @@ import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
 
 /**
- * Where completion queues say that something has completed, as a descriptor for poll(2) and epoll(7). It does not block. Events are taken
- * by one thread at a time.
+ * Where completion queues say that something has completed, as a descriptor for poll(2) and epoll(7), or by waiting in {@link
+ * #takeEvent()}. Events are taken by one thread at a time.
  *
  * <p>Completions get lost by nobody's fault but the order of calls: {@link CompletionQueue#requestNotify arm}, poll until empty, and only
  * then wait; after a wait take events until there is none, arm again, poll again.
@@ -39,10 +39,19 @@ public final class CompletionChannel extends VerbsObject {
     private final MemorySegment errno = Errno.newCapture(arena);
     private final MemorySegment event = arena.allocate(2 * CStruct.PTR.byteSize(), CStruct.PTR.byteAlignment());
 
+    private final MemorySegment pollfd;
+
+    /** Whether taking an event waits for one. Of the one thread that takes events. */
+    private boolean blocking;
+
+    /** Whether a thread is in {@link #takeEvent}. Written by that thread, read by the one that closes. */
+    private volatile boolean taking;
+
     private CompletionChannel(long address, Context context, int fd) {
         super(address, context);
         this.context = context;
         this.fd = fd;
+        pollfd = FileDescriptors.newPollfd(arena, fd);
     }
 
     static CompletionChannel create(Context context) {
@@ -58,7 +67,7 @@ public final class CompletionChannel extends VerbsObject {
                     Pointers.readLong(channel + IbvCompChannel.CONTEXT));
             int fd = Pointers.readInt(channel + IbvCompChannel.FD);
             try (Arena arena = Arena.ofConfined()) {
-                FileDescriptors.setNonBlocking(Errno.newCapture(arena), fd);
+                FileDescriptors.setBlocking(Errno.newCapture(arena), fd, false);
             }
             return new CompletionChannel(channel, context, fd);
         } finally {
@@ -94,6 +103,61 @@ public final class CompletionChannel extends VerbsObject {
      */
     public @Nullable CompletionQueue tryGetEvent() {
         long channel = nativeAddress();
+        setBlocking(false);
+        return getEvent(channel);
+    }
+
+    /**
+     * Waits for an event, for as long as it takes: the cheapest way to wait, with one system call, for threads that do nothing else. It ends with the next event,
+     * and breaking a queue pair makes one (its work is flushed); nothing else ends it, and until then this channel cannot be closed.
+     *
+     * @return the queue that has completions
+     * @throws VerbsException the device is gone
+     */
+    public CompletionQueue takeEvent() {
+        taking = true; // before it is known to be open: whoever closes looks the other way round
+        try {
+            long channel = nativeAddress();
+            setBlocking(true);
+            CompletionQueue queue;
+            do {
+                queue = getEvent(channel);
+            } while (queue == null); // a signal
+            return queue;
+        } finally {
+            taking = false;
+        }
+    }
+
+    /**
+     * Waits for an event.
+     *
+     * @param timeout how long at the most
+     * @return the queue that has completions, or null if no event came
+     * @throws VerbsException the device is gone
+     */
+    public @Nullable CompletionQueue awaitEvent(Duration timeout) {
+        long deadline = System.nanoTime() + timeout.toNanos();
+        long left = timeout.toNanos();
+        while (true) {
+            nativeAddress();
+            FileDescriptors.awaitReadable(pollfd, left);
+            CompletionQueue queue = tryGetEvent();
+            left = deadline - System.nanoTime();
+            if (queue != null || left <= 0) {
+                return queue;
+            }
+        }
+    }
+
+    private void setBlocking(boolean wanted) {
+        if (blocking != wanted) {
+            FileDescriptors.setBlocking(errno, fd, wanted);
+            blocking = wanted;
+        }
+    }
+
+    private @Nullable CompletionQueue getEvent(long channel) {
         while (LibIbverbs.getCqEvent(errno, channel, event.address(), event.address() + CStruct.PTR.byteSize()) == 0) {
             int number = (int) event.get(CStruct.PTR, CStruct.PTR.byteSize());
             CompletionQueue queue;
@@ -110,25 +174,6 @@ public final class CompletionChannel extends VerbsObject {
             return null;
         }
         throw Failures.failure("ibv_get_cq_event", context.device().name(), cause);
-    }
-
-    /**
-     * Waits for an event.
-     *
-     * @param timeout how long at the most
-     * @return the queue that has completions, or null if no event came
-     * @throws VerbsException the device is gone
-     */
-    public @Nullable CompletionQueue awaitEvent(Duration timeout) {
-        long deadline = System.nanoTime() + timeout.toNanos();
-        while (true) {
-            CompletionQueue queue = tryGetEvent();
-            long left = deadline - System.nanoTime();
-            if (queue != null || left <= 0) {
-                return queue;
-            }
-            FileDescriptors.awaitReadable(fd, left);
-        }
     }
 
     /**
@@ -173,6 +218,11 @@ public final class CompletionChannel extends VerbsObject {
 
     @Override
     void destroy(long closing) {
+        if (taking) {
+            throw new IllegalStateException(
+                    this
+                            + " cannot be closed: a thread waits in takeEvent(). Break its queue pairs first, which ends the wait.");
+        }
         Calls.check("ibv_destroy_comp_channel", context.device().name(), LibIbverbs.destroyCompChannel(closing));
         arena.close();
     }

@@ -574,7 +574,7 @@ public final class Context extends VerbsObject {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment errno = Errno.newCapture(arena);
             if (!asyncNonBlocking) {
-                FileDescriptors.setNonBlocking(errno, asyncFd());
+                FileDescriptors.setBlocking(errno, asyncFd(), false);
                 asyncNonBlocking = true;
             }
             MemorySegment event = arena.allocate(IbvAsyncEvent.LAYOUT);
@@ -608,7 +608,9 @@ public final class Context extends VerbsObject {
             if (event != null || left <= 0) {
                 return event;
             }
-            FileDescriptors.awaitReadable(asyncFd(), left);
+            try (Arena arena = Arena.ofConfined()) {
+                FileDescriptors.awaitReadable(FileDescriptors.newPollfd(arena, asyncFd()), left);
+            }
         }
     }
 

@@ -6,8 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Set;
+import java.util.concurrent.FutureTask;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -431,6 +434,28 @@ class ObjectTreeTest {
     }
 
     @Test
+    @Timeout(20)
+    void waitingForAnEventKeepsTheChannelOpenUntilItComes() throws Exception {
+        try (Context context = Verbs.device("stub0").open();
+                CompletionChannel channel = context.createCompletionChannel()) {
+            FutureTask<CompletionQueue> taking = new FutureTask<>(channel::takeEvent);
+            Thread thread = Thread.ofPlatform().daemon().start(taking);
+            while (Stream.of(thread.getStackTrace())
+                    .noneMatch(frame -> frame.getMethodName().equals("getCqEvent"))) {
+                Thread.onSpinWait();
+            }
+            assertThatIllegalStateException().isThrownBy(channel::close).withMessageContaining("takeEvent()");
+            try (CompletionQueue queue = context.createCompletionQueue(8, channel, 0)) {
+                queue.requestNotify(false);
+                assertThat(taking.isDone()).isFalse();
+                Stub.call("stub_complete", queue.nativeAddress(), 1L, 0, 128, 1, 0, 0);
+                assertThat(taking.get()).isSameAs(queue);
+                assertThat(channel.awaitEvent(Duration.ofMillis(1))).isNull();
+            }
+        }
+    }
+
+    @Test
     void completionEventsAreAcknowledgedInBatchesAndBeforeClosing() {
         try (Context context = Verbs.device("stub0").open();
                 CompletionChannel channel = context.createCompletionChannel();
@@ -442,7 +467,8 @@ class ObjectTreeTest {
                 for (int i = 0; i < events; i++) {
                     queue.requestNotify(false);
                     Stub.call("stub_complete", queue.nativeAddress(), (long) i, 0, 128, 1, 0, 0);
-                    assertThat(channel.tryGetEvent()).isSameAs(queue);
+                    assertThat(i % 2 == 0 ? channel.tryGetEvent() : channel.takeEvent())
+                            .isSameAs(queue);
                     assertThat(channel.tryGetEvent()).isNull();
                     assertThat(queue.poll(into)).isOne();
                 }

@@ -44,6 +44,10 @@ final class LoopDevice {
     private final CompletionChannel channel;
     private final WorkCompletions completions;
     private final List<LoopQueue> queues = new ArrayList<>();
+
+    /** How many of them have been asked for an event that has not been taken. */
+    private int armedQueues;
+
     private boolean canResize = true;
 
     private @Nullable VerbsEndpoint[] endpoints = new VerbsEndpoint[FIRST_TABLE_LENGTH];
@@ -235,20 +239,23 @@ final class LoopDevice {
             if (!queue.armed && !queue.broken) {
                 queue.queue.requestNotify(false);
                 queue.armed = true;
+                armedQueues++;
             }
         }
     }
 
-    /** Takes all events of the channel: each disarmed its queue. */
+    /** Takes the events of the channel: each disarmed its queue, so there are never more than armed queues. */
     void takeEvents() {
         CompletionQueue queue;
-        while ((queue = channel.tryGetEvent()) != null) {
+        do {
+            queue = channel.tryGetEvent();
             for (int i = 0; i < queues.size(); i++) {
-                if (queues.get(i).queue == queue) {
+                if (queues.get(i).queue == queue && queues.get(i).armed) {
                     queues.get(i).armed = false;
+                    armedQueues--;
                 }
             }
-        }
+        } while (queue != null && armedQueues > 0);
     }
 
     /**

@@ -39,17 +39,28 @@ public final class FileDescriptors {
     private FileDescriptors() {}
 
     /**
+     * Makes what {@link #awaitReadable} needs.
+     *
+     * @param arena how long it is needed
+     * @param descriptor an open descriptor
+     * @return a {@code struct pollfd}
+     */
+    public static MemorySegment newPollfd(Arena arena, int descriptor) {
+        MemorySegment pollfd = arena.allocate(POLLFD);
+        pollfd.set(CStruct.I32, CStruct.offset(POLLFD, "fd"), descriptor);
+        pollfd.set(CStruct.U16, CStruct.offset(POLLFD, "events"), POLLIN);
+        return pollfd;
+    }
+
+    /**
      * Waits until there is something to read, or for some time. May return early.
      *
-     * @param descriptor an open descriptor
+     * @param pollfd from {@link #newPollfd}
      * @param timeoutNanos how long at the most
      */
-    public static void awaitReadable(int descriptor, long timeoutNanos) {
+    public static void awaitReadable(MemorySegment pollfd, long timeoutNanos) {
         int millis = (int) Math.min(Integer.MAX_VALUE, (timeoutNanos + 999_999) / 1_000_000);
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment pollfd = arena.allocate(POLLFD);
-            pollfd.set(CStruct.I32, CStruct.offset(POLLFD, "fd"), descriptor);
-            pollfd.set(CStruct.U16, CStruct.offset(POLLFD, "events"), POLLIN);
+        try {
             int ready = (int) POLL.invokeExact(pollfd.address(), 1L, Math.max(0, millis));
             if (ready < 0) {
                 Thread.onSpinWait(); // EINTR: the caller looks at its clock
@@ -60,15 +71,17 @@ public final class FileDescriptors {
     }
 
     /**
-     * Makes reads return at once with EAGAIN where there is nothing to read.
+     * Chooses what a read does where there is nothing to read.
      *
      * @param errno receives errno
      * @param descriptor an open descriptor
+     * @param blocking true to wait, false to return at once with EAGAIN
      * @throws IllegalStateException it is not open
      */
-    public static void setNonBlocking(MemorySegment errno, int descriptor) {
+    public static void setBlocking(MemorySegment errno, int descriptor, boolean blocking) {
         int flags = fcntl(errno, descriptor, F_GETFL, 0);
-        if (flags < 0 || fcntl(errno, descriptor, F_SETFL, flags | O_NONBLOCK) < 0) {
+        int wanted = blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK;
+        if (flags < 0 || fcntl(errno, descriptor, F_SETFL, wanted) < 0) {
             throw new IllegalStateException(
                     "fcntl(" + descriptor + ", O_NONBLOCK) failed with " + Errno.name(Errno.get(errno)));
         }
