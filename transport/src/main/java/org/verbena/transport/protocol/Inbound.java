@@ -11,6 +11,8 @@ final class Inbound {
     boolean ready;
     /** Receives that are posted again when it is delivered. */
     int receives;
+    /** The peer's end of the stream. */
+    boolean end;
 
     @Nullable ByteBuf message;
 
@@ -60,6 +62,7 @@ final class Inbound {
     void reset() {
         ready = false;
         receives = 0;
+        end = false;
         message = null;
         hasImmediate = false;
         fragments = null;

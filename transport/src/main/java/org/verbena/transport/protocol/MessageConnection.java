@@ -49,6 +49,12 @@ public final class MessageConnection implements EndpointHandler {
     private static final int READ_CHUNK_BYTES = 1 << 20;
     /** A fragment that is not the last fills at least this part of the peer's receive buffer, so that it cannot be made to hold many for little. */
     private static final int MIN_FRAGMENT_DIVISOR = 4;
+    /** A segment of a stream that fills no more than this part of its receive buffer is copied out, so that who keeps it does not keep the buffer. */
+    private static final int SMALL_SEGMENT_DIVISOR = 8;
+    /** Writes of a stream that together are not longer than this are copied into one piece: that costs less than a piece each. */
+    private static final int COALESCED_BYTES = 2048;
+    /** The longest stretch of a stream that is advertised at once, which the receiver needs memory for in one piece. */
+    private static final int STREAM_RENDEZVOUS_BYTES = 1 << 20;
     /** How soon to try again for registered memory. */
     private static final long MEMORY_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     /** How often to look at the clock without a reason. */
@@ -84,6 +90,7 @@ public final class MessageConnection implements EndpointHandler {
     private final MessageBuffers.Source source;
     private final MessageListener listener;
     private final boolean raw;
+    private final boolean stream;
     private final Credits credits = new Credits();
 
     private State state = State.CONNECTING;
@@ -96,6 +103,11 @@ public final class MessageConnection implements EndpointHandler {
     private boolean closeSent;
     private boolean closeAnswered;
     private boolean peerClosed;
+    /** STREAM: this end's half is closed, or will be when what was sent before has gone. */
+    private boolean outputEnded;
+    /** STREAM: the peer's half is closed. */
+    private boolean peerEnded;
+
     private @Nullable Throwable firstCause;
     private @Nullable Throwable lingeringCause;
 
@@ -126,6 +138,9 @@ public final class MessageConnection implements EndpointHandler {
     // The send queue: what is out, in the order posted. A work id is its number.
     private @Nullable Object[] workOwners = new Object[0];
     private @Nullable ByteBuf[] workCopies = new ByteBuf[0];
+    /** How many messages a frame has, its owner being the first. */
+    private int[] workMessages = new int[0];
+
     private int workMask;
     private long workHead;
     private long workTail;
@@ -236,6 +251,7 @@ public final class MessageConnection implements EndpointHandler {
         this.source = buffers;
         this.listener = listener;
         raw = options.framing() == Framing.RAW;
+        stream = options.framing() == Framing.STREAM;
     }
 
     /**
@@ -289,8 +305,8 @@ public final class MessageConnection implements EndpointHandler {
     }
 
     /**
-     * Queues a message. It may be called before {@code onActive}. A message beyond the peer's limit fails with {@link MessageTooLargeException},
-     * on a connection that is over with its cause. Success means that the peer's adapter has it all (verbs) or that it was handed to TCP (soft); it is
+     * Queues a message; with STREAM framing, bytes of any number. It may be called before {@code onActive}. A message beyond the peer's limit fails
+     * with {@link MessageTooLargeException}, on a connection that is over with its cause. Success means that the peer's adapter has it all (verbs) or that it was handed to TCP (soft); it is
      * never a sign that the peer's program has seen it. Messages that go by rendezvous have arrived in the peer's memory.
      *
      * @param message from its reader index to its writer index; ownership is taken, also when it fails
@@ -304,6 +320,31 @@ public final class MessageConnection implements EndpointHandler {
         operation.totalBytes = message.readableBytes();
         operation.remainingBytes = operation.totalBytes;
         queuedBytes += operation.totalBytes;
+        boolean tooLarge = !stream && operation.totalBytes > maxOutboundBytes;
+        enqueueMessage(operation, tooLarge ? tooLarge(operation) : null);
+    }
+
+    /**
+     * Closes this end's half of a stream: what was sent before goes out, then the peer hears {@code onEnd}. What is sent later fails. Reading goes on.
+     *
+     * @param callback hears the outcome, after those of everything that was sent before
+     * @param context given to the callback
+     * @throws UnsupportedOperationException the framing is not STREAM
+     */
+    public void shutdownOutput(OperationCallback callback, @Nullable Object context) {
+        if (!stream) {
+            throw new UnsupportedOperationException("half close needs framing STREAM, not " + options.framing());
+        }
+        Operation operation = newOperation(Operation.Kind.MESSAGE, callback, context);
+        operation.end = true;
+        operation.totalBytes = 0;
+        operation.remainingBytes = 0;
+        enqueueMessage(operation, null);
+        outputEnded = true;
+        flush();
+    }
+
+    private void enqueueMessage(Operation operation, @Nullable Throwable otherRefusal) {
         if (messagesTail == null) {
             messagesHead = operation;
         } else {
@@ -311,8 +352,8 @@ public final class MessageConnection implements EndpointHandler {
         }
         messagesTail = operation;
         Throwable refusal = refusal(operation);
-        if (refusal == null && operation.totalBytes > maxOutboundBytes) {
-            refusal = tooLarge(operation);
+        if (refusal == null) {
+            refusal = otherRefusal;
         }
         if (refusal == null) {
             enqueue(operation);
@@ -710,7 +751,12 @@ public final class MessageConnection implements EndpointHandler {
             copy.release();
         }
         if (owner instanceof Operation operation) {
-            operationCompleted(operation, status);
+            int messages = workMessages[index];
+            if (messages == 1) {
+                operationCompleted(operation, status);
+            } else {
+                segmentCompleted(operation, messages, status);
+            }
         } else if (owner instanceof Inbound inbound) {
             readCompleted(inbound, status);
         } else if (status != WorkStatus.SUCCESS) {
@@ -849,13 +895,15 @@ public final class MessageConnection implements EndpointHandler {
                     + " is too small for framing " + options.framing() + ": ask for " + leastDepth + " or more");
         }
         if (!raw && capabilities.maxSges() < 2) {
-            throw new IllegalArgumentException("framing MESSAGE needs 2 scatter/gather elements, the endpoint has "
+            throw new IllegalArgumentException("framing " + options.framing()
+                    + " needs 2 scatter/gather elements, the endpoint has "
                     + capabilities.maxSges() + ": ask for 2 or more");
         }
         request = new WorkRequest(Math.max(capabilities.maxSges(), capabilities.maxReadSges()));
         int ring = Integer.highestOneBit(Math.max(1, capabilities.sendDepth() * 2 - 1));
         workOwners = new Object[ring];
         workCopies = new ByteBuf[ring];
+        workMessages = new int[ring];
         workMask = ring - 1;
         if (!raw) {
             prepareHeaders(ring);
@@ -968,7 +1016,7 @@ public final class MessageConnection implements EndpointHandler {
             return "its HELLO tells of " + nonsense;
         }
         if (hello.framing() != options.framing().wireValue()) {
-            return "it uses framing " + hello.framing() + " and this end " + options.framing();
+            return "it uses framing " + Wire.framingName(hello.framing()) + " and this end " + options.framing();
         }
         if (hello.leastVersion() > Wire.VERSION || hello.greatestVersion() < Wire.VERSION) {
             return "it speaks versions " + hello.leastVersion() + " to " + hello.greatestVersion() + " and this end "
@@ -1185,6 +1233,7 @@ public final class MessageConnection implements EndpointHandler {
             int index = (int) workTail & workMask;
             workOwners[index] = owner;
             workCopies[index] = copy;
+            workMessages[index] = 1;
             workTail++;
             sendsStaged = true;
         }
@@ -1415,7 +1464,9 @@ public final class MessageConnection implements EndpointHandler {
     /** Why nothing more is taken, or null. */
     private @Nullable Throwable refusal(Operation operation) {
         if (!isClosing()) {
-            return null;
+            return outputEnded && operation.kind == Operation.Kind.MESSAGE
+                    ? notSent(operation, "the output was shut down")
+                    : null;
         }
         Throwable cause = firstCause;
         return cause != null
@@ -1453,7 +1504,8 @@ public final class MessageConnection implements EndpointHandler {
                 operation.failure = e;
                 operation.posted = true;
                 obstacle = NOTHING;
-                if (operation.kind == Operation.Kind.MESSAGE && operation.remainingBytes < operation.totalBytes) {
+                if (operation.kind == Operation.Kind.MESSAGE
+                        && (stream || operation.remainingBytes < operation.totalBytes)) {
                     abort(e);
                     return;
                 }
@@ -1462,9 +1514,10 @@ public final class MessageConnection implements EndpointHandler {
                 stalled(obstacle);
                 return;
             }
-            if (operation.posted) {
+            while (operation != null && operation.posted) { // several, if they went in one frame
                 removeWaitingHead(operation);
                 maybeComplete(operation);
+                operation = waitingHead;
             }
         }
     }
@@ -1494,6 +1547,9 @@ public final class MessageConnection implements EndpointHandler {
             return postRaw(endpoint, operation);
         }
         boolean first = operation.remainingBytes == operation.totalBytes;
+        if (stream) {
+            return postStream(endpoint, operation);
+        }
         if (first && operation.totalBytes > maxOutboundBytes) {
             operation.failure = tooLarge(operation);
             operation.posted = true;
@@ -1506,11 +1562,146 @@ public final class MessageConnection implements EndpointHandler {
             if (rendezvousAdvertised - rendezvousDoneByPeer >= maxRendezvousOut) {
                 return SLOT;
             }
-            if (gatherAdvertisement(operation)) {
-                return postAdvertisement(endpoint, operation);
+            if (gatherAdvertisement(operation, operation.totalBytes)) {
+                return postAdvertisement(endpoint, operation, operation.totalBytes);
             }
         }
         return postFragment(endpoint, operation);
+    }
+
+    /** The next frame of a stream, with as much of what waits as goes into it. */
+    private int postStream(Endpoint endpoint, Operation operation) {
+        if (operation.remainingBytes == 0 && !operation.end) {
+            operation.posted = true; // nothing was written, and that has been sent
+            return NOTHING;
+        }
+        if (credits.available() <= 0) {
+            return CREDIT;
+        }
+        if (operation.end) {
+            if (!postHeader(endpoint, Wire.END, 0, 0)) {
+                return SLOT;
+            }
+            workOwners[(int) (workTail - 1) & workMask] = operation;
+            credits.messageFrameSent();
+            messagePosted(operation, 0);
+            return NOTHING;
+        }
+        if (operation.rendezvous || wantsRendezvous(operation)) {
+            if (rendezvousAdvertised - rendezvousDoneByPeer >= maxRendezvousOut) {
+                return SLOT;
+            }
+            int stretch = Math.min(operation.remainingBytes, Math.min(STREAM_RENDEZVOUS_BYTES, maxOutboundBytes));
+            if (gatherAdvertisement(operation, stretch)) {
+                operation.rendezvous = true;
+                return postAdvertisement(endpoint, operation, stretch);
+            }
+        }
+        return postSegment(endpoint, operation);
+    }
+
+    private boolean wantsRendezvous(Operation operation) {
+        return maxRendezvousOut > 0
+                && operation.remainingBytes == operation.totalBytes
+                && operation.totalBytes > options.rendezvousThresholdBytes();
+    }
+
+    /** One frame with bytes of the message at the head of the queue and of those behind it, as many as one receive of the peer takes. */
+    private int postSegment(Endpoint endpoint, Operation first) {
+        int wanted = Math.min(first.remainingBytes, peerPayloadBytes);
+        int messages = 1;
+        for (Operation next = first.next; next != null && wanted < peerPayloadBytes; next = next.next) {
+            if (next.kind != Operation.Kind.MESSAGE || next.end || wantsRendezvous(next)) {
+                break;
+            }
+            wanted += Math.min(next.remainingBytes, peerPayloadBytes - wanted);
+            messages++;
+        }
+        int payload = wanted;
+        ByteBuf copy = null;
+        int flags = inlineFlag(Wire.HEADER_BYTES + wanted);
+        boolean inSlot = wanted <= SLOT_BYTES - Wire.HEADER_BYTES;
+        if (!inSlot && (messages == 1 || wanted > COALESCED_BYTES)) {
+            request.asSend(workTail, flags);
+            gatherSlot(Wire.HEADER_BYTES);
+            payload = gatherSegment(first, wanted);
+        }
+        if (inSlot) {
+            request.asSend(workTail, flags);
+            copySegment(first, headerMemory(), slotOffset() + Wire.HEADER_BYTES, wanted);
+            gatherSlot(Wire.HEADER_BYTES + wanted);
+            copiedBytes += wanted;
+        } else if ((messages > 1 && wanted <= COALESCED_BYTES) || payload < wanted - wanted / 2) {
+            payload = wanted;
+            request.asSend(workTail, flags);
+            gatherSlot(Wire.HEADER_BYTES);
+            copy = stage(endpoint, wanted);
+            if (copy == null) {
+                return MEMORY;
+            }
+            copySegment(first, copy, 0, wanted);
+            copiedBytes += wanted;
+        }
+        writeHeader(Wire.MESSAGE, payload);
+        if (!postFrame(endpoint, first, copy)) {
+            return SLOT;
+        }
+        credits.messageFrameSent();
+        workMessages[(int) (workTail - 1) & workMask] = segmentPosted(first, payload);
+        return NOTHING;
+    }
+
+    /** Adds registered memory of the messages from this one on, without copying; returns the bytes covered. */
+    private int gatherSegment(Operation first, int wanted) {
+        ScatterGatherList into = request.buffers();
+        int covered = 0;
+        for (Operation next = first; next != null && covered < wanted; next = next.next) {
+            int part = Math.min(next.remainingBytes, wanted - covered);
+            if (part > 0) {
+                int pieces = capabilities.maxSges() - into.count();
+                int added = pieces == 0 ? 0 : gatherMessage(next, part, pieces, into);
+                covered += added;
+                if (added < part) {
+                    break;
+                }
+            }
+        }
+        return covered;
+    }
+
+    private static void copySegment(Operation first, ByteBuf target, int offset, int lengthBytes) {
+        int copied = 0;
+        for (Operation next = first; next != null && copied < lengthBytes; next = next.next) {
+            int part = Math.min(next.remainingBytes, lengthBytes - copied);
+            if (part > 0) {
+                messageOf(next).getBytes(next.index, target, offset + copied, part);
+                copied += part;
+            }
+        }
+    }
+
+    /** The messages that a segment has bytes of have moved on; returns how many they are. */
+    private int segmentPosted(Operation first, int payload) {
+        int messages = 0;
+        int left = payload;
+        Operation next = first;
+        while (next != null && left > 0) {
+            int part = Math.min(next.remainingBytes, left);
+            messagePosted(next, part);
+            left -= part;
+            messages++;
+            next = next.next;
+        }
+        return messages;
+    }
+
+    private void segmentCompleted(Operation first, int messages, WorkStatus status) {
+        Operation operation = first;
+        for (int i = 0; i < messages && operation != null; i++) {
+            Operation next = operation.nextMessage; // it may be over, and used again, after this
+            operationCompleted(operation, status);
+            operation = next;
+        }
     }
 
     private static ByteBuf messageOf(Operation operation) {
@@ -1549,7 +1740,11 @@ public final class MessageConnection implements EndpointHandler {
         operation.registrationTried = true;
         try {
             RegisteredMemory registration = OperationRegistration.register(
-                    messageOf(operation), operation.index, operation.totalBytes, current.memoryDomain(), access);
+                    messageOf(operation),
+                    operation.index - (operation.totalBytes - operation.remainingBytes),
+                    operation.totalBytes,
+                    current.memoryDomain(),
+                    access);
             operation.registration = registration;
             if (registration != null) {
                 registrations++;
@@ -1671,26 +1866,26 @@ public final class MessageConnection implements EndpointHandler {
     }
 
     /** Finds the pieces to advertise; false if the message is not in memory that the peer may read, or in too many pieces. */
-    private boolean gatherAdvertisement(Operation operation) {
+    private boolean gatherAdvertisement(Operation operation, int lengthBytes) {
         advertisement.clear();
         int total = operation.totalBytes;
         RegisteredMemory registration = operation.registration;
         if (registration == null) {
             int maxPieces = Math.min(Wire.MAX_PIECES, peerPayloadBytes / Wire.PIECE_BYTES);
-            int covered = buffers.gather(messageOf(operation), operation.index, total, maxPieces, advertisement);
-            if (covered == total && everyPieceMayBeRead()) {
+            int covered = buffers.gather(messageOf(operation), operation.index, lengthBytes, maxPieces, advertisement);
+            if (covered == lengthBytes && everyPieceMayBeRead()) {
                 return true;
             }
             advertisement.clear();
             // A key for this message alone, that opens nothing else of the pool's memory.
-            if (covered == total || (covered == 0 && total > options.registerThresholdBytes())) {
+            if (covered == lengthBytes || (covered == 0 && total > options.registerThresholdBytes())) {
                 registration = register(operation, REMOTE_READ);
             }
         }
         if (registration == null || !registration.access().contains(MemoryDomain.Access.REMOTE_READ)) {
             return false;
         }
-        advertisement.add(registration, 0, total);
+        advertisement.add(registration, total - operation.remainingBytes, lengthBytes);
         return true;
     }
 
@@ -1703,7 +1898,7 @@ public final class MessageConnection implements EndpointHandler {
         return true;
     }
 
-    private int postAdvertisement(Endpoint endpoint, Operation operation) {
+    private int postAdvertisement(Endpoint endpoint, Operation operation, int lengthBytes) {
         int count = advertisement.count();
         int bytes = count * Wire.PIECE_BYTES;
         ByteBuf copy = null;
@@ -1728,16 +1923,16 @@ public final class MessageConnection implements EndpointHandler {
             offset += Wire.PIECE_BYTES;
         }
         advertisement.clear();
-        writeHeader(Wire.RENDEZVOUS, operation.totalBytes);
+        writeHeader(Wire.RENDEZVOUS, lengthBytes);
         if (!postFrame(endpoint, operation, copy)) {
             return SLOT;
         }
         credits.messageFrameSent();
-        operation.rendezvous = true;
+        operation.advertisedOut++;
         rendezvousAdvertised++;
         rendezvousSent++;
         advertised.add(operation);
-        messagePosted(operation, operation.totalBytes);
+        messagePosted(operation, lengthBytes);
         return NOTHING;
     }
 
@@ -1846,7 +2041,7 @@ public final class MessageConnection implements EndpointHandler {
         }
         if (operation.kind != Operation.Kind.MESSAGE) {
             finish(operation);
-        } else if (!operation.rendezvous) {
+        } else if (operation.advertisedOut == 0) {
             operation.done = true;
             completeMessages();
         }
@@ -1866,7 +2061,7 @@ public final class MessageConnection implements EndpointHandler {
                     messagesTail = null;
                 }
                 queuedBytes -= operation.totalBytes;
-                if (operation.failure == null) {
+                if (operation.failure == null && !operation.end) {
                     messagesSent++;
                     bytesSent += operation.totalBytes;
                 }
@@ -2102,7 +2297,7 @@ public final class MessageConnection implements EndpointHandler {
         for (int i = 0; i < news; i++) {
             Operation operation = advertised.poll();
             if (operation != null) {
-                operation.rendezvous = false;
+                operation.advertisedOut--;
                 maybeComplete(operation);
             }
         }
@@ -2112,7 +2307,15 @@ public final class MessageConnection implements EndpointHandler {
     private @Nullable String messageFrame(int type, ByteBuf buffer, int payload, int length) {
         int maxPayload = receiveBufferBytes() - Wire.HEADER_BYTES;
         String wrong = null;
-        if (length < 0 || (type != Wire.RENDEZVOUS && payload > length)) {
+        if (stream && peerEnded) {
+            wrong = "it sent " + Wire.name(type) + " after the end of its stream";
+        } else if (type == Wire.END) {
+            return ended(buffer, payload, length);
+        } else if (stream
+                && (type == Wire.CONTINUATION || (type == Wire.MESSAGE && (payload != length || payload == 0)))) {
+            wrong = "it sent " + Wire.name(type) + " of " + payload + " bytes of " + Integer.toUnsignedString(length)
+                    + " in a stream";
+        } else if (length < 0 || (type != Wire.RENDEZVOUS && payload > length)) {
             wrong = "it sent " + payload + " bytes of " + Integer.toUnsignedString(length);
         } else if (type != Wire.RENDEZVOUS && payload < length && payload < maxPayload / MIN_FRAGMENT_DIVISOR) {
             wrong = "it sent a fragment of " + payload + " bytes of " + length;
@@ -2127,7 +2330,7 @@ public final class MessageConnection implements EndpointHandler {
             }
         } else if (assembly != null) {
             wrong = "it began a message within another";
-        } else if (length > options.maxMessageBytes()) {
+        } else if (length > options.maxMessageBytes() && (!stream || type == Wire.RENDEZVOUS)) {
             wrong = "it sent a message of " + length + " bytes, over the limit of " + options.maxMessageBytes();
         } else if (type == Wire.RENDEZVOUS) {
             wrong = advertisementReceived(buffer, payload, length);
@@ -2135,7 +2338,7 @@ public final class MessageConnection implements EndpointHandler {
             return wrong;
         } else if (payload == length) {
             buffer.setIndex(Wire.HEADER_BYTES, Wire.HEADER_BYTES + payload);
-            arrived(buffer, false, 0, 0);
+            arrived(stream ? fitted(buffer, payload) : buffer, false, 0, 0);
             return null;
         } else {
             begun(buffer, payload, length);
@@ -2143,6 +2346,52 @@ public final class MessageConnection implements EndpointHandler {
         }
         buffer.release();
         return wrong;
+    }
+
+    /** A small segment in memory of its own size: what is kept of a stream, as by a decoder that waits for more, should not hold a receive buffer each. */
+    private ByteBuf fitted(ByteBuf buffer, int payload) {
+        if (payload > receiveBufferBytes() / SMALL_SEGMENT_DIVISOR) {
+            return buffer;
+        }
+        ByteBuf small = buffers.tryAllocateReceive(payload);
+        if (small == null) {
+            return buffer;
+        }
+        small.writeBytes(buffer);
+        reuse(buffer);
+        return small;
+    }
+
+    private @Nullable String ended(ByteBuf buffer, int payload, int length) {
+        reuse(buffer);
+        if (!stream || payload != 0 || length != 0) {
+            return "it sent END of " + payload + " bytes of " + length + " with framing " + options.framing();
+        }
+        peerEnded = true;
+        if (pendingHead == null && reading && state == State.ACTIVE) {
+            deliverEnd();
+        } else {
+            Inbound inbound = newInbound();
+            inbound.ready = true;
+            inbound.end = true;
+            inbound.receives = 1;
+            held++;
+            append(inbound);
+        }
+        return null;
+    }
+
+    private void deliverEnd() {
+        boolean outer = busy;
+        busy = true;
+        delivered = true;
+        try {
+            listener.onEnd(this);
+        } catch (Throwable e) {
+            threw(e);
+        } finally {
+            busy = outer;
+        }
     }
 
     private void begun(ByteBuf buffer, int payload, int length) {
@@ -2401,8 +2650,13 @@ public final class MessageConnection implements EndpointHandler {
             boolean hasImmediate = inbound.hasImmediate;
             int immediateData = inbound.immediateData;
             int lengthBytes = inbound.immediateLengthBytes;
+            boolean end = inbound.end;
             recycle(inbound);
-            deliver(message, hasImmediate, immediateData, lengthBytes);
+            if (end) {
+                deliverEnd();
+            } else {
+                deliver(message, hasImmediate, immediateData, lengthBytes);
+            }
         }
     }
 
@@ -2491,10 +2745,15 @@ public final class MessageConnection implements EndpointHandler {
             copy.release();
             workCopies[index] = null;
         }
-        if (workOwners[index] instanceof Operation operation) {
-            operation.failed = true;
-            operation.outstanding--;
-            maybeComplete(operation);
+        if (workOwners[index] instanceof Operation first) {
+            Operation operation = first;
+            for (int i = workMessages[index]; i > 0 && operation != null; i--) {
+                Operation next = operation.nextMessage;
+                operation.failed = true;
+                operation.outstanding--;
+                maybeComplete(operation);
+                operation = next;
+            }
         }
         workOwners[index] = null;
     }

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * description says so. What a callback throws ends the connection with it as the cause.
  *
  * <pre>{@code
- * onPrepared? -> onActive? -> (onMessage | onImmediate)* onReadComplete ... onWritabilityChanged ... -> onInactive
+ * onPrepared? -> onActive? -> (onMessage | onImmediate)* onEnd? onReadComplete ... onWritabilityChanged ... -> onInactive
  * }</pre>
  */
 public interface MessageListener {
@@ -29,12 +29,21 @@ public interface MessageListener {
     void onActive(MessageConnection connection, Negotiated negotiated);
 
     /**
-     * A message came, in the order sent. Where it fits one receive, it is the receive buffer itself.
+     * A message came, in the order sent; with STREAM framing, the next bytes. Where it fits one receive, it is the receive buffer itself, unless it is so small
+     * that keeping it would waste most of the buffer.
      *
      * @param connection the connection
      * @param message the receiver owns it and releases it; its memory then serves another receive
      */
     void onMessage(MessageConnection connection, ByteBuf message);
+
+    /**
+     * With STREAM framing: the peer will send nothing more, and all that it has sent has been delivered. This end may go on sending. At most
+     * once.
+     *
+     * @param connection the connection
+     */
+    default void onEnd(MessageConnection connection) {}
 
     /**
      * The messages that were at hand have been delivered: time to flush.

@@ -52,8 +52,12 @@ final class Operation {
     @Nullable RegisteredMemory registration;
 
     boolean registrationTried;
+    /** Stretches that are advertised and that the peer has not read yet. */
+    int advertisedOut;
+    /** The rest of it goes by rendezvous. */
     boolean rendezvous;
-    int rendezvousNumber;
+    /** Not bytes, but the end of the stream. */
+    boolean end;
 
     // One-sided operations.
     @Nullable ReferenceCounted hold;
@@ -122,7 +126,9 @@ final class Operation {
         done = false;
         failure = null;
         registrationTried = false;
+        advertisedOut = 0;
         rendezvous = false;
+        end = false;
         nextPiece = 0;
         next = null;
         nextMessage = null;
@@ -131,7 +137,7 @@ final class Operation {
     /** What failed, in words for an exception. */
     String describe() {
         return switch (kind) {
-            case MESSAGE -> "message of " + totalBytes + " bytes";
+            case MESSAGE -> end ? "the end of the stream" : "message of " + totalBytes + " bytes";
             default ->
                 kind + " at 0x" + Long.toHexString(remoteAddress) + " with key 0x" + Integer.toHexString(remoteKey);
         };

@@ -27,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  *  3 MESSAGE          message   the message, or its first fragment if shorter than length
  *  4 CONTINUATION     message   the next fragment
  *  5 RENDEZVOUS       message   1 to 16 pieces of the message: address u64 | key u32 | length u32
+ *  6 END              message   nothing: the sender's half of a stream is closed
  *  8 STATE            control   nothing: the header is the news
  *  9 ACK              answer    nothing
  * 10 PING             control   nonce u64
@@ -50,6 +51,7 @@ final class Wire {
     static final int MESSAGE = 3;
     static final int CONTINUATION = 4;
     static final int RENDEZVOUS = 5;
+    static final int END = 6;
     static final int STATE = 8;
     static final int ACK = 9;
     static final int PING = 10;
@@ -136,7 +138,7 @@ final class Wire {
     }
 
     static boolean isMessageClass(int type) {
-        return type >= MESSAGE && type <= RENDEZVOUS;
+        return type >= MESSAGE && type <= END;
     }
 
     static String name(int type) {
@@ -146,6 +148,7 @@ final class Wire {
             case MESSAGE -> "MESSAGE";
             case CONTINUATION -> "CONTINUATION";
             case RENDEZVOUS -> "RENDEZVOUS";
+            case END -> "END";
             case STATE -> "STATE";
             case ACK -> "ACK";
             case PING -> "PING";
@@ -171,18 +174,27 @@ final class Wire {
     static @Nullable String strangeness(Framing framing, byte[] data) {
         boolean ours = data.length >= PREAMBLE_BYTES && hasMagic(data) && data[4] != (byte) REJECTION;
         if (framing == Framing.RAW) {
-            return ours ? "this end uses framing RAW, the other MESSAGE" : null;
+            return ours ? "this end uses framing RAW, the other " + framingName(data[6]) : null;
         }
         if (!ours) {
-            return "not a peer with framing MESSAGE";
+            return "not a peer with framing " + framing;
         }
         if (data[6] != framing.wireValue()) {
-            return "framing " + data[6] + " is not " + framing;
+            return "framing " + framingName(data[6]) + " is not " + framing;
         }
         if (data[4] > VERSION || data[5] < VERSION) {
             return "protocol " + data[4] + "-" + data[5] + " is not " + VERSION;
         }
         return null;
+    }
+
+    static String framingName(int wireValue) {
+        for (Framing framing : Framing.values()) {
+            if (framing.wireValue() == wireValue) {
+                return framing.name();
+            }
+        }
+        return String.valueOf(wireValue);
     }
 
     static byte[] rejection(String reason) {

@@ -88,6 +88,7 @@ class MessageConnectionRandomTest {
         private final Party left;
         private final Party right;
         private final int largest;
+        private final boolean stream;
         private long nowNanos;
 
         Run(Fate fate, Random random, Arena arena) {
@@ -97,6 +98,7 @@ class MessageConnectionRandomTest {
             boolean iwarp = random.nextBoolean();
             network = new SimulatedNetwork(random, device(iwarp), device(iwarp));
             largest = 1 << random.nextInt(16);
+            stream = random.nextInt(3) == 0;
             left = party("left", MessageConnection.Role.INITIATOR, network.left);
             right = party("right", MessageConnection.Role.ACCEPTOR, network.right);
             left.other = right;
@@ -120,7 +122,7 @@ class MessageConnectionRandomTest {
         private Party party(String name, MessageConnection.Role role, SimulatedEndpoint endpoint) {
             int bufferBytes = 64 + random.nextInt(random.nextBoolean() ? 64 : 4000);
             MessageOptions options = new MessageOptions(
-                    Framing.MESSAGE,
+                    stream ? Framing.STREAM : Framing.MESSAGE,
                     Math.max(3, endpoint.device.receiveDepth() - random.nextInt(2)),
                     bufferBytes,
                     1 << 20,
@@ -198,11 +200,11 @@ class MessageConnectionRandomTest {
             switch (random.nextInt(20)) {
                 case 0, 1, 2, 3, 4, 5 -> {
                     for (int i = random.nextInt(8); i >= 0; i--) {
-                        party.send(random.nextInt(4) == 0 ? random.nextInt(largest + 1) : random.nextInt(64));
+                        send(party, random.nextInt(4) == 0 ? random.nextInt(largest + 1) : random.nextInt(64));
                     }
                     party.connection.flush();
                 }
-                case 6 -> party.send(random.nextInt(largest + 1));
+                case 6 -> send(party, random.nextInt(largest + 1));
                 case 7, 8, 9 -> party.connection.flush();
                 case 10 -> party.setReading(false);
                 case 11, 12, 13 -> party.setReading(true);
@@ -210,6 +212,11 @@ class MessageConnectionRandomTest {
                 case 15, 16 -> oneSided(party);
                 default -> party.releaseKept(random.nextInt(8));
             }
+        }
+
+        /** A stream's reader cannot count what is empty. */
+        private void send(Party party, int length) {
+            party.send(stream ? Math.max(1, length) : length);
         }
 
         /** A write, a read that checks it, or an atomic, in memory of its own. */
@@ -344,7 +351,10 @@ class MessageConnectionRandomTest {
             boolean both = random.nextBoolean();
             if (!both) {
                 for (int i = random.nextInt(10); i > 0; i--) {
-                    closer.send(random.nextInt(largest + 1));
+                    send(closer, random.nextInt(largest + 1));
+                }
+                if (stream && random.nextBoolean()) {
+                    halfClose(closer);
                 }
             }
             closer.connection.close();
@@ -359,6 +369,22 @@ class MessageConnectionRandomTest {
             assertThat(left.inactiveCause).as("%s", left).isNull();
             assertThat(right.inactiveCause).as("%s", right).isNull();
             regionsOfPeers.forEach(RegisteredMemory::close);
+        }
+
+        /** One half ends, the other goes on. */
+        private void halfClose(Party closer) {
+            closer.shutdownOutput();
+            if (random.nextBoolean()) {
+                settle();
+                assertThat(closer.other.ended).as("%s / %s", left, right).isEqualTo(1);
+                assertThat(closer.endsTold).isEqualTo(1);
+                for (int i = random.nextInt(10); i > 0; i--) {
+                    send(closer.other, random.nextInt(largest + 1));
+                }
+                closer.other.connection.flush();
+                settle();
+                assertThat(closer.received).as("%s / %s", left, right).isEqualTo(closer.other.sent);
+            }
         }
 
         private void end() {

@@ -62,6 +62,12 @@ final class Party implements MessageListener {
 
     @Nullable Boolean lastWritable;
 
+    /** STREAM: bytes of message number {@link #received} that have come. */
+    private int receivedOfMessage;
+
+    int ended;
+    int endsTold;
+
     private boolean insideListener;
 
     Party(
@@ -166,6 +172,19 @@ final class Party implements MessageListener {
         connection.send(message(number, length), this::told, number);
     }
 
+    /** STREAM: closes this end's half. */
+    void shutdownOutput() {
+        int after = sent;
+        connection.shutdownOutput(
+                (context, cause) -> {
+                    assertThat(told)
+                            .as("%s: the end is told after what was sent", name)
+                            .isEqualTo(after);
+                    endsTold++;
+                },
+                null);
+    }
+
     private void told(@Nullable Object context, @Nullable Throwable cause) {
         assertThat(inactive == 0 || told >= sentWhenInactive)
                 .as("%s: outcomes come before the end", name)
@@ -219,6 +238,11 @@ final class Party implements MessageListener {
         assertThat(reading).as("%s: messages come only while reading", name).isTrue();
         assertThat(active).isEqualTo(1);
         assertThat(inactive).isZero();
+        if (options.framing() == Framing.STREAM) {
+            checkBytes(message);
+            settleMessage(message);
+            return;
+        }
         int number = received++;
         assertThat(number).as("%s: no message out of nothing", name).isLessThan(other.sizes.size());
         assertThat(message.readableBytes())
@@ -230,6 +254,26 @@ final class Party implements MessageListener {
                         name + ": message " + number + " of " + message.readableBytes() + " bytes differs at " + i);
             }
         }
+        settleMessage(message);
+    }
+
+    /** STREAM: what was sent as messages comes in pieces of any size. */
+    private void checkBytes(ByteBuf bytes) {
+        assertThat(ended).as("%s: nothing comes after the end", name).isZero();
+        assertThat(bytes.isReadable()).as("%s: no empty reads", name).isTrue();
+        for (int at = bytes.readerIndex(); at < bytes.writerIndex(); at++) {
+            assertThat(received).as("%s: no byte out of nothing", name).isLessThan(other.sizes.size());
+            if (bytes.getByte(at) != pattern(received, receivedOfMessage)) {
+                throw new AssertionError(name + ": byte " + receivedOfMessage + " of message " + received + " differs");
+            }
+            if (++receivedOfMessage == other.sizes.get(received)) {
+                received++;
+                receivedOfMessage = 0;
+            }
+        }
+    }
+
+    private void settleMessage(ByteBuf message) {
         insideListener = true;
         try {
             if (echo) {
@@ -249,6 +293,13 @@ final class Party implements MessageListener {
         } finally {
             insideListener = false;
         }
+    }
+
+    @Override
+    public void onEnd(MessageConnection from) {
+        assertThat(reading).as("%s: the end comes only while reading", name).isTrue();
+        assertThat(inactive).isZero();
+        assertThat(++ended).isEqualTo(1);
     }
 
     @Override
