@@ -21,6 +21,7 @@ import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerChannel;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Load;
+import org.verbena.transport.protocol.MessageOptions;
 
 /**
  * Verbena's Channel API with messages as it frames them and one event loop a process, used as {@link NettyContender} uses Netty: the
@@ -31,6 +32,7 @@ public final class VerbenaContender implements Contender {
     private static final int MAX_MESSAGE = 4 << 20;
 
     private final boolean crc;
+    private final int rendezvousThresholdBytes;
 
     /**
      * On the software provider.
@@ -38,7 +40,18 @@ public final class VerbenaContender implements Contender {
      * @param crc whether every FPDU carries a CRC32C, as RFC 5044 has it by default
      */
     public VerbenaContender(boolean crc) {
+        this(crc, MessageOptions.DEFAULTS.rendezvousThresholdBytes());
+    }
+
+    /**
+     * On the software provider, with another limit for messages that need no rendezvous.
+     *
+     * @param crc whether every FPDU carries a CRC32C
+     * @param rendezvousThresholdBytes larger messages are read by the peer
+     */
+    public VerbenaContender(boolean crc, int rendezvousThresholdBytes) {
         this.crc = crc;
+        this.rendezvousThresholdBytes = rendezvousThresholdBytes;
     }
 
     @Override
@@ -48,8 +61,9 @@ public final class VerbenaContender implements Contender {
         return flags;
     }
 
-    private static void setUp(Channel channel, ChannelInboundHandlerAdapter handler) {
+    private void setUp(Channel channel, ChannelInboundHandlerAdapter handler) {
         channel.config().setOption(RdmaChannelOption.MAX_MESSAGE_BYTES, MAX_MESSAGE);
+        channel.config().setOption(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES, rendezvousThresholdBytes);
         channel.config()
                 .setOption(ChannelOption.WRITE_BUFFER_WATER_MARK, new WriteBufferWaterMark(32 << 20, 128 << 20));
         channel.pipeline().addLast(handler);
