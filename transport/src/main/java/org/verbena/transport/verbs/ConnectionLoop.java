@@ -41,6 +41,8 @@ final class ConnectionLoop {
                 });
         loop = group.next();
         handler = made[0];
+        // An event loop's thread starts with its first task, and a process that only listens would never give it one.
+        loop.execute(() -> {});
         blockingConnects = new ThreadPoolExecutor(
                 MAX_BLOCKING_CONNECTS,
                 MAX_BLOCKING_CONNECTS,
