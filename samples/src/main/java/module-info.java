@@ -7,6 +7,7 @@ module org.verbena.samples {
     requires org.verbena.cm;
     requires HdrHistogram;
     requires info.picocli;
+    requires me.tongfei.progressbar;
 
     opens org.verbena.samples to
             info.picocli;

@@ -29,6 +29,8 @@ import picocli.CommandLine.ScopeType;
             NettyEchoClient.class,
             TableServer.class,
             TableClient.class,
+            SendFile.class,
+            RecvFile.class,
             Rping.class,
             PingPong.class,
             RdmaRc.class,

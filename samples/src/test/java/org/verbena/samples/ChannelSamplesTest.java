@@ -2,19 +2,11 @@ package org.verbena.samples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.io.BufferedReader;
 import java.io.ByteArrayOutputStream;
-import java.io.IOException;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.concurrent.TimeUnit;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -23,54 +15,6 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** The commands on the Channel API, each server in a process of its own, on the soft provider. */
 @Timeout(120)
 class ChannelSamplesTest {
-    private static final Pattern PORT = Pattern.compile(":(\\d+) \\(soft\\)");
-
-    /** A server's process, which has said that it listens. */
-    private static final class ServerProcess implements AutoCloseable {
-        private final Process process;
-        private final BufferedReader out;
-        final int port;
-
-        ServerProcess(String... command) throws IOException {
-            List<String> all = new ArrayList<>(List.of(
-                    Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                    "--enable-native-access=ALL-UNNAMED",
-                    "--sun-misc-unsafe-memory-access=allow",
-                    "-cp",
-                    System.getProperty("java.class.path"),
-                    Main.class.getName()));
-            all.addAll(List.of(command));
-            process = new ProcessBuilder(all)
-                    .redirectError(ProcessBuilder.Redirect.INHERIT)
-                    .start();
-            out = process.inputReader(StandardCharsets.UTF_8);
-            String line = out.readLine();
-            assertThat(line).as("the server's line").isNotNull().contains("listens on");
-            Matcher port = PORT.matcher(line);
-            assertThat(port.find()).as(line).isTrue();
-            this.port = Integer.parseInt(port.group(1));
-        }
-
-        /** SIGTERM is the way to stop a server. */
-        void stop() throws InterruptedException {
-            process.destroy();
-            assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
-            assertThat(process.exitValue()).isZero();
-        }
-
-        List<String> awaitEnd() throws InterruptedException {
-            List<String> lines = out.lines().toList();
-            assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
-            assertThat(process.exitValue()).isZero();
-            return lines;
-        }
-
-        @Override
-        public void close() {
-            process.destroyForcibly();
-        }
-    }
-
     private static String run(String... command) {
         PrintStream before = System.out;
         ByteArrayOutputStream out = new ByteArrayOutputStream();

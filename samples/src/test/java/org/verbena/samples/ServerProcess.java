@@ -1,0 +1,79 @@
+package org.verbena.samples;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** A server's process, which has said that it listens. */
+final class ServerProcess implements AutoCloseable {
+    private static final Pattern PORT = Pattern.compile(":(\\d+) \\(soft\\)");
+
+    private final Process process;
+    private final BufferedReader out;
+    final int port;
+
+    ServerProcess(String... command) throws IOException {
+        this(new ProcessBuilder(commandLine(command)));
+    }
+
+    ServerProcess(ProcessBuilder builder) throws IOException {
+        process = builder.redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        out = process.inputReader(StandardCharsets.UTF_8);
+        String line = out.readLine();
+        assertThat(line).as("the server's line").isNotNull().contains("listens on");
+        Matcher found = PORT.matcher(line);
+        assertThat(found.find()).as(line).isTrue();
+        port = Integer.parseInt(found.group(1));
+    }
+
+    /** A JVM of its own that runs a command. */
+    static List<String> commandLine(String... command) {
+        List<String> all = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED",
+                "--sun-misc-unsafe-memory-access=allow",
+                "-cp",
+                System.getProperty("java.class.path"),
+                Main.class.getName()));
+        all.addAll(List.of(command));
+        return all;
+    }
+
+    /** The next line that it prints. */
+    String readLine() throws IOException {
+        return out.readLine();
+    }
+
+    /** SIGTERM is the way to stop a server. */
+    void stop() throws InterruptedException {
+        process.destroy();
+        assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.exitValue()).isZero();
+    }
+
+    /** SIGKILL. */
+    void kill() throws InterruptedException {
+        process.destroyForcibly();
+        assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+    }
+
+    List<String> awaitEnd() throws InterruptedException {
+        List<String> lines = out.lines().toList();
+        assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.exitValue()).isZero();
+        return lines;
+    }
+
+    @Override
+    public void close() {
+        process.destroyForcibly();
+    }
+}
