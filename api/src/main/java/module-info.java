@@ -4,6 +4,8 @@ module org.verbena.api {
     requires static org.jspecify;
     requires org.slf4j;
     requires transitive org.verbena.transport;
+    requires static micrometer.core; // for org.verbena.api.metrics alone
 
     exports org.verbena.api;
+    exports org.verbena.api.metrics;
 }

@@ -3,8 +3,11 @@ package org.verbena.api;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.util.concurrent.EventExecutor;
 import java.util.EnumSet;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.function.Function;
+import org.verbena.transport.buffer.BufferPoolMetrics;
 import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.protocol.MessageBuffers;
@@ -53,6 +56,26 @@ final class ChannelBuffers {
         for (ChannelBuffers buffers : BY_DOMAIN.values()) {
             sum += buffers.sending.metrics().usedBytes()
                     + buffers.receiving.metrics().usedBytes();
+        }
+        return sum;
+    }
+
+    static BufferPoolMetrics sendBuffers(Set<MemoryDomain> domains) {
+        return sum(domains, buffers -> buffers.sending);
+    }
+
+    static BufferPoolMetrics receiveBuffers(Set<MemoryDomain> domains) {
+        return sum(domains, buffers -> buffers.receiving);
+    }
+
+    private static BufferPoolMetrics sum(
+            Set<MemoryDomain> domains, Function<ChannelBuffers, RegisteredBufferPool> which) {
+        BufferPoolMetrics sum = BufferPoolMetrics.NONE;
+        for (MemoryDomain domain : domains) {
+            ChannelBuffers buffers = BY_DOMAIN.get(domain);
+            if (buffers != null) {
+                sum = sum.plus(which.apply(buffers).metrics());
+            }
         }
         return sum;
     }

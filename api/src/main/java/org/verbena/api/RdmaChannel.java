@@ -27,9 +27,11 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.protocol.Frame;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.MessageListener;
 import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.MessageStatistics;
 import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.protocol.OperationCallback;
 import org.verbena.transport.spi.ConnectionException;
@@ -101,10 +103,12 @@ public final class RdmaChannel extends AbstractChannel {
     private volatile @Nullable InetSocketAddress remote;
     private volatile @Nullable MemoryDomain memory;
     private volatile @Nullable EndpointCapabilities capabilities;
+    private volatile @Nullable MessageConnection connection;
 
     // The loop's.
     private @Nullable InetSocketAddress requestedLocal;
-    private @Nullable MessageConnection connection;
+    private @Nullable ProviderAccount account;
+    private Frame.@Nullable Listener frameListener;
     private @Nullable Endpoint endpoint;
     private @Nullable ChannelPromise connectPromise;
     private @Nullable Future<?> connectTimeout;
@@ -228,6 +232,17 @@ public final class RdmaChannel extends AbstractChannel {
             throw new NotYetConnectedException();
         }
         return known;
+    }
+
+    /**
+     * What this channel has done so far, and how it is now: messages, bytes, credits, stalls. Any thread, also when it is closed. See
+     * {@link RdmaEventLoopGroup#providerStatistics()} for all channels together.
+     *
+     * @return a snapshot; each number is from a moment ago at the latest; all 0 before it connects
+     */
+    public MessageStatistics statistics() {
+        MessageConnection begun = connection;
+        return begun == null ? MessageStatistics.NONE : begun.statistics();
     }
 
     // ---- messages and one-sided operations
@@ -356,6 +371,15 @@ public final class RdmaChannel extends AbstractChannel {
     // ---- for this package
     // --------------------------------------------------------------------------------------------------------------------
 
+    /** Has each frame told to someone. The loop's. */
+    void setFrameListener0(Frame.@Nullable Listener value) {
+        frameListener = value;
+        MessageConnection begun = connection;
+        if (begun != null) {
+            begun.setFrameListener(value);
+        }
+    }
+
     /** Whether the options have been read. Any thread. */
     boolean hasStarted() {
         return started;
@@ -473,6 +497,9 @@ public final class RdmaChannel extends AbstractChannel {
         Endpoint attempt = endpoint;
         if (attempt != null && !over) {
             attempt.disconnect();
+        }
+        if (over) {
+            settle0(true); // there was no endpoint that could have told of its end
         }
         if (incoming != null && !incomingDecided) {
             incomingDecided = true;
@@ -608,7 +635,7 @@ public final class RdmaChannel extends AbstractChannel {
                 unsafe().close(unsafe().voidPromise());
                 return;
             }
-            start0(MessageConnection.Role.ACCEPTOR, options);
+            start0(provider, MessageConnection.Role.ACCEPTOR, options);
             MessageConnection started = connection;
             if (started != null) {
                 endpoint = request.accept(
@@ -633,8 +660,13 @@ public final class RdmaChannel extends AbstractChannel {
         unsafe().close(unsafe().voidPromise());
     }
 
-    private void start0(MessageConnection.Role role, MessageOptions options) {
-        connection = new MessageConnection(role, options, ChannelBuffers.SOURCE, listener);
+    private void start0(RdmaProvider provider, MessageConnection.Role role, MessageOptions options) {
+        MessageConnection made = new MessageConnection(role, options, ChannelBuffers.SOURCE, listener);
+        made.setFrameListener(frameListener);
+        connection = made;
+        ProviderAccount accountant = ProviderAccount.of(provider);
+        accountant.began(made);
+        account = accountant;
         started = true;
         reading = true;
         state = State.CONNECTING;
@@ -651,6 +683,15 @@ public final class RdmaChannel extends AbstractChannel {
             timer = eventLoop().schedule(tick, delayNanos, TimeUnit.NANOSECONDS);
         } catch (RejectedExecutionException shuttingDown) {
             LOG.debug("{}: the loop ends, and with it this connection's clock", this, shuttingDown);
+        }
+    }
+
+    /** The connection's figures are final. Idempotent. */
+    private void settle0(boolean lost) {
+        ProviderAccount accountant = account;
+        MessageConnection ended = connection;
+        if (accountant != null && ended != null) {
+            accountant.ended(ended, lost);
         }
     }
 
@@ -736,7 +777,7 @@ public final class RdmaChannel extends AbstractChannel {
                 }
                 remote = to;
                 connectPromise = promise;
-                start0(MessageConnection.Role.INITIATOR, options);
+                start0(provider, MessageConnection.Role.INITIATOR, options);
                 MessageConnection attempt = connection;
                 if (attempt != null) {
                     endpoint = provider.connect(
@@ -790,8 +831,12 @@ public final class RdmaChannel extends AbstractChannel {
                                             ? "no answer from the device"
                                             : "the peer has not finished the handshake";
                                     connectPromise = null;
-                                    pending.tryFailure(new ConnectionException.TimedOut(
-                                            "connect to " + to + ": timed out after " + millis + " ms: " + step));
+                                    ConnectionException timedOut = new ConnectionException.TimedOut(
+                                            "connect to " + to + ": timed out after " + millis + " ms: " + step);
+                                    pending.tryFailure(timedOut);
+                                    if (attempt != null) {
+                                        attempt.abort(timedOut);
+                                    }
                                     close(voidPromise());
                                 }
                             },
@@ -859,6 +904,10 @@ public final class RdmaChannel extends AbstractChannel {
                 capabilities = prepared.capabilities();
                 memory = prepared.memoryDomain();
                 ChannelBuffers buffers = ChannelBuffers.of(prepared.memoryDomain());
+                ProviderAccount accountant = account;
+                if (accountant != null) {
+                    accountant.uses(prepared.memoryDomain());
+                }
                 buffers.attach(eventLoop());
                 config.registeredAllocator(buffers.allocator());
             }
@@ -934,6 +983,7 @@ public final class RdmaChannel extends AbstractChannel {
         @Override
         public void onInactive(MessageConnection from, @Nullable Throwable cause) {
             over = true;
+            settle0(cause != null);
             cancel(timer);
             cancel(connectTimeout);
             if (state == State.CLOSED) {

@@ -102,6 +102,15 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     }
 
     /**
+     * What all channels of this group's provider have done, also those of other groups.
+     *
+     * @return a snapshot; each number is from a moment ago at the latest
+     */
+    public ProviderStatistics providerStatistics() {
+        return ProviderStatistics.of(provider);
+    }
+
+    /**
      * Closes all channels of these loops in good order, ends the loops, and waits for it; on one of its own loops it does not wait. What is not closed after
      * 5 s is cut off. Idempotent.
      */

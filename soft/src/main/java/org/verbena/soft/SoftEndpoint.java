@@ -888,7 +888,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         long workId = sendRing.workId(slot);
         int bytes = status == WorkStatus.SUCCESS ? sendRing.totalBytes(slot) : 0;
         sendRing.removeHead();
-        completionsReported = true;
+        completed();
         try {
             handler.onSendCompletion(this, workId, status, bytes);
         } catch (Throwable t) {
@@ -896,8 +896,16 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         }
     }
 
-    private void reportReceive(long workId, WorkStatus status, int bytes, int flags, int word) {
+    private void completed() {
         completionsReported = true;
+        SoftSocket counting = socket;
+        if (counting != null) {
+            counting.completed();
+        }
+    }
+
+    private void reportReceive(long workId, WorkStatus status, int bytes, int flags, int word) {
+        completed();
         try {
             handler.onReceiveCompletion(this, workId, status, bytes, flags, word);
         } catch (Throwable t) {

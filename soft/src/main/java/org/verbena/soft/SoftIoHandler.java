@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.PollCounters;
 
 /**
  * Netty's NIO handler, and what all connections of one loop share: the buffer that sockets are read into, the batches that
@@ -35,6 +36,8 @@ final class SoftIoHandler implements IoHandler {
     private final long spinNanos;
     private final SoftOptions options;
     private final SoftDomain domain;
+    private final PollCounters.Loop counters;
+    private int completions;
     private final List<LoopMember> members = new ArrayList<>();
     private final ArrayDeque<Runnable> turns = new ArrayDeque<>();
     private final TurnContext turnContext = new TurnContext();
@@ -55,12 +58,14 @@ final class SoftIoHandler implements IoHandler {
      * @param spinNanos how long an idle loop polls before it blocks; 0 or less not at all
      * @param options of the provider
      * @param domain of the provider
+     * @param counters of this loop
      */
-    SoftIoHandler(IoHandler nio, long spinNanos, SoftOptions options, SoftDomain domain) {
+    SoftIoHandler(IoHandler nio, long spinNanos, SoftOptions options, SoftDomain domain, PollCounters.Loop counters) {
         this.nio = nio;
         this.spinNanos = spinNanos;
         this.options = options;
         this.domain = domain;
+        this.counters = counters;
     }
 
     @Override
@@ -76,7 +81,14 @@ final class SoftIoHandler implements IoHandler {
         for (int i = 0; i < due; i++) {
             turns.remove().run();
         }
+        counters.polled(completions);
+        completions = 0;
         return handled + due;
+    }
+
+    /** An endpoint has told a completion. */
+    void completed() {
+        completions++;
     }
 
     /** Polls for a while before it blocks. */
@@ -188,6 +200,7 @@ final class SoftIoHandler implements IoHandler {
             sharedReceiveQueue = null;
             queue.close();
         }
+        counters.close();
         nio.destroy();
     }
 

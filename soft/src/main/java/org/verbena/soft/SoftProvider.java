@@ -13,6 +13,8 @@ import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
 import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.PollCounters;
+import org.verbena.transport.spi.ProviderCounters;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
@@ -35,6 +37,7 @@ public final class SoftProvider implements RdmaProvider {
 
     private final SoftOptions options;
     private final SoftDomain domain = new SoftDomain();
+    private final PollCounters pollCounters = new PollCounters();
 
     /** With options from system properties, as {@link java.util.ServiceLoader} makes it. */
     public SoftProvider() {
@@ -84,6 +87,11 @@ public final class SoftProvider implements RdmaProvider {
         return domain;
     }
 
+    @Override
+    public ProviderCounters counters() {
+        return pollCounters.snapshot(domain.registeredBytes());
+    }
+
     /**
      * {@inheritDoc}
      *
@@ -96,7 +104,8 @@ public final class SoftProvider implements RdmaProvider {
         return new IoHandlerFactory() {
             @Override
             public SoftIoHandler newHandler(io.netty.util.concurrent.ThreadAwareExecutor executor) {
-                return new SoftIoHandler(nio.newHandler(executor), loopOptions.spinNanos(), options, domain);
+                return new SoftIoHandler(
+                        nio.newHandler(executor), loopOptions.spinNanos(), options, domain, pollCounters.newLoop());
             }
 
             @Override

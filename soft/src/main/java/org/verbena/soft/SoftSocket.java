@@ -100,6 +100,14 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
         return channel;
     }
 
+    /** The endpoint has told a completion: the loop counts them. */
+    void completed() {
+        SoftIoHandler handler = io;
+        if (handler != null) {
+            handler.completed();
+        }
+    }
+
     /** The loop's handler, once registered. */
     SoftIoHandler io() {
         SoftIoHandler handler = io;

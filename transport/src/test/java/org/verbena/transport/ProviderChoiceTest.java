@@ -17,6 +17,7 @@ import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
+import org.verbena.transport.spi.ProviderCounters;
 import org.verbena.transport.spi.RdmaProvider;
 
 class ProviderChoiceTest {
@@ -102,6 +103,11 @@ class ProviderChoiceTest {
         @Override
         public String description() {
             return name;
+        }
+
+        @Override
+        public ProviderCounters counters() {
+            throw new AssertionError();
         }
 
         @Override

@@ -32,14 +32,18 @@ class SnippetsTest {
             import io.netty.channel.*;
             import java.lang.foreign.*;
             import java.util.*;
+            import io.micrometer.core.instrument.MeterRegistry;
             import org.verbena.api.*;
+            import org.verbena.api.metrics.*;
+            import org.verbena.transport.protocol.*;
             import org.verbena.transport.spi.*;
             import org.verbena.transport.spi.MemoryDomain.Access;
 
             class Snippet {
                 static RdmaChannel channel;
                 static ByteBuf message;
-
+                static MeterRegistry registry;
+                %s
                 static void run() throws Exception {
             %s
                 }
@@ -51,7 +55,7 @@ class SnippetsTest {
 
     static Stream<Snippet> snippets() throws IOException {
         List<Snippet> all = new ArrayList<>();
-        for (String document : List.of("README.md", "docs/guide.md")) {
+        for (String document : List.of("README.md", "docs/guide.md", "docs/observability.md")) {
             String text = Files.readString(root().resolve(document));
             Matcher block = BLOCK.matcher(text);
             while (block.find()) {
@@ -77,7 +81,11 @@ class SnippetsTest {
                 new SimpleJavaFileObject(URI.create("string:///Snippet.java"), JavaFileObject.Kind.SOURCE) {
                     @Override
                     public CharSequence getCharContent(boolean ignoreEncodingErrors) {
-                        return FRAME.formatted(snippet.code());
+                        return FRAME.formatted(
+                                snippet.code().contains("RdmaEventLoopGroup group")
+                                        ? ""
+                                        : "static RdmaEventLoopGroup group;",
+                                snippet.code());
                     }
                 };
         List<String> options =

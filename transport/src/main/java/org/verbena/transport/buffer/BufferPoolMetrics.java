@@ -36,4 +36,33 @@ public record BufferPoolMetrics(
         long oversizeBuffers,
         long plainBytes,
         long chunksRegistered,
-        long chunksReleased) {}
+        long chunksReleased) {
+
+    /** Of a pool that has done nothing. */
+    public static final BufferPoolMetrics NONE = new BufferPoolMetrics(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+
+    /**
+     * Adds another pool's.
+     *
+     * @param other what to add
+     * @return the sum, member by member
+     */
+    public BufferPoolMetrics plus(BufferPoolMetrics other) {
+        return new BufferPoolMetrics(
+                registeredBytes + other.registeredBytes,
+                maxRegisteredBytes + other.maxRegisteredBytes,
+                chunks + other.chunks,
+                usedBytes + other.usedBytes,
+                cachedBytes + other.cachedBytes,
+                freeBytes + other.freeBytes,
+                allocations + other.allocations,
+                releases + other.releases,
+                grows + other.grows,
+                refusals + other.refusals,
+                exhaustedBuffers + other.exhaustedBuffers,
+                oversizeBuffers + other.oversizeBuffers,
+                plainBytes + other.plainBytes,
+                chunksRegistered + other.chunksRegistered,
+                chunksReleased + other.chunksReleased);
+    }
+}

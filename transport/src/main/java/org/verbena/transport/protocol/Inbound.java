@@ -37,6 +37,8 @@ final class Inbound {
     int requestedBytes;
     int readsOut;
 
+    FlightEvents.@Nullable Rendezvous rendezvousEvent;
+
     @Nullable RegisteredMemory registration;
 
     @Nullable Inbound next;
@@ -67,6 +69,7 @@ final class Inbound {
         hasImmediate = false;
         fragments = null;
         rendezvous = false;
+        rendezvousEvent = null;
         pieces = 0;
         nextPiece = 0;
         pieceOffset = 0;

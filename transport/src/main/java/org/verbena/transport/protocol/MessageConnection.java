@@ -24,8 +24,8 @@ import org.verbena.verbs.RdmaException;
 
 /**
  * The message protocol over one endpoint: give it to {@code RdmaProvider.connect} or {@code IncomingConnection.accept} as the handler, with
- * {@link #privateData(MessageOptions)} in the endpoint's options. It does no I/O, has no thread and no clock of its own: it calls the endpoint
- * and its listener, and is called on the endpoint's loop alone.
+ * {@link #privateData(MessageOptions)} in the endpoint's options. It does no I/O, has no thread and decides nothing by a clock of its own: it
+ * calls the endpoint and its listener, and is called on the endpoint's loop alone.
  *
  * <p>Operations are queued in the order given and go to the device in that order at {@link #flush()} at the latest; what the peer's credits, the
  * send queue or the read depth do not let go waits, goes on by itself, and never fails for it. Each operation's callback is called exactly once,
@@ -59,6 +59,8 @@ public final class MessageConnection implements EndpointHandler {
     private static final long MEMORY_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     /** How often to look at the clock without a reason. */
     private static final long IDLE_TIMER_NANOS = TimeUnit.SECONDS.toNanos(1);
+    /** Receives are low when fewer than this part of them are posted. */
+    private static final int LOW_RECEIVES_DIVISOR = 4;
     /** Recycled objects that are kept. */
     private static final int MAX_RECYCLED = 1024;
 
@@ -94,6 +96,7 @@ public final class MessageConnection implements EndpointHandler {
     private final Credits credits = new Credits();
 
     private State state = State.CONNECTING;
+    private boolean prepared;
     private boolean connected;
     private boolean aborted;
     /** Disconnected: nothing is taken any more. */
@@ -220,21 +223,14 @@ public final class MessageConnection implements EndpointHandler {
     private long silentSinceNanos;
     private boolean silenceMeasured;
 
-    // Statistics.
-    private long messagesSent;
-    private long bytesSent;
-    private long messagesReceived;
-    private long bytesReceived;
-    private long framesSent;
-    private long framesReceived;
-    private long controlFramesSent;
-    private long rendezvousSent;
-    private long rendezvousReceived;
-    private long copiedBytes;
-    private long registrations;
-    private long creditStalls;
-    private long slotStalls;
-    private long memoryStalls;
+    // For whoever watches.
+    private final ConnectionCounters counters = new ConnectionCounters();
+    private FlightEvents.@Nullable Connect connectEvent;
+    private FlightEvents.@Nullable CreditStall stallEvent;
+    private long stalledSinceNanos;
+    private boolean receivesLow;
+    private int failedOperations;
+    private Frame.@Nullable Listener frameListener;
 
     /**
      * Makes one, for one endpoint.
@@ -252,6 +248,7 @@ public final class MessageConnection implements EndpointHandler {
         this.listener = listener;
         raw = options.framing() == Framing.RAW;
         stream = options.framing() == Framing.STREAM;
+        connectEvent = FlightEvents.beginConnect();
     }
 
     /**
@@ -293,6 +290,20 @@ public final class MessageConnection implements EndpointHandler {
      */
     public @Nullable Endpoint endpoint() {
         return endpoint;
+    }
+
+    /**
+     * Has each frame told to someone, for debugging.
+     *
+     * @param value hears of each frame from now on, on the loop; null for nobody
+     */
+    public void setFrameListener(Frame.@Nullable Listener value) {
+        frameListener = value;
+    }
+
+    /** Whether the endpoint's addresses are known. */
+    boolean isPrepared() {
+        return prepared;
     }
 
     /**
@@ -778,11 +789,16 @@ public final class MessageConnection implements EndpointHandler {
             workFailed("receive of up to " + options.receiveBufferBytes() + " bytes", status);
             return;
         }
-        framesReceived++;
+        counters.frameReceived();
         heard = true;
         if (aborted) {
             buffer.release();
             return;
+        }
+        Frame.Listener listening = frameListener;
+        if (listening != null && (flags & EndpointHandler.REMOTE_WRITE) == 0) {
+            listening.onFrameReceived(
+                    raw ? Frame.raw(lengthBytes) : Frame.read(buffer, 0, Math.min(lengthBytes, buffer.capacity())));
         }
         String wrong = raw
                 ? rawReceived(buffer, lengthBytes, flags, immediateData)
@@ -834,26 +850,12 @@ public final class MessageConnection implements EndpointHandler {
     }
 
     /**
-     * What it has done so far.
+     * What it has done so far. Any thread.
      *
-     * @return a snapshot
+     * @return a snapshot; each number is from a moment ago at the latest
      */
     public MessageStatistics statistics() {
-        return new MessageStatistics(
-                messagesSent,
-                bytesSent,
-                messagesReceived,
-                bytesReceived,
-                framesSent,
-                framesReceived,
-                controlFramesSent,
-                rendezvousSent,
-                rendezvousReceived,
-                copiedBytes,
-                registrations,
-                creditStalls,
-                slotStalls,
-                memoryStalls);
+        return counters.snapshot();
     }
 
     @Override
@@ -887,6 +889,7 @@ public final class MessageConnection implements EndpointHandler {
     // Preparation and handshake.
 
     private void prepare(Endpoint endpoint) {
+        prepared = true;
         capabilities = endpoint.capabilities();
         buffers = source.forDomain(endpoint.memoryDomain());
         int leastDepth = raw ? 1 : CONTROL_SLOTS + 1;
@@ -1057,6 +1060,8 @@ public final class MessageConnection implements EndpointHandler {
     private void becomeActive(Negotiated agreed) {
         state = State.ACTIVE;
         writable = waitingHead == null;
+        FlightEvents.endConnect(connectEvent, this, role, agreed, null);
+        connectEvent = null;
         boolean outer = busy;
         busy = true;
         try {
@@ -1112,8 +1117,10 @@ public final class MessageConnection implements EndpointHandler {
             endpoint.flush();
         }
         if (memoryStalled && !wasStalled) {
-            memoryStalls++;
+            counters.memoryStallBegan();
         }
+        counters.present(Math.max(0, credits.available()), credits.outstandingGrant());
+        counters.queued(queuedBytes);
         completeMessages();
         if (state == State.ACTIVE) {
             tellWritability();
@@ -1127,9 +1134,11 @@ public final class MessageConnection implements EndpointHandler {
         SharedReceives common = shared;
         Receives own = receives;
         if (common != null) {
+            watchReceives(common.posted(), common.depth());
             common.refill();
             memoryStalled |= common.starved();
         } else if (own != null) {
+            watchReceives(own.posted(), own.depth());
             int wanted = own.depth() - held - heldFragments - own.posted();
             if (wanted >= repostAt || (controlDue && wanted > 0)) {
                 // The device has them before any header can tell the peer.
@@ -1146,6 +1155,18 @@ public final class MessageConnection implements EndpointHandler {
             if (more > 0) {
                 credits.grant(more);
             }
+        }
+    }
+
+    /** Counts each time that the receives run low, until they have recovered. */
+    private void watchReceives(int posted, int depth) {
+        if (posted < depth / LOW_RECEIVES_DIVISOR) {
+            if (!receivesLow) {
+                receivesLow = true;
+                counters.receiveQueueLow();
+            }
+        } else {
+            receivesLow = false;
         }
     }
 
@@ -1205,12 +1226,20 @@ public final class MessageConnection implements EndpointHandler {
 
     /** Stages the frame that the request describes. */
     private boolean postFrame(Endpoint endpoint, @Nullable Object owner, @Nullable ByteBuf copy) {
+        Frame.Listener listening = frameListener;
+        Frame frame = listening == null
+                ? null
+                : Frame.read(
+                        headerMemory(), slotOffset(), (int) request.buffers().totalBytes());
         if (!postWork(endpoint, owner, copy)) {
             return false;
         }
-        framesSent++;
+        counters.frameSent();
         credits.told();
         rendezvousDoneTold = rendezvousDone;
+        if (listening != null && frame != null) {
+            listening.onFrameSent(frame);
+        }
         return true;
     }
 
@@ -1263,7 +1292,7 @@ public final class MessageConnection implements EndpointHandler {
                 }
                 if (postHeader(endpoint, type, 0, payload)) {
                     credits.controlFrameSent();
-                    controlFramesSent++;
+                    counters.controlFrameSent();
                     controlSent(type);
                 }
                 return;
@@ -1271,7 +1300,7 @@ public final class MessageConnection implements EndpointHandler {
         }
         if (credits.mustAnswer() && credits.canAnswer() && postHeader(endpoint, Wire.ACK, 0, 0)) {
             credits.answerSent();
-            controlFramesSent++;
+            counters.controlFrameSent();
         }
     }
 
@@ -1493,7 +1522,7 @@ public final class MessageConnection implements EndpointHandler {
         while (true) {
             Operation operation = waitingHead;
             if (operation == null) {
-                stall = NOTHING;
+                stallBecomes(NOTHING);
                 return;
             }
             int obstacle;
@@ -1526,13 +1555,27 @@ public final class MessageConnection implements EndpointHandler {
         if (obstacle == MEMORY) {
             memoryStalled = true;
         }
+        stallBecomes(obstacle);
+    }
+
+    /** What the first operation waits for now. */
+    private void stallBecomes(int obstacle) {
         if (obstacle == stall) {
             return;
         }
+        if (stall == CREDIT) {
+            counters.creditStallEnded(System.nanoTime() - stalledSinceNanos);
+            FlightEvents.endCreditStall(stallEvent, this, over);
+            stallEvent = null;
+        }
         stall = obstacle;
         switch (obstacle) {
-            case CREDIT -> creditStalls++;
-            case SLOT -> slotStalls++;
+            case CREDIT -> {
+                counters.creditStallBegan();
+                stalledSinceNanos = System.nanoTime();
+                stallEvent = FlightEvents.beginCreditStall(queuedBytes);
+            }
+            case SLOT -> counters.slotStallBegan();
             default -> {
                 // Memory: counted by the pump.
             }
@@ -1630,7 +1673,7 @@ public final class MessageConnection implements EndpointHandler {
             request.asSend(workTail, flags);
             copySegment(first, headerMemory(), slotOffset() + Wire.HEADER_BYTES, wanted);
             gatherSlot(Wire.HEADER_BYTES + wanted);
-            copiedBytes += wanted;
+            counters.copied(wanted);
         } else if ((messages > 1 && wanted <= COALESCED_BYTES) || payload < wanted - wanted / 2) {
             payload = wanted;
             request.asSend(workTail, flags);
@@ -1640,7 +1683,7 @@ public final class MessageConnection implements EndpointHandler {
                 return MEMORY;
             }
             copySegment(first, copy, 0, wanted);
-            copiedBytes += wanted;
+            counters.copied(wanted);
         }
         writeHeader(Wire.MESSAGE, payload);
         if (!postFrame(endpoint, first, copy)) {
@@ -1747,7 +1790,7 @@ public final class MessageConnection implements EndpointHandler {
                     access);
             operation.registration = registration;
             if (registration != null) {
-                registrations++;
+                counters.registered();
             }
             return registration;
         } catch (RdmaException e) {
@@ -1779,7 +1822,7 @@ public final class MessageConnection implements EndpointHandler {
                         return MEMORY;
                     }
                 }
-                copiedBytes += wanted;
+                counters.copied(wanted);
             }
         }
         writeHeader(type, operation.remainingBytes);
@@ -1822,7 +1865,7 @@ public final class MessageConnection implements EndpointHandler {
                 memory.release();
                 return null;
             }
-            registrations++;
+            counters.registered();
             request.buffers().add(registration, 0, lengthBytes);
             stagedRegistration = registration;
             return memory;
@@ -1855,12 +1898,16 @@ public final class MessageConnection implements EndpointHandler {
             if (copy == null) {
                 return MEMORY;
             }
-            copiedBytes += total;
+            counters.copied(total);
         }
         if (!postWork(endpoint, operation, copy)) {
             return SLOT;
         }
-        framesSent++;
+        counters.frameSent();
+        Frame.Listener listening = frameListener;
+        if (listening != null) {
+            listening.onFrameSent(Frame.raw(total));
+        }
         messagePosted(operation, total);
         return NOTHING;
     }
@@ -1930,7 +1977,8 @@ public final class MessageConnection implements EndpointHandler {
         credits.messageFrameSent();
         operation.advertisedOut++;
         rendezvousAdvertised++;
-        rendezvousSent++;
+        counters.rendezvousSent();
+        operation.rendezvousEvent = FlightEvents.advertised(operation.rendezvousEvent, operation.totalBytes, count);
         advertised.add(operation);
         messagePosted(operation, lengthBytes);
         return NOTHING;
@@ -2061,9 +2109,9 @@ public final class MessageConnection implements EndpointHandler {
                     messagesTail = null;
                 }
                 queuedBytes -= operation.totalBytes;
+                counters.queued(queuedBytes);
                 if (operation.failure == null && !operation.end) {
-                    messagesSent++;
-                    bytesSent += operation.totalBytes;
+                    counters.messageSent(operation.totalBytes);
                 }
                 finish(operation);
             }
@@ -2082,6 +2130,9 @@ public final class MessageConnection implements EndpointHandler {
             // The device does not let go of memory: the outcome is told all the same, and the connection ends with
             // this.
             abort(e);
+        }
+        if (failure == null && operation.kind != Operation.Kind.MESSAGE) {
+            counters.oneSidedDone();
         }
         operation.reset();
         operationsOut--;
@@ -2113,6 +2164,9 @@ public final class MessageConnection implements EndpointHandler {
 
     private void workFailed(String what, WorkStatus status) {
         boolean closed = closeSent && peerClosed;
+        if (status != WorkStatus.FLUSHED && !closed) {
+            FlightEvents.completionError(this, what, status);
+        }
         if (status != WorkStatus.FLUSHED && firstCause == null && !aborted && !closed) {
             Endpoint current = endpoint;
             firstCause = new WorkCompletionException(
@@ -2298,6 +2352,10 @@ public final class MessageConnection implements EndpointHandler {
             Operation operation = advertised.poll();
             if (operation != null) {
                 operation.advertisedOut--;
+                if (operation.advertisedOut == 0 && operation.posted) {
+                    FlightEvents.endRendezvous(operation.rendezvousEvent, this);
+                    operation.rendezvousEvent = null;
+                }
                 maybeComplete(operation);
             }
         }
@@ -2453,6 +2511,7 @@ public final class MessageConnection implements EndpointHandler {
             recycle(inbound);
             return "it advertised " + length + " bytes in pieces of another sum";
         }
+        inbound.rendezvousEvent = FlightEvents.beginRendezvous(false, length, count);
         rendezvousBegun++;
         held += inbound.receives;
         append(inbound);
@@ -2532,7 +2591,7 @@ public final class MessageConnection implements EndpointHandler {
         }
         inbound.registration =
                 OperationRegistration.register(message, 0, inbound.totalBytes, endpoint.memoryDomain(), READ_SINK);
-        registrations++;
+        counters.registered();
     }
 
     private void readCompleted(Inbound inbound, WorkStatus status) {
@@ -2549,7 +2608,9 @@ public final class MessageConnection implements EndpointHandler {
             inbound.closeRegistration();
             inbound.ready = true;
             rendezvousDone++;
-            rendezvousReceived++;
+            counters.rendezvousReceived();
+            FlightEvents.endRendezvous(inbound.rendezvousEvent, this);
+            inbound.rendezvousEvent = null;
             if (closeRequested) {
                 discardInbound();
             }
@@ -2670,8 +2731,7 @@ public final class MessageConnection implements EndpointHandler {
                 listener.onImmediate(this, immediateData, lengthBytes);
             }
             if (message != null) {
-                messagesReceived++;
-                bytesReceived += message.readableBytes();
+                counters.messageReceived(message.readableBytes());
                 undelivered = null;
                 listener.onMessage(this, message);
             }
@@ -2764,6 +2824,8 @@ public final class MessageConnection implements EndpointHandler {
             firstCause = ending;
         }
         over = true;
+        failedOperations = operationsOut;
+        stallBecomes(NOTHING);
         String why = "the connection to " + endpoint.remoteAddress() + " was closed";
         boolean lost = false;
         for (Operation operation = messagesHead; operation != null; operation = operation.nextMessage) {
@@ -2833,6 +2895,12 @@ public final class MessageConnection implements EndpointHandler {
             recycle(inbound);
         }
         pendingTail = null;
+        counters.present(0, 0);
+        if (negotiated == null) {
+            FlightEvents.endConnect(connectEvent, this, role, null, cause);
+        } else {
+            FlightEvents.disconnected(this, cause, failedOperations);
+        }
         listener.onInactive(this, cause);
     }
 

@@ -1,7 +1,7 @@
 package org.verbena.transport.protocol;
 
 /**
- * What a connection has done so far.
+ * What a connection has done so far, and how it is now. Of several connections the sum.
  *
  * @param messagesSent messages whose success was told
  * @param bytesSent their bytes
@@ -10,13 +10,20 @@ package org.verbena.transport.protocol;
  * @param framesSent SENDs, control included
  * @param framesReceived receives consumed, control included
  * @param controlFramesSent SENDs that carried no message
- * @param rendezvousSent messages that the peer read out of our memory
+ * @param rendezvousSent messages advertised for the peer to read out of our memory
  * @param rendezvousReceived messages read out of the peer's memory
  * @param copiedBytes bytes of messages copied because they were not in registered memory, or in too many pieces
  * @param registrations messages registered for the operation
+ * @param oneSidedOperations reads, writes and atomics whose success was told
  * @param creditStalls how often operations began to wait for the peer's credits
+ * @param creditStallNanos how long, in nanoseconds: each from the first operation that found no credit until none waited any more; those that are over
  * @param slotStalls how often operations began to wait for slots of the send queue, or for the read depth
  * @param memoryStalls how often a receive or a copy waited for registered memory
+ * @param receiveQueueLow how often the receives posted fell below a quarter of the depth: this side is slower than its peer, or does not read. With a
+ *     shared receive queue, each of its connections that notices counts
+ * @param credits now: message frames that the peer would take
+ * @param creditsGranted now: message frames that the peer may send
+ * @param queuedBytes now: bytes of messages that have no outcome yet
  */
 public record MessageStatistics(
         long messagesSent,
@@ -30,6 +37,47 @@ public record MessageStatistics(
         long rendezvousReceived,
         long copiedBytes,
         long registrations,
+        long oneSidedOperations,
         long creditStalls,
+        long creditStallNanos,
         long slotStalls,
-        long memoryStalls) {}
+        long memoryStalls,
+        long receiveQueueLow,
+        long credits,
+        long creditsGranted,
+        long queuedBytes) {
+
+    /** Of a connection that has done nothing. */
+    public static final MessageStatistics NONE =
+            new MessageStatistics(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+
+    /**
+     * Adds another connection's.
+     *
+     * @param other what to add
+     * @return the sum, member by member
+     */
+    public MessageStatistics plus(MessageStatistics other) {
+        return new MessageStatistics(
+                messagesSent + other.messagesSent,
+                bytesSent + other.bytesSent,
+                messagesReceived + other.messagesReceived,
+                bytesReceived + other.bytesReceived,
+                framesSent + other.framesSent,
+                framesReceived + other.framesReceived,
+                controlFramesSent + other.controlFramesSent,
+                rendezvousSent + other.rendezvousSent,
+                rendezvousReceived + other.rendezvousReceived,
+                copiedBytes + other.copiedBytes,
+                registrations + other.registrations,
+                oneSidedOperations + other.oneSidedOperations,
+                creditStalls + other.creditStalls,
+                creditStallNanos + other.creditStallNanos,
+                slotStalls + other.slotStalls,
+                memoryStalls + other.memoryStalls,
+                receiveQueueLow + other.receiveQueueLow,
+                credits + other.credits,
+                creditsGranted + other.creditsGranted,
+                queuedBytes + other.queuedBytes);
+    }
+}

@@ -59,6 +59,8 @@ final class Operation {
     /** Not bytes, but the end of the stream. */
     boolean end;
 
+    FlightEvents.@Nullable Rendezvous rendezvousEvent;
+
     // One-sided operations.
     @Nullable ReferenceCounted hold;
 
@@ -129,6 +131,7 @@ final class Operation {
         advertisedOut = 0;
         rendezvous = false;
         end = false;
+        rendezvousEvent = null;
         nextPiece = 0;
         next = null;
         nextMessage = null;

@@ -46,6 +46,10 @@ final class SharedReceives implements AutoCloseable {
         return receives.depth();
     }
 
+    int posted() {
+        return receives.posted();
+    }
+
     boolean starved() {
         return receives.starved();
     }

@@ -54,6 +54,13 @@ public interface RdmaProvider {
     String description();
 
     /**
+     * What its completion loops have done, and what is registered with it.
+     *
+     * @return a snapshot
+     */
+    ProviderCounters counters();
+
+    /**
      * Makes the I/O handler of a completion loop; an event loop group made with this factory can be given to
      * {@link #connect}, {@link #listen} and {@link IncomingConnection#accept}.
      *

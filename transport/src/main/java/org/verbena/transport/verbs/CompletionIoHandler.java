@@ -19,6 +19,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.epoll.DescriptorIoHandler;
 import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.PollCounters;
 
 /**
  * The I/O of a completion loop: the completion-channel thread. It owns a completion channel and the completion queues of each device in use, and with them
@@ -49,6 +50,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     private final CompletionLoopOptions options;
     private final int ordinal;
     private final SpinBudget spin;
+    private final PollCounters.Loop counters;
     private final List<LoopDevice> devices = new ArrayList<>();
     private final Set<VerbsHandle> handles = Collections.newSetFromMap(new IdentityHashMap<>());
 
@@ -67,6 +69,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         this.options = options;
         this.ordinal = ordinal;
         this.spin = new SpinBudget(options.spinNanos());
+        counters = provider.pollCounters().newLoop();
     }
 
     VerbsProvider provider() {
@@ -150,6 +153,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         for (int i = 0; i < devices.size(); i++) {
             handled += devices.get(i).poll(options.maxCompletionsPerTurn());
         }
+        counters.polled(handled);
         return handled;
     }
 
@@ -267,6 +271,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
                 device.close();
             }
             devices.clear();
+            counters.close();
             super.destroy();
         }
     }

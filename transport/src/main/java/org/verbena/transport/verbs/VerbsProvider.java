@@ -26,6 +26,8 @@ import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
+import org.verbena.transport.spi.PollCounters;
+import org.verbena.transport.spi.ProviderCounters;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.LinkLayer;
@@ -45,6 +47,7 @@ public final class VerbsProvider implements RdmaProvider {
     private static final int RANK = 100;
 
     private final ConcurrentHashMap<Context, VerbsDevice> devices = new ConcurrentHashMap<>();
+    private final PollCounters pollCounters = new PollCounters();
     private @Nullable ConnectionLoop connectionLoop; // guarded by this
 
     /** For the service loader. */
@@ -143,6 +146,19 @@ public final class VerbsProvider implements RdmaProvider {
             return "iWARP";
         }
         return context.queryPort(1).linkLayer() == LinkLayer.ETHERNET ? "RoCE" : "InfiniBand";
+    }
+
+    @Override
+    public ProviderCounters counters() {
+        long registeredBytes = 0;
+        for (VerbsDevice device : devices.values()) {
+            registeredBytes += device.memoryDomain().registeredBytes();
+        }
+        return pollCounters.snapshot(registeredBytes);
+    }
+
+    PollCounters pollCounters() {
+        return pollCounters;
     }
 
     @Override

@@ -1,0 +1,168 @@
+package org.verbena.api;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.protocol.Frame;
+
+/**
+ * Logs what happens to an {@link RdmaChannel} so that people can read it: each frame with its credits, the beginning of each message, and
+ * what the pipeline is told. For debugging: put it first into the pipeline, where the channel is initialized. It logs at DEBUG; where that is off
+ * frames are not even looked at.
+ *
+ * <pre>{@code
+ * [0x5d0b4e0c] > HELLO, version 1-1, framing 1, ... [grant 126, control 0, rendezvous 0]
+ * [0x5d0b4e0c] < HELLO_ACK, version 1-1, framing 1, ... [grant 126, control 0, rendezvous 0]
+ * [0x5d0b4e0c] active, /127.0.0.1:41220 to /127.0.0.1:7471
+ * [0x5d0b4e0c] > message of 5 bytes: 68 65 6c 6c 6f |hello|
+ * [0x5d0b4e0c] > MESSAGE 5 of 5 bytes [grant 126, control 0, rendezvous 0]
+ * }</pre>
+ */
+public final class FrameLogger extends ChannelDuplexHandler {
+    /** How much of a message is shown unless told. */
+    private static final int SHOWN_BYTES = 16;
+
+    private final Logger log;
+    private final int shownBytes;
+
+    /** Logs as {@code org.verbena.api.FrameLogger}, and shows the first 16 bytes of each message. */
+    public FrameLogger() {
+        this(LoggerFactory.getLogger(FrameLogger.class), SHOWN_BYTES);
+    }
+
+    /**
+     * Logs as told.
+     *
+     * @param log where to, at DEBUG
+     * @param shownBytes how much of each message is shown; 0 for nothing, where messages are secret
+     * @throws IllegalArgumentException negative
+     */
+    public FrameLogger(Logger log, int shownBytes) {
+        if (shownBytes < 0) {
+            throw new IllegalArgumentException("shownBytes " + shownBytes + " is negative");
+        }
+        this.log = log;
+        this.shownBytes = shownBytes;
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext context) {
+        if (!(context.channel() instanceof RdmaChannel channel)) {
+            throw new IllegalArgumentException("a FrameLogger is for an RdmaChannel, not for " + context.channel());
+        }
+        if (!log.isDebugEnabled()) {
+            return;
+        }
+        String id = id(channel);
+        channel.setFrameListener0(new Frame.Listener() {
+            @Override
+            public void onFrameSent(Frame frame) {
+                log.debug("{} > {}", id, frame);
+            }
+
+            @Override
+            public void onFrameReceived(Frame frame) {
+                log.debug("{} < {}", id, frame);
+            }
+        });
+    }
+
+    @Override
+    public void handlerRemoved(ChannelHandlerContext context) {
+        if (context.channel() instanceof RdmaChannel channel) {
+            channel.setFrameListener0(null);
+        }
+    }
+
+    private static String id(Channel channel) {
+        return "[0x" + channel.id().asShortText() + "]";
+    }
+
+    private void log(ChannelHandlerContext context, String what) {
+        if (log.isDebugEnabled()) {
+            log.debug("{} {}", id(context.channel()), what);
+        }
+    }
+
+    @Override
+    public void channelActive(ChannelHandlerContext context) {
+        log(
+                context,
+                "active, " + context.channel().localAddress() + " to "
+                        + context.channel().remoteAddress());
+        context.fireChannelActive();
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext context) {
+        log(context, "inactive; " + ((RdmaChannel) context.channel()).statistics());
+        context.fireChannelInactive();
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext context, Object message) {
+        logMessage(context, "<", message);
+        context.fireChannelRead(message);
+    }
+
+    @Override
+    public void write(ChannelHandlerContext context, Object message, ChannelPromise promise) {
+        logMessage(context, ">", message);
+        context.write(message, promise);
+    }
+
+    private void logMessage(ChannelHandlerContext context, String direction, Object message) {
+        if (log.isDebugEnabled()) {
+            log.debug(
+                    "{} {} {}",
+                    id(context.channel()),
+                    direction,
+                    message instanceof ByteBuf buffer ? describe(buffer) : String.valueOf(message));
+        }
+    }
+
+    private String describe(ByteBuf message) {
+        int bytes = message.readableBytes();
+        int shown = Math.min(bytes, shownBytes);
+        StringBuilder text = new StringBuilder("message of ").append(bytes).append(" bytes");
+        if (shown > 0) {
+            StringBuilder letters = new StringBuilder();
+            text.append(':');
+            for (int i = 0; i < shown; i++) {
+                int value = message.getUnsignedByte(message.readerIndex() + i);
+                text.append(' ').append(Character.forDigit(value >> 4, 16)).append(Character.forDigit(value & 15, 16));
+                letters.append(value >= ' ' && value <= '~' ? (char) value : '.');
+            }
+            text.append(" |").append(letters).append(shown < bytes ? "|..." : "|");
+        }
+        return text.toString();
+    }
+
+    @Override
+    public void userEventTriggered(ChannelHandlerContext context, Object event) {
+        log(context, "event " + event);
+        context.fireUserEventTriggered(event);
+    }
+
+    @Override
+    public void channelWritabilityChanged(ChannelHandlerContext context) {
+        log(context, context.channel().isWritable() ? "writable" : "not writable");
+        context.fireChannelWritabilityChanged();
+    }
+
+    @Override
+    public void close(ChannelHandlerContext context, ChannelPromise promise) {
+        log(context, "close");
+        context.close(promise);
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+        log(context, "failed: " + cause);
+        context.fireExceptionCaught(cause);
+    }
+}

@@ -1,0 +1,75 @@
+package org.verbena.api;
+
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import org.verbena.transport.protocol.MessageConnection;
+import org.verbena.transport.protocol.MessageStatistics;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RdmaProvider;
+
+/** Adds up the connections of a provider, those that have ended included. Any thread; touched when connections begin and end, never by messages. */
+final class ProviderAccount {
+    private static final ConcurrentMap<RdmaProvider, ProviderAccount> BY_PROVIDER = new ConcurrentHashMap<>();
+
+    private final RdmaProvider provider;
+    private final Set<MemoryDomain> domains = ConcurrentHashMap.newKeySet();
+
+    // Guarded by this.
+    private final Set<MessageConnection> open = new HashSet<>();
+    private MessageStatistics ended = MessageStatistics.NONE;
+    private long begunCount;
+    private long lostCount;
+
+    private ProviderAccount(RdmaProvider provider) {
+        this.provider = provider;
+    }
+
+    static ProviderAccount of(RdmaProvider provider) {
+        return BY_PROVIDER.computeIfAbsent(provider, ProviderAccount::new);
+    }
+
+    synchronized void began(MessageConnection connection) {
+        open.add(connection);
+        begunCount++;
+    }
+
+    /** A device is in use. */
+    void uses(MemoryDomain domain) {
+        domains.add(domain);
+    }
+
+    /** Idempotent. */
+    synchronized void ended(MessageConnection connection, boolean lost) {
+        if (open.remove(connection)) {
+            ended = ended.plus(connection.statistics());
+            lostCount += lost ? 1 : 0;
+        }
+    }
+
+    ProviderStatistics snapshot() {
+        long openCount;
+        long begun;
+        long lost;
+        MessageStatistics messages;
+        synchronized (this) {
+            openCount = open.size();
+            begun = begunCount;
+            lost = lostCount;
+            messages = ended;
+            for (MessageConnection connection : open) {
+                messages = messages.plus(connection.statistics());
+            }
+        }
+        return new ProviderStatistics(
+                provider.name(),
+                openCount,
+                begun,
+                lost,
+                messages,
+                provider.counters(),
+                ChannelBuffers.sendBuffers(domains),
+                ChannelBuffers.receiveBuffers(domains));
+    }
+}

@@ -1,0 +1,224 @@
+package org.verbena.api.metrics;
+
+import io.micrometer.core.instrument.FunctionCounter;
+import io.micrometer.core.instrument.Gauge;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.TimeGauge;
+import io.micrometer.core.instrument.binder.BaseUnits;
+import io.micrometer.core.instrument.binder.MeterBinder;
+import java.util.concurrent.TimeUnit;
+import java.util.function.ToDoubleFunction;
+import java.util.function.ToLongFunction;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.ProviderStatistics;
+import org.verbena.transport.spi.RdmaProvider;
+
+/**
+ * The figures of a provider as Micrometer's meters, tagged {@code provider}. {@code docs/observability.md} lists them.
+ *
+ * <pre>{@code
+ * new RdmaMetrics(group.provider()).bindTo(registry);
+ * }</pre>
+ */
+public final class RdmaMetrics implements MeterBinder {
+    private static final String TAG = "provider";
+
+    private final RdmaProvider provider;
+
+    /**
+     * Makes one for a provider.
+     *
+     * @param provider of {@link org.verbena.api.RdmaEventLoopGroup#provider()}; it lives as long as the process
+     */
+    public RdmaMetrics(RdmaProvider provider) {
+        this.provider = provider;
+    }
+
+    @Override
+    public void bindTo(MeterRegistry registry) {
+        gauge(registry, "verbena.connections", "connections now", null, ProviderStatistics::openConnections);
+        counter(registry, "verbena.connections.begun", "connections so far", null, ProviderStatistics::connections);
+        counter(
+                registry,
+                "verbena.connections.lost",
+                "connections that did not come up, or were lost",
+                null,
+                ProviderStatistics::lostConnections);
+        counter(
+                registry,
+                "verbena.messages.sent",
+                "messages sent",
+                null,
+                s -> s.messages().messagesSent());
+        counter(
+                registry,
+                "verbena.messages.received",
+                "messages delivered",
+                null,
+                s -> s.messages().messagesReceived());
+        counter(
+                registry,
+                "verbena.bytes.sent",
+                "their bytes",
+                BaseUnits.BYTES,
+                s -> s.messages().bytesSent());
+        counter(
+                registry,
+                "verbena.bytes.received",
+                "their bytes",
+                BaseUnits.BYTES,
+                s -> s.messages().bytesReceived());
+        counter(
+                registry,
+                "verbena.bytes.copied",
+                "bytes of messages copied to be sent",
+                BaseUnits.BYTES,
+                s -> s.messages().copiedBytes());
+        counter(
+                registry,
+                "verbena.registrations",
+                "messages registered to be sent",
+                null,
+                s -> s.messages().registrations());
+        counter(
+                registry,
+                "verbena.rendezvous.sent",
+                "messages read by peers",
+                null,
+                s -> s.messages().rendezvousSent());
+        counter(
+                registry,
+                "verbena.rendezvous.received",
+                "messages read from peers",
+                null,
+                s -> s.messages().rendezvousReceived());
+        counter(
+                registry,
+                "verbena.onesided",
+                "reads, writes and atomics done",
+                null,
+                s -> s.messages().oneSidedOperations());
+        counter(
+                registry,
+                "verbena.stalls.credit",
+                "waits for peers' credits",
+                null,
+                s -> s.messages().creditStalls());
+        TimeGauge.builder(
+                        "verbena.stalls.credit.time",
+                        provider,
+                        TimeUnit.NANOSECONDS,
+                        of(s -> s.messages().creditStallNanos()))
+                .description("time spent in them, in all")
+                .tag(TAG, provider.name())
+                .register(registry);
+        counter(
+                registry,
+                "verbena.stalls.slot",
+                "waits for the send queue or the read depth",
+                null,
+                s -> s.messages().slotStalls());
+        counter(
+                registry,
+                "verbena.stalls.memory",
+                "waits for registered memory",
+                null,
+                s -> s.messages().memoryStalls());
+        counter(
+                registry,
+                "verbena.receives.low",
+                "times that receives ran low",
+                null,
+                s -> s.messages().receiveQueueLow());
+        gauge(
+                registry,
+                "verbena.credits",
+                "messages that peers would take now",
+                null,
+                s -> s.messages().credits());
+        gauge(
+                registry,
+                "verbena.credits.granted",
+                "messages that peers may send now",
+                null,
+                s -> s.messages().creditsGranted());
+        gauge(
+                registry,
+                "verbena.bytes.queued",
+                "bytes of messages without an outcome",
+                BaseUnits.BYTES,
+                s -> s.messages().queuedBytes());
+        counter(
+                registry,
+                "verbena.polls",
+                "polls of completion queues",
+                null,
+                s -> s.loops().polls());
+        counter(
+                registry,
+                "verbena.polls.empty",
+                "polls that found nothing",
+                null,
+                s -> s.loops().emptyPolls());
+        counter(
+                registry,
+                "verbena.completions",
+                "completions",
+                null,
+                s -> s.loops().completions());
+        gauge(
+                registry,
+                "verbena.memory.registered",
+                "registered memory",
+                BaseUnits.BYTES,
+                s -> s.loops().registeredBytes());
+        gauge(
+                registry,
+                "verbena.buffers.send.used",
+                "in buffers to send from",
+                BaseUnits.BYTES,
+                s -> s.sendBuffers().usedBytes());
+        gauge(
+                registry,
+                "verbena.buffers.receive.used",
+                "in buffers to receive into",
+                BaseUnits.BYTES,
+                s -> s.receiveBuffers().usedBytes());
+        counter(
+                registry,
+                "verbena.buffers.refused",
+                "buffers that registered memory did not suffice for",
+                null,
+                s -> s.sendBuffers().refusals() + s.receiveBuffers().refusals());
+    }
+
+    private static ToDoubleFunction<RdmaProvider> of(ToLongFunction<ProviderStatistics> figure) {
+        return provider -> figure.applyAsLong(ProviderStatistics.of(provider));
+    }
+
+    private void counter(
+            MeterRegistry registry,
+            String name,
+            String description,
+            @Nullable String unit,
+            ToLongFunction<ProviderStatistics> figure) {
+        FunctionCounter.builder(name, provider, of(figure))
+                .description(description)
+                .baseUnit(unit)
+                .tag(TAG, provider.name())
+                .register(registry);
+    }
+
+    private void gauge(
+            MeterRegistry registry,
+            String name,
+            String description,
+            @Nullable String unit,
+            ToLongFunction<ProviderStatistics> figure) {
+        Gauge.builder(name, provider, of(figure))
+                .description(description)
+                .baseUnit(unit)
+                .tag(TAG, provider.name())
+                .register(registry);
+    }
+}

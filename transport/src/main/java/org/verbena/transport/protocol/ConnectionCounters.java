@@ -1,0 +1,141 @@
+package org.verbena.transport.protocol;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+
+/**
+ * What one connection has done and has now. One writer, its loop; any thread may read, and sees each number as it was a moment ago at the latest. Writing
+ * costs a plain store.
+ */
+final class ConnectionCounters {
+    private static final VarHandle ELEMENT = MethodHandles.arrayElementVarHandle(long[].class);
+
+    private static final int MESSAGES_SENT = 0;
+    private static final int BYTES_SENT = 1;
+    private static final int MESSAGES_RECEIVED = 2;
+    private static final int BYTES_RECEIVED = 3;
+    private static final int FRAMES_SENT = 4;
+    private static final int FRAMES_RECEIVED = 5;
+    private static final int CONTROL_FRAMES_SENT = 6;
+    private static final int RENDEZVOUS_SENT = 7;
+    private static final int RENDEZVOUS_RECEIVED = 8;
+    private static final int COPIED_BYTES = 9;
+    private static final int REGISTRATIONS = 10;
+    private static final int ONE_SIDED_OPERATIONS = 11;
+    private static final int CREDIT_STALLS = 12;
+    private static final int CREDIT_STALL_NANOS = 13;
+    private static final int SLOT_STALLS = 14;
+    private static final int MEMORY_STALLS = 15;
+    private static final int RECEIVE_QUEUE_LOW = 16;
+    private static final int CREDITS = 17;
+    private static final int CREDITS_GRANTED = 18;
+    private static final int QUEUED_BYTES = 19;
+    private static final int COUNT = 20;
+
+    private final long[] values = new long[COUNT];
+
+    private void add(int counter, long amount) {
+        ELEMENT.setOpaque(values, counter, values[counter] + amount);
+    }
+
+    private long get(int counter) {
+        return (long) ELEMENT.getOpaque(values, counter);
+    }
+
+    void messageSent(int bytes) {
+        add(MESSAGES_SENT, 1);
+        add(BYTES_SENT, bytes);
+    }
+
+    void messageReceived(int bytes) {
+        add(MESSAGES_RECEIVED, 1);
+        add(BYTES_RECEIVED, bytes);
+    }
+
+    void frameSent() {
+        add(FRAMES_SENT, 1);
+    }
+
+    void frameReceived() {
+        add(FRAMES_RECEIVED, 1);
+    }
+
+    void controlFrameSent() {
+        add(CONTROL_FRAMES_SENT, 1);
+    }
+
+    void rendezvousSent() {
+        add(RENDEZVOUS_SENT, 1);
+    }
+
+    void rendezvousReceived() {
+        add(RENDEZVOUS_RECEIVED, 1);
+    }
+
+    void copied(int bytes) {
+        add(COPIED_BYTES, bytes);
+    }
+
+    void registered() {
+        add(REGISTRATIONS, 1);
+    }
+
+    void oneSidedDone() {
+        add(ONE_SIDED_OPERATIONS, 1);
+    }
+
+    void creditStallBegan() {
+        add(CREDIT_STALLS, 1);
+    }
+
+    void creditStallEnded(long nanos) {
+        add(CREDIT_STALL_NANOS, nanos);
+    }
+
+    void slotStallBegan() {
+        add(SLOT_STALLS, 1);
+    }
+
+    void memoryStallBegan() {
+        add(MEMORY_STALLS, 1);
+    }
+
+    void receiveQueueLow() {
+        add(RECEIVE_QUEUE_LOW, 1);
+    }
+
+    /** What is the case now, as opposed to what has been done. */
+    void present(int credits, int creditsGranted) {
+        ELEMENT.setOpaque(values, CREDITS, (long) credits);
+        ELEMENT.setOpaque(values, CREDITS_GRANTED, (long) creditsGranted);
+    }
+
+    /** Also what is the case now. */
+    void queued(long queuedBytes) {
+        ELEMENT.setOpaque(values, QUEUED_BYTES, queuedBytes);
+    }
+
+    MessageStatistics snapshot() {
+        return new MessageStatistics(
+                get(MESSAGES_SENT),
+                get(BYTES_SENT),
+                get(MESSAGES_RECEIVED),
+                get(BYTES_RECEIVED),
+                get(FRAMES_SENT),
+                get(FRAMES_RECEIVED),
+                get(CONTROL_FRAMES_SENT),
+                get(RENDEZVOUS_SENT),
+                get(RENDEZVOUS_RECEIVED),
+                get(COPIED_BYTES),
+                get(REGISTRATIONS),
+                get(ONE_SIDED_OPERATIONS),
+                get(CREDIT_STALLS),
+                get(CREDIT_STALL_NANOS),
+                get(SLOT_STALLS),
+                get(MEMORY_STALLS),
+                get(RECEIVE_QUEUE_LOW),
+                get(CREDITS),
+                get(CREDITS_GRANTED),
+                get(QUEUED_BYTES));
+    }
+}

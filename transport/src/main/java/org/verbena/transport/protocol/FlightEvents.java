@@ -1,0 +1,309 @@
+package org.verbena.transport.protocol;
+
+import java.net.InetSocketAddress;
+import jdk.jfr.Category;
+import jdk.jfr.DataAmount;
+import jdk.jfr.Description;
+import jdk.jfr.Event;
+import jdk.jfr.Label;
+import jdk.jfr.Name;
+import jdk.jfr.StackTrace;
+import jdk.jfr.Threshold;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.WorkStatus;
+
+/**
+ * What the JDK's Flight Recorder is told. An event that is off costs a look at a flag and makes no object; the methods that begin one then give null,
+ * and those that end one take it. {@code docs/observability.md} has them at length.
+ *
+ * <p>Source: jdk.jfr, package summary
+ */
+final class FlightEvents {
+    private static final Connect CONNECT = new Connect();
+    private static final Disconnect DISCONNECT = new Disconnect();
+    private static final CompletionError COMPLETION_ERROR = new CompletionError();
+    private static final CreditStall CREDIT_STALL = new CreditStall();
+    private static final Rendezvous RENDEZVOUS = new Rendezvous();
+
+    /** Causes behind a cause that are told. */
+    private static final int MAX_CAUSES = 8;
+
+    private FlightEvents() {}
+
+    /** Which connection. */
+    abstract static class ConnectionEvent extends Event {
+        @Label("Local Address")
+        @Nullable String localAddress;
+
+        @Label("Remote Address")
+        @Nullable String remoteAddress;
+
+        final void of(MessageConnection connection) {
+            Endpoint endpoint = connection.endpoint();
+            if (endpoint != null) {
+                remoteAddress = format(endpoint.remoteAddress());
+                if (connection.isPrepared()) {
+                    localAddress = format(endpoint.localAddress());
+                }
+            }
+        }
+
+        private static String format(@Nullable InetSocketAddress address) {
+            return address == null
+                    ? ""
+                    : address.getAddress() == null
+                            ? address.toString()
+                            : address.getAddress().getHostAddress() + ":" + address.getPort();
+        }
+    }
+
+    @Name("org.verbena.Connect")
+    @Label("RDMA Connect")
+    @Category({"Verbena"})
+    @Description("A connection came up, handshake included, or did not")
+    @StackTrace(false)
+    static final class Connect extends ConnectionEvent {
+        @Label("Role")
+        @Description("INITIATOR called connect, ACCEPTOR accepted")
+        @Nullable String role;
+
+        @Label("Succeeded")
+        boolean succeeded;
+
+        @Label("Cause")
+        @Description("Why it did not come up")
+        @Nullable String cause;
+
+        @Label("Framing")
+        @Nullable String framing;
+
+        @Label("Peer Window")
+        @Description("Messages that the peer takes at first")
+        int peerWindow;
+
+        @Label("Rendezvous")
+        @Description("Whether large messages are read out of the sender's memory")
+        boolean rendezvous;
+    }
+
+    @Name("org.verbena.Disconnect")
+    @Label("RDMA Disconnect")
+    @Category({"Verbena"})
+    @Description("A connection that was up ended")
+    @StackTrace(false)
+    static final class Disconnect extends ConnectionEvent {
+        @Label("In Good Order")
+        @Description("Either end closed it; otherwise it was lost or cut off")
+        boolean inGoodOrder;
+
+        @Label("Cause")
+        @Description("The first thing that went wrong, and what was behind it")
+        @Nullable String cause;
+
+        @Label("Failed Operations")
+        @Description("Messages and one-sided operations that had no outcome yet, and failed with the cause")
+        int failedOperations;
+
+        @Label("Messages Sent")
+        long messagesSent;
+
+        @Label("Bytes Sent")
+        @DataAmount
+        long bytesSent;
+
+        @Label("Messages Received")
+        long messagesReceived;
+
+        @Label("Bytes Received")
+        @DataAmount
+        long bytesReceived;
+
+        @Label("Credit Stalls")
+        long creditStalls;
+    }
+
+    @Name("org.verbena.CompletionError")
+    @Label("RDMA Completion Error")
+    @Category({"Verbena"})
+    @Description(
+            "A work request completed with an error; those that were flushed because of it are not told one by one")
+    @StackTrace(false)
+    static final class CompletionError extends ConnectionEvent {
+        @Label("Work")
+        @Description("What was asked for")
+        @Nullable String work;
+
+        @Label("Status")
+        @Description("As enum ibv_wc_status")
+        @Nullable String status;
+
+        @Label("Explanation")
+        @Nullable String explanation;
+    }
+
+    @Name("org.verbena.CreditStall")
+    @Label("RDMA Credit Stall")
+    @Category({"Verbena"})
+    @Description("Messages waited for the peer's credits: it is slower than this side, or does not read")
+    @Threshold("10 ms")
+    @StackTrace(false)
+    static final class CreditStall extends ConnectionEvent {
+        @Label("Queued Bytes")
+        @Description("Bytes of messages without an outcome when it began")
+        @DataAmount
+        long queuedBytes;
+
+        @Label("Ended By")
+        @Description("What ended it: credits, or the end of the connection")
+        @Nullable String endedBy;
+    }
+
+    @Name("org.verbena.Rendezvous")
+    @Label("RDMA Rendezvous")
+    @Category({"Verbena"})
+    @Description("A large message was read out of its sender's memory; from the advertisement to the last byte")
+    @Threshold("10 ms")
+    @StackTrace(false)
+    static final class Rendezvous extends ConnectionEvent {
+        @Label("Direction")
+        @Nullable String direction;
+
+        @Label("Length")
+        @DataAmount
+        long lengthBytes;
+
+        @Label("Pieces")
+        @Description("Pieces of registered memory that it lay in")
+        int pieces;
+    }
+
+    static @Nullable Connect beginConnect() {
+        if (!CONNECT.isEnabled()) {
+            return null;
+        }
+        Connect event = new Connect();
+        event.begin();
+        return event;
+    }
+
+    /** Tells how connecting went. */
+    static void endConnect(
+            @Nullable Connect begun,
+            MessageConnection connection,
+            MessageConnection.Role role,
+            @Nullable Negotiated agreed,
+            @Nullable Throwable cause) {
+        if (!CONNECT.isEnabled()) {
+            return;
+        }
+        Connect event = begun == null ? new Connect() : begun;
+        event.of(connection);
+        event.role = role.name();
+        event.succeeded = agreed != null;
+        if (agreed == null) {
+            event.cause = cause == null ? "it was given up before it was up" : describe(cause);
+        } else {
+            event.framing = agreed.framing().name();
+            event.peerWindow = agreed.peerWindow();
+            event.rendezvous = agreed.rendezvous();
+        }
+        event.commit();
+    }
+
+    static void disconnected(MessageConnection connection, @Nullable Throwable cause, int failedOperations) {
+        if (!DISCONNECT.isEnabled()) {
+            return;
+        }
+        MessageStatistics statistics = connection.statistics();
+        Disconnect event = new Disconnect();
+        event.of(connection);
+        event.inGoodOrder = cause == null;
+        event.cause = cause == null ? null : describe(cause);
+        event.failedOperations = failedOperations;
+        event.messagesSent = statistics.messagesSent();
+        event.bytesSent = statistics.bytesSent();
+        event.messagesReceived = statistics.messagesReceived();
+        event.bytesReceived = statistics.bytesReceived();
+        event.creditStalls = statistics.creditStalls();
+        event.commit();
+    }
+
+    /** A work request has failed, and was not just flushed. */
+    static void completionError(MessageConnection connection, String work, WorkStatus status) {
+        if (!COMPLETION_ERROR.isEnabled()) {
+            return;
+        }
+        CompletionError event = new CompletionError();
+        event.of(connection);
+        event.work = work;
+        event.status = status.name();
+        event.explanation = status.meaning();
+        event.commit();
+    }
+
+    static @Nullable CreditStall beginCreditStall(long queuedBytes) {
+        if (!CREDIT_STALL.isEnabled()) {
+            return null;
+        }
+        CreditStall event = new CreditStall();
+        event.queuedBytes = queuedBytes;
+        event.begin();
+        return event;
+    }
+
+    static void endCreditStall(@Nullable CreditStall event, MessageConnection connection, boolean byEnd) {
+        if (event == null) {
+            return;
+        }
+        event.end();
+        if (event.shouldCommit()) {
+            event.of(connection);
+            event.endedBy = byEnd ? "the end of the connection" : "credits";
+            event.commit();
+        }
+    }
+
+    static @Nullable Rendezvous beginRendezvous(boolean sending, int lengthBytes, int pieces) {
+        if (!RENDEZVOUS.isEnabled()) {
+            return null;
+        }
+        Rendezvous event = new Rendezvous();
+        event.direction = sending ? "sent" : "received";
+        event.lengthBytes = lengthBytes;
+        event.pieces = pieces;
+        event.begin();
+        return event;
+    }
+
+    /** A message, or a stretch of it, was advertised: begins its event, or adds the pieces. */
+    static @Nullable Rendezvous advertised(@Nullable Rendezvous begun, int lengthBytes, int pieces) {
+        if (begun == null) {
+            return beginRendezvous(true, lengthBytes, pieces);
+        }
+        begun.pieces += pieces;
+        return begun;
+    }
+
+    static void endRendezvous(@Nullable Rendezvous event, MessageConnection connection) {
+        if (event == null) {
+            return;
+        }
+        event.end();
+        if (event.shouldCommit()) {
+            event.of(connection);
+            event.commit();
+        }
+    }
+
+    /** A throwable and what is behind it, in one line. */
+    private static String describe(Throwable cause) {
+        StringBuilder text = new StringBuilder();
+        Throwable next = cause;
+        for (int i = 0; next != null && i < MAX_CAUSES; i++) {
+            text.append(i == 0 ? "" : "; because of ").append(next);
+            next = next.getCause();
+        }
+        return text.toString();
+    }
+}

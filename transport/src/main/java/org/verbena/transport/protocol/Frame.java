@@ -1,0 +1,113 @@
+package org.verbena.transport.protocol;
+
+import io.netty.buffer.ByteBuf;
+
+/**
+ * One SEND, for people to read. See {@code docs/protocol.md} for what the numbers mean.
+ *
+ * @param type {@code MESSAGE}, {@code STATE} ... as in the protocol; {@code RAW} with framing RAW, where nothing but the length is known
+ * @param frameBytes the whole of it, header included
+ * @param messageBytes message frames: bytes of the message from this frame on; else 0
+ * @param grant message frames that the receiver of this may have sent, in all
+ * @param controlAcknowledged control frames of the receiver that the sender has processed, in all, modulo 2^16
+ * @param rendezvousDone messages of the receiver that the sender has read, in all
+ * @param detail what else it says, in words; may be empty
+ */
+public record Frame(
+        String type,
+        int frameBytes,
+        int messageBytes,
+        long grant,
+        int controlAcknowledged,
+        long rendezvousDone,
+        String detail) {
+
+    /** Hears of each frame of a connection, on its loop. What it throws ends the connection. */
+    public interface Listener {
+        /**
+         * A frame was staged; the device sees it with the next flush.
+         *
+         * @param frame what is sent
+         */
+        void onFrameSent(Frame frame);
+
+        /**
+         * A frame came. It has not been checked yet.
+         *
+         * @param frame what came
+         */
+        void onFrameReceived(Frame frame);
+    }
+
+    static Frame raw(int bytes) {
+        return new Frame("RAW", bytes, bytes, 0, 0, 0, "");
+    }
+
+    /** Reads what is there; of a payload that is not in the same memory nothing but its length. */
+    static Frame read(ByteBuf memory, int index, int frameBytes) {
+        if (frameBytes < Wire.HEADER_BYTES) {
+            return new Frame("nonsense", frameBytes, 0, 0, 0, 0, "shorter than a header");
+        }
+        int type = memory.getUnsignedByte(index);
+        return new Frame(
+                Wire.name(type),
+                frameBytes,
+                memory.getInt(index + 12),
+                memory.getUnsignedInt(index + 4),
+                memory.getUnsignedShort(index + 2),
+                memory.getUnsignedInt(index + 8),
+                detail(type, memory, index + Wire.HEADER_BYTES, frameBytes - Wire.HEADER_BYTES));
+    }
+
+    private static String detail(int type, ByteBuf memory, int index, int payloadBytes) {
+        return switch (type) {
+            case Wire.HELLO, Wire.HELLO_ACK -> {
+                Wire.Hello hello =
+                        payloadBytes < Wire.HELLO_BYTES - Wire.HEADER_BYTES ? null : Wire.Hello.read(memory, index);
+                yield hello == null
+                        ? "without magic"
+                        : "version " + hello.leastVersion() + "-" + hello.greatestVersion() + ", framing "
+                                + hello.framing() + ", features 0x" + Integer.toHexString(hello.features())
+                                + ", receives of " + hello.receiveBufferBytes() + " bytes, window " + hello.window()
+                                + " to " + hello.greatestWindow() + ", messages up to " + hello.maxMessageBytes()
+                                + " bytes, " + hello.maxRendezvous() + " rendezvous at once";
+            }
+            case Wire.PING, Wire.PONG ->
+                payloadBytes < Wire.NONCE_BYTES ? "" : "nonce 0x" + Long.toHexString(memory.getLong(index));
+            case Wire.RENDEZVOUS -> payloadBytes / Wire.PIECE_BYTES + " pieces";
+            default -> "";
+        };
+    }
+
+    /** As a line of a log. */
+    @Override
+    public String toString() {
+        StringBuilder text = new StringBuilder(type);
+        switch (type) {
+            case "RAW" -> text.append(' ').append(frameBytes).append(" bytes");
+            case "MESSAGE", "CONTINUATION" ->
+                text.append(' ')
+                        .append(frameBytes - Wire.HEADER_BYTES)
+                        .append(" of ")
+                        .append(messageBytes)
+                        .append(" bytes");
+            case "RENDEZVOUS" -> text.append(' ').append(messageBytes).append(" bytes");
+            default -> {
+                // Its name says it.
+            }
+        }
+        if (!detail.isEmpty()) {
+            text.append(", ").append(detail);
+        }
+        if (!type.equals("RAW")) {
+            text.append(" [grant ")
+                    .append(grant)
+                    .append(", control ")
+                    .append(controlAcknowledged)
+                    .append(", rendezvous ")
+                    .append(rendezvousDone)
+                    .append(']');
+        }
+        return text.toString();
+    }
+}
