@@ -217,11 +217,21 @@ public record AddressInfo(
         return info;
     }
 
+    /**
+     * Routing data for the device, as rdma_getaddrinfo(3) found it.
+     *
+     * @return a copy; empty without
+     */
     @Override
     public byte[] route() {
         return route.clone();
     }
 
+    /**
+     * Connection data for the device, as rdma_getaddrinfo(3) found it.
+     *
+     * @return a copy; empty without
+     */
     @Override
     public byte[] connect() {
         return connect.clone();

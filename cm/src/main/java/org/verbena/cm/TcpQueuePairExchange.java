@@ -31,7 +31,13 @@ public final class TcpQueuePairExchange implements AutoCloseable {
     /** What the client of a ping-pong program says when it has the server's addresses, with C's zero byte. */
     private static final String DONE = "done\0";
 
-    /** A buffer that the peer may read or write. */
+    /**
+     * A buffer that the peer may read or write.
+     *
+     * @param address of its first byte, as the peer's work requests name it
+     * @param remoteKey the key of its region
+     * @param lengthBytes its size
+     */
     public record RemoteBuffer(long address, int remoteKey, int lengthBytes) {}
 
     private final Socket socket;

@@ -29,6 +29,11 @@ public record EthernetAddress(byte[] mac, int vlan) {
         }
     }
 
+    /**
+     * The MAC address.
+     *
+     * @return 6 bytes, a copy
+     */
     @Override
     public byte[] mac() {
         return mac.clone();
