@@ -5,8 +5,10 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.Map;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.ffm.RdmaCm;
 import org.verbena.cm.ffm.RdmaCmConstants;
@@ -28,6 +30,7 @@ import org.verbena.verbs.TransportType;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvEce;
 import org.verbena.verbs.ffm.IbvQpAttr;
+import org.verbena.verbs.ffm.LibIbverbs;
 
 /**
  * A communication identifier: what a socket is to TCP. It listens, or is one end of a connection or of a datagram service.
@@ -425,8 +428,9 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Makes the id's queue pair and readies it for receives; librdmacm moves it on as the connection comes up. Closing the queue pair
-     * destroys it through librdmacm; close it before the id, and post its first receives before {@link #connect} or {@link #accept}.
+     * Makes the id's queue pair and readies it for receives; librdmacm moves it on as the connection comes up. Close the queue pair before
+     * the id, and post its first receives before {@link #connect} or {@link #accept}. Closing it leaves the multicast groups that the id
+     * has joined.
      *
      * @param domain on the id's {@link #device()}; librdmacm gives all its ids on a device one context, so they can share it
      * @param options completion queues, sizes, shared receive queue and type: UD for datagrams, RC for connections
@@ -470,14 +474,36 @@ public final class CmId implements AutoCloseable {
         }
     }
 
-    /** What closing the queue pair comes to; under the lock, so that no event is being worked on with the queue pair meanwhile. */
+    /**
+     * What closing the queue pair comes to; under the lock, so that no event is being worked on with the queue pair meanwhile. It does what
+     * rdma_destroy_qp does, which forgets the queue pair even if the device refuses to destroy it, and says nothing.
+     */
     private void destroyQueuePair() {
         ReentrantLock lock = lock();
         try (Arena arena = Arena.ofConfined()) {
-            RdmaCm.destroyQp(Errno.newCapture(arena), requireOpen().address());
+            MemorySegment open = requireOpen();
+            leaveGroups(arena, open);
+            int errno = LibIbverbs.destroyQp(RdmaCmId.qp(open));
+            if (errno != 0) {
+                String joined = groups.values().stream().map(CmId::format).collect(Collectors.joining(", "));
+                throw new CmException(
+                        "ibv_destroy_qp(" + queuePair + (joined.isEmpty() ? "" : ", joined to " + joined) + ")", errno);
+            }
+            RdmaCmId.qp(open, 0);
             queuePair = null;
         } finally {
             lock.unlock();
+        }
+    }
+
+    /** Under the lock: leaves what can be left. The kernel does not destroy a queue pair that is attached to a group. */
+    private void leaveGroups(Arena arena, MemorySegment open) {
+        MemorySegment errno = Errno.newCapture(arena);
+        for (Iterator<InetSocketAddress> joined = groups.values().iterator(); joined.hasNext(); ) {
+            long group = Sockaddr.write(arena, joined.next()).address();
+            if (RdmaCm.leaveMulticast(errno, open.address(), group) == 0) {
+                joined.remove();
+            }
         }
     }
 
@@ -1013,8 +1039,8 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Destroys the id: gives up what is under way, rejects a request that was not answered, drops a connection without telling the peer's
-     * application more than DISCONNECTED. Does nothing the second time.
+     * Destroys the id: gives up what is under way, leaves multicast groups, rejects a request that was not answered, drops a connection
+     * without telling the peer's application more than DISCONNECTED. Does nothing the second time.
      *
      * @throws IllegalStateException while its queue pair is open
      */
@@ -1030,6 +1056,8 @@ public final class CmId implements AutoCloseable {
             if (live != null) {
                 throw new IllegalStateException(this + " still has " + live + "; close that first");
             }
+            // The kernel forgets the groups along with the id, but librdmacm would keep its memory of them.
+            leaveGroups(arena, open);
             MemorySegment errno = Errno.newCapture(arena);
             struct = MemorySegment.NULL;
             channel.unregister(token);

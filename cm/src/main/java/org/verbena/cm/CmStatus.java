@@ -122,7 +122,10 @@ final class CmStatus {
             case Errno.ETIMEDOUT -> "the peer does not answer";
             case Errno.ENETUNREACH, Errno.EHOSTUNREACH -> "no route leads there; see `ip route get`";
             case Errno.ENOSYS, Errno.EOPNOTSUPP -> "the device or its kernel driver does not have it";
-            case Errno.EBUSY -> "it is still in use";
+            case Errno.EBUSY ->
+                function.equals("ibv_destroy_qp")
+                        ? "the queue pair is attached to a multicast group: leave the group first, or detach what was attached by hand"
+                        : "it is still in use";
             default -> "";
         };
     }

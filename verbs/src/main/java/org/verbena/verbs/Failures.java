@@ -94,6 +94,11 @@ enum Failures {
     QP_DENIED("ibv_create_qp", Errno.EPERM, "raw packets need CAP_NET_RAW"),
     /** A type the device does not have. */
     QP_UNSUPPORTED("ibv_create_qp", Errno.EOPNOTSUPP, "the device does not have this type of queue pair"),
+    /** Attached to a group. */
+    QP_ATTACHED(
+            "ibv_destroy_qp",
+            Errno.EBUSY,
+            "the queue pair is attached to a multicast group: detach it first (QueuePair.detachMulticast)"),
     /** A wrong transition. */
     MODIFY_INVALID(
             "ibv_modify_qp",

@@ -4,6 +4,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvContextOps;
@@ -53,6 +55,9 @@ public final class QueuePair extends VerbsObject {
     private final @Nullable ReceiveQueue receiveQueue;
     private final @Nullable Runnable foreignDestroyer;
     private final @Nullable WorkRequestBuilder builder;
+
+    /** What {@link #attachMulticast} joined, for the message of a refused close; any thread. */
+    private final Set<Gid> attachedGroups = ConcurrentHashMap.newKeySet();
 
     private QueuePair(
             long address,
@@ -383,6 +388,7 @@ public final class QueuePair extends VerbsObject {
 
     /**
      * Joins a multicast group; datagram queue pairs only. Packets come once the network knows, which librdmacm's rdma_join_multicast sees to.
+     * Before it is closed, the queue pair has to be detached.
      *
      * @param group the group's GID
      * @param lid the group's LID, 0 on RoCE
@@ -396,6 +402,7 @@ public final class QueuePair extends VerbsObject {
                     "ibv_attach_mcast",
                     this + ", " + group,
                     LibIbverbs.attachMcast(nativeAddress(), gid.address(), (short) lid));
+            attachedGroups.add(group);
         }
     }
 
@@ -414,6 +421,7 @@ public final class QueuePair extends VerbsObject {
                     "ibv_detach_mcast",
                     this + ", " + group,
                     LibIbverbs.detachMcast(nativeAddress(), gid.address(), (short) lid));
+            attachedGroups.remove(group);
         }
     }
 
@@ -422,7 +430,10 @@ public final class QueuePair extends VerbsObject {
         if (foreignDestroyer != null) {
             foreignDestroyer.run();
         } else {
-            Calls.check("ibv_destroy_qp", toString(), LibIbverbs.destroyQp(closing));
+            Calls.check(
+                    "ibv_destroy_qp",
+                    this + (attachedGroups.isEmpty() ? "" : ", attached to " + attachedGroups),
+                    LibIbverbs.destroyQp(closing));
         }
         sendQueue.free();
         if (builder != null) {

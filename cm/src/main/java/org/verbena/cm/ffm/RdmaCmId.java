@@ -97,6 +97,11 @@ public final class RdmaCmId {
         return id.get(CStruct.PTR, QP);
     }
 
+    /** {@code struct ibv_qp *qp}. */
+    public static void qp(MemorySegment id, long value) {
+        id.set(CStruct.PTR, QP, value);
+    }
+
     /** {@code route.addr.src_addr}: the local address. */
     public static MemorySegment localAddress(MemorySegment id) {
         return id.asSlice(SRC_ADDR, Sockaddr.STORAGE_BYTES);
