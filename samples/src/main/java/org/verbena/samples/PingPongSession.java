@@ -120,6 +120,9 @@ final class PingPongSession implements AutoCloseable {
                 throw new CommandFailure("xsrq needs extended reliable connections (XRC), which "
                         + context.device().name() + " does not have: use srq");
             }
+            if (kind == Kind.UD) {
+                requireOnePacket(context);
+            }
             channel = events ? own(context.createCompletionChannel()) : null;
             domain = own(context.allocateProtectionDomain());
             Arena arena = own(Arena.ofShared());
@@ -169,6 +172,15 @@ final class PingPongSession implements AutoCloseable {
             throw new CommandFailure(cause == null ? "there is no RDMA device" : String.valueOf(cause.getMessage()));
         }
         return devices.getFirst().open();
+    }
+
+    /** A datagram that is longer than the port's MTU would never arrive. */
+    private void requireOnePacket(Context context) {
+        int mtuBytes = context.queryPort(path.port()).activeMtu().bytes();
+        if (sizeBytes > mtuBytes) {
+            throw new CommandFailure("a datagram of " + sizeBytes + " bytes does not fit into the " + mtuBytes
+                    + " bytes of the port's MTU: give -s " + mtuBytes + " or less, on both sides");
+        }
     }
 
     private <T extends AutoCloseable> T own(T resource) {
