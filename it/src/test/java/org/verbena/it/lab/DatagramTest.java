@@ -27,7 +27,7 @@ import org.verbena.verbs.SendFlags;
 import org.verbena.verbs.WorkCompletions;
 
 /** Datagrams: looked up, sent, and multicast, with C's mckey as well. rxe only: iWARP has none. */
-@Tag("unproven")
+@Tag("lab")
 @Timeout(60)
 class DatagramTest {
     private static final int PORT = 7950;

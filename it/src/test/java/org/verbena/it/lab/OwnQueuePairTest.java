@@ -27,7 +27,7 @@ import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.QueuePairState;
 
 /** Connections whose queue pairs are made and moved apart from the id, as C's {@code rping -q} does. */
-@Tag("unproven")
+@Tag("lab")
 @Timeout(60)
 class OwnQueuePairTest {
     private static final int PORT = 7900;

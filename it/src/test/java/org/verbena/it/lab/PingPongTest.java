@@ -23,7 +23,7 @@ import org.verbena.verbs.GidType;
 import org.verbena.verbs.Verbs;
 
 /** Our ping-pong programs with C's, both ways, and the sample that is connected by hand. rxe only: iWARP has no such queue pairs. */
-@Tag("unproven")
+@Tag("lab")
 @Timeout(90)
 class PingPongTest {
     private static final AtomicInteger NEXT_PORT = new AtomicInteger(18600);
