@@ -1113,8 +1113,13 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
      */
     void onTerminate(byte[] message) {
         ByteBuffer in = ByteBuffer.wrap(message);
-        int control = in.getShort() & 0xffff;
-        int flags = in.getShort() & 0xffff;
+        int word = in.getInt();
+        boolean siw = TerminateReason.isInOrderOfSiw(word);
+        if (siw) {
+            word = TerminateReason.inOrderOfRfc(word);
+        }
+        int control = word >>> 16;
+        int flags = word & 0xffff;
         TerminateReason reason = TerminateReason.of(control);
         String operation = "an operation on the connection with " + remoteAddress;
         FpduSender out = requireSender();
@@ -1133,7 +1138,12 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
                 }
             } else if (in.remaining() >= 12) {
                 int queue = in.getInt();
-                sequence = out.sequenceOf(queue, in.getInt());
+                if (siw && queue == Rdmap.QUEUE_READ_REQUEST) {
+                    // Its message number is the read's length. It answers in order, so it is the oldest.
+                    sequence = out.awaitsResponse() ? out.awaitedSequence() : -1;
+                } else {
+                    sequence = out.sequenceOf(queue, in.getInt());
+                }
             }
         } else if (reason.status == WorkStatus.REMOTE_ACCESS_ERROR && out.awaitsResponse()) {
             // Not told which: of what can still be waiting, a read is the likeliest.

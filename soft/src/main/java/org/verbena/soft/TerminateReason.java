@@ -130,6 +130,30 @@ enum TerminateReason {
     }
 
     /**
+     * Tells whether the first word of a Terminate message is as Linux's siw lays it out on little-endian machines: by C bit-fields, so that
+     * the halves of the first byte are exchanged, and the three header flags, of which it sets one at least unless it says nothing
+     * about the header, are at the other end of theirs, where the RFC has zeros.
+     *
+     * @param word layer, type, code, flags
+     * @return whether {@link #inOrderOfRfc} makes sense of it
+     */
+    static boolean isInOrderOfSiw(int word) {
+        return (word & 0xe000) == 0 && (word & 0x0700) != 0;
+    }
+
+    /**
+     * Puts siw's word in order.
+     *
+     * @param word for which {@link #isInOrderOfSiw} holds
+     * @return as in RFC 5040, 4.8
+     */
+    static int inOrderOfRfc(int word) {
+        int first = (word >>> 28 & 0xf) | (word >>> 20 & 0xf0);
+        int flags = Integer.reverse(word >>> 8 & 0x7) >>> 16;
+        return first << 24 | (word & 0xff_0000) | flags;
+    }
+
+    /**
      * For error messages.
      *
      * @param control the first 16 bits of the Terminate message

@@ -532,7 +532,13 @@ class WireTest {
         "0fee 0000, FLUSHED, FLUSHED, REMOTE_OPERATION_ERROR",
         "f7ff e000, FLUSHED, FLUSHED, GENERAL_ERROR",
         // Cut short.
-        "0101 e000 002e 4141 0000, REMOTE_ACCESS_ERROR, FLUSHED, REMOTE_ACCESS_ERROR"
+        "0101 e000 002e 4141 0000, REMOTE_ACCESS_ERROR, FLUSHED, REMOTE_ACCESS_ERROR",
+        // Linux's siw: halves of the first byte exchanged, flags at the other end, and the read's length for its
+        // number.
+        "1000 0700 001c 4141 00000000 00000001 00000020 00000000, REMOTE_ACCESS_ERROR, FLUSHED, REMOTE_ACCESS_ERROR",
+        "1000 0700 001c 4141 00000000 00000001 00000002 00000000, REMOTE_ACCESS_ERROR, FLUSHED, REMOTE_ACCESS_ERROR",
+        "2102 0300 0012 4143 00000000 00000000 00000001 00000000, FLUSHED, FLUSHED, RECEIVER_NOT_READY_RETRY_EXCEEDED",
+        "1100 0300 0013 c140 deadbe01 0102030405060708, FLUSHED, FLUSHED, REMOTE_ACCESS_ERROR"
     })
     void takesTerminateMessages(String message, WorkStatus first, WorkStatus second, WorkStatus cause)
             throws IOException {
