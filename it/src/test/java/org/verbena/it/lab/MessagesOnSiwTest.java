@@ -7,7 +7,7 @@ import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.verbs.VerbsProvider;
 
 /** The message protocol over soft iWARP. */
-@Tag("unproven")
+@Tag("lab")
 class MessagesOnSiwTest extends MessageContract {
     private static final RdmaProvider PROVIDER = new VerbsProvider();
 

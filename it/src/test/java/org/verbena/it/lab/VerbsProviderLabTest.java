@@ -29,7 +29,7 @@ import org.verbena.transport.spi.WorkStatus;
 import org.verbena.transport.verbs.VerbsProvider;
 
 /** What the native provider does with devices, beyond the contract that all providers keep. */
-@Tag("unproven")
+@Tag("lab")
 @Timeout(value = 90, unit = TimeUnit.SECONDS)
 class VerbsProviderLabTest {
     private static final VerbsProvider PROVIDER = new VerbsProvider();
