@@ -31,6 +31,8 @@ import picocli.CommandLine.ScopeType;
             TableClient.class,
             SendFile.class,
             RecvFile.class,
+            KvServer.class,
+            KvClient.class,
             Rping.class,
             PingPong.class,
             RdmaRc.class,
