@@ -10,7 +10,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.protocol.Frame;
 
 /**
- * Logs what happens to an {@link RdmaChannel} so that people can read it: each frame with its credits, the beginning of each message, and
+ * Logs what happens to an {@link RdmaChannel} or {@link RdmaStreamChannel} so that people can read it: each frame with its credits, the beginning of each message, and
  * what the pipeline is told. For debugging: put it first into the pipeline, where the channel is initialized. It logs at DEBUG; where that is off
  * frames are not even looked at.
  *
@@ -51,7 +51,7 @@ public final class FrameLogger extends ChannelDuplexHandler {
 
     @Override
     public void handlerAdded(ChannelHandlerContext context) {
-        if (!(context.channel() instanceof RdmaChannel channel)) {
+        if (!(context.channel() instanceof AbstractRdmaChannel channel)) {
             throw new IllegalArgumentException("a FrameLogger is for an RdmaChannel, not for " + context.channel());
         }
         if (!log.isDebugEnabled()) {
@@ -73,7 +73,7 @@ public final class FrameLogger extends ChannelDuplexHandler {
 
     @Override
     public void handlerRemoved(ChannelHandlerContext context) {
-        if (context.channel() instanceof RdmaChannel channel) {
+        if (context.channel() instanceof AbstractRdmaChannel channel) {
             channel.setFrameListener0(null);
         }
     }
@@ -99,7 +99,7 @@ public final class FrameLogger extends ChannelDuplexHandler {
 
     @Override
     public void channelInactive(ChannelHandlerContext context) {
-        log(context, "inactive; " + ((RdmaChannel) context.channel()).statistics());
+        log(context, "inactive; " + ((AbstractRdmaChannel) context.channel()).statistics());
         context.fireChannelInactive();
     }
 

@@ -44,7 +44,7 @@ final class OneSidedOperations {
         }
     };
 
-    private final RdmaChannel channel;
+    private final AbstractRdmaChannel channel;
 
     /** The loop's: filled and read within one call. */
     private final ScatterGatherList usualList = new ScatterGatherList(USUAL_PIECES);
@@ -52,7 +52,7 @@ final class OneSidedOperations {
     /** The loop's: whether a task that flushes is on its way. */
     private boolean flushScheduled;
 
-    OneSidedOperations(RdmaChannel channel) {
+    OneSidedOperations(AbstractRdmaChannel channel) {
         this.channel = channel;
     }
 

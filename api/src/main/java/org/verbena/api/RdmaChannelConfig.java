@@ -14,8 +14,8 @@ import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.spi.EndpointOptions;
 
-/** The options of an {@link RdmaChannel}: Netty's, and those of {@link RdmaChannelOption}. Any thread. */
-final class RdmaChannelConfig extends DefaultChannelConfig {
+/** The options of a channel: Netty's, and those of {@link RdmaChannelOption}. Any thread. */
+class RdmaChannelConfig extends DefaultChannelConfig {
 
     /**
      * Bytes that wait or are under way before a channel turns unwritable, and at which it turns writable again. More than a socket's 64 KiB,
@@ -56,8 +56,11 @@ final class RdmaChannelConfig extends DefaultChannelConfig {
     private volatile @Nullable ByteBufAllocator userAllocator;
     private volatile @Nullable ByteBufAllocator registeredAllocator;
 
-    RdmaChannelConfig(RdmaChannel channel) {
+    private final Framing preset;
+
+    RdmaChannelConfig(AbstractRdmaChannel channel, Framing preset) {
         super(channel);
+        this.preset = preset;
         setWriteBufferWaterMark(DEFAULT_WATER_MARK);
     }
 
@@ -70,16 +73,25 @@ final class RdmaChannelConfig extends DefaultChannelConfig {
         if (range == null) {
             throw new AssertionError(option);
         }
-        return range.preset;
+        return preset(option, range.preset);
+    }
+
+    /** What an option is where it was not set. */
+    int preset(ChannelOption<Integer> option, int usual) {
+        return usual;
     }
 
     Framing framing() {
-        return (Framing) values.getOrDefault(RdmaChannelOption.FRAMING, MessageOptions.DEFAULTS.framing());
+        return (Framing) values.getOrDefault(RdmaChannelOption.FRAMING, preset);
     }
 
     private boolean sharedReceiveQueue() {
         return (Boolean) values.getOrDefault(
                 RdmaChannelOption.SHARED_RECEIVE_QUEUE, EndpointOptions.DEFAULTS.sharedReceiveQueue());
+    }
+
+    private boolean registeredAllocatorWanted() {
+        return (Boolean) values.getOrDefault(RdmaChannelOption.REGISTERED_ALLOCATOR, false);
     }
 
     /** Netty's 0 is: for as long as it takes. */
@@ -127,8 +139,9 @@ final class RdmaChannelConfig extends DefaultChannelConfig {
     @Override
     public ByteBufAllocator getAllocator() {
         ByteBufAllocator chosen = userAllocator;
-        if (chosen == null) {
-            chosen = registeredAllocator;
+        ByteBufAllocator registered = registeredAllocator;
+        if (registered != null && (chosen == null || registeredAllocatorWanted())) {
+            return registered;
         }
         return chosen == null ? super.getAllocator() : chosen;
     }
@@ -142,8 +155,11 @@ final class RdmaChannelConfig extends DefaultChannelConfig {
 
     @Override
     public Map<ChannelOption<?>, Object> getOptions() {
-        Map<ChannelOption<?>, Object> options =
-                getOptions(super.getOptions(), RdmaChannelOption.FRAMING, RdmaChannelOption.SHARED_RECEIVE_QUEUE);
+        Map<ChannelOption<?>, Object> options = getOptions(
+                super.getOptions(),
+                RdmaChannelOption.FRAMING,
+                RdmaChannelOption.SHARED_RECEIVE_QUEUE,
+                RdmaChannelOption.REGISTERED_ALLOCATOR);
         for (ChannelOption<?> option : RANGES.keySet()) {
             options.put(option, getOption(option));
         }
@@ -162,6 +178,9 @@ final class RdmaChannelConfig extends DefaultChannelConfig {
         if (option.equals(RdmaChannelOption.SHARED_RECEIVE_QUEUE)) {
             return (T) Boolean.valueOf(sharedReceiveQueue());
         }
+        if (option.equals(RdmaChannelOption.REGISTERED_ALLOCATOR)) {
+            return (T) Boolean.valueOf(registeredAllocatorWanted());
+        }
         return super.getOption(option);
     }
 
@@ -176,10 +195,12 @@ final class RdmaChannelConfig extends DefaultChannelConfig {
                         option + " " + number + " is not within " + range.least + " to " + range.most);
             }
         } else if (!option.equals(RdmaChannelOption.FRAMING)
-                && !option.equals(RdmaChannelOption.SHARED_RECEIVE_QUEUE)) {
+                && !option.equals(RdmaChannelOption.SHARED_RECEIVE_QUEUE)
+                && !option.equals(RdmaChannelOption.REGISTERED_ALLOCATOR)) {
             return super.setOption(option, value);
         }
-        if (((RdmaChannel) channel).hasStarted()) {
+        checkFraming(option, value);
+        if (((AbstractRdmaChannel) channel).hasStarted()) {
             throw new IllegalStateException(
                     option + " is read when the connection is made, and this one has been: set it on the bootstrap");
         }
@@ -187,8 +208,16 @@ final class RdmaChannelConfig extends DefaultChannelConfig {
         return true;
     }
 
+    /** A channel's class says whether it carries messages or bytes. */
+    private <T> void checkFraming(ChannelOption<T> option, T value) {
+        if (option.equals(RdmaChannelOption.FRAMING) && (preset == Framing.STREAM) != (value == Framing.STREAM)) {
+            throw new IllegalArgumentException("an " + channel.getClass().getSimpleName() + " cannot use framing "
+                    + value + ": STREAM is RdmaStreamChannel's, MESSAGE and RAW are RdmaChannel's");
+        }
+    }
+
     @Override
     protected void autoReadCleared() {
-        ((RdmaChannel) channel).stopReading();
+        ((AbstractRdmaChannel) channel).stopReading();
     }
 }

@@ -5,24 +5,27 @@ import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.protocol.MessageOptions;
 
 /**
- * The options that an {@link RdmaChannel} has beyond Netty's own. All of them are read when the connection is made: set them on the bootstrap
+ * The options that a channel has beyond Netty's own. All of them are read when the connection is made: set them on the bootstrap
  * ({@code option}, or {@code childOption} for what a server accepts). How long a loop spins before it blocks is not a channel's but its loop's
  * matter: see {@link org.verbena.transport.spi.CompletionLoopOptions}.
  *
  * <p>Of Netty's, {@code CONNECT_TIMEOUT_MILLIS}, {@code AUTO_READ}, {@code MAX_MESSAGES_PER_READ}, {@code WRITE_BUFFER_WATER_MARK}, {@code ALLOCATOR},
- * {@code IP_TOS} and, on servers, {@code SO_BACKLOG} and {@code SO_REUSEADDR} are heeded.
+ * {@code IP_TOS} and, on servers, {@code SO_BACKLOG} and {@code SO_REUSEADDR} are heeded; on an {@link RdmaStreamChannel} {@code ALLOW_HALF_CLOSURE}, too.
  */
 public final class RdmaChannelOption {
     private RdmaChannelOption() {}
 
-    /** What a SEND carries; both ends must use the same. {@link Framing#MESSAGE} by default. */
+    /**
+     * What a SEND carries; both ends must use the same. {@link Framing#MESSAGE} by default, or {@link Framing#RAW}, on an {@link RdmaChannel};
+     * always {@link Framing#STREAM} on an {@link RdmaStreamChannel}.
+     */
     public static final ChannelOption<Framing> FRAMING = ChannelOption.valueOf(RdmaChannelOption.class, "FRAMING");
 
     /** Work requests (sends, reads, writes, atomics) that the device may hold at once, 1 to 65536. More queue. */
     public static final ChannelOption<Integer> SEND_DEPTH =
             ChannelOption.valueOf(RdmaChannelOption.class, "SEND_DEPTH");
 
-    /** Receives kept posted, and so the window that the peer gets: {@value MessageOptions#MIN_RECEIVE_DEPTH} to 65536. */
+    /** Receives kept posted, and so the window that the peer gets: {@value MessageOptions#MIN_RECEIVE_DEPTH} to 65536; 128, or 32 on an {@link RdmaStreamChannel}. */
     public static final ChannelOption<Integer> RECEIVE_DEPTH =
             ChannelOption.valueOf(RdmaChannelOption.class, "RECEIVE_DEPTH");
 
@@ -64,6 +67,13 @@ public final class RdmaChannelOption {
     /** Whether receives come from a queue that all channels of the loop share, so that memory does not grow with each connection. */
     public static final ChannelOption<Boolean> SHARED_RECEIVE_QUEUE =
             ChannelOption.valueOf(RdmaChannelOption.class, "SHARED_RECEIVE_QUEUE");
+
+    /**
+     * Whether {@code alloc()} gives registered memory once the channel is active, even where {@code ALLOCATOR} names another allocator. For frameworks that
+     * always set one, such as gRPC. False by default: who names an allocator gets it.
+     */
+    public static final ChannelOption<Boolean> REGISTERED_ALLOCATOR =
+            ChannelOption.valueOf(RdmaChannelOption.class, "REGISTERED_ALLOCATOR");
 
     /** How long closing waits for what was written to be sent and for the peer to say goodbye, in milliseconds, 1 or more. */
     public static final ChannelOption<Integer> CLOSE_TIMEOUT_MILLIS =

@@ -32,11 +32,11 @@ import org.verbena.transport.spi.RdmaProvider;
  *   +---------------+---------------------------------------------+
  * }</pre>
  */
-public final class RdmaServerChannel extends AbstractServerChannel {
+public sealed class RdmaServerChannel extends AbstractServerChannel permits RdmaStreamServerChannel {
     private static final byte[] BUSY = "the server's backlog is full; try again".getBytes(StandardCharsets.US_ASCII);
     private static final byte[] CLOSING = "the server is closing".getBytes(StandardCharsets.US_ASCII);
 
-    private final RdmaServerChannelConfig config = new RdmaServerChannelConfig(this);
+    private final RdmaServerChannelConfig config = newConfig();
     private final Handler handler = new Handler();
     private final Runnable closeWithLoop = this::closeWithLoop0;
 
@@ -66,6 +66,11 @@ public final class RdmaServerChannel extends AbstractServerChannel {
 
     /** Makes one, for a bootstrap. */
     public RdmaServerChannel() {}
+
+    /** Makes the options; called by the constructor. */
+    RdmaServerChannelConfig newConfig() {
+        return new RdmaServerChannelConfig(this);
+    }
 
     @Override
     public ChannelConfig config() {
@@ -207,6 +212,11 @@ public final class RdmaServerChannel extends AbstractServerChannel {
         }
     }
 
+    /** The channel for a connection request. */
+    AbstractRdmaChannel newChild0(IncomingConnection request) {
+        return new RdmaChannel(this, request);
+    }
+
     private void closeWithLoop0() {
         unsafe().close(unsafe().voidPromise());
     }
@@ -220,7 +230,7 @@ public final class RdmaServerChannel extends AbstractServerChannel {
                 break;
             }
             delivered = true;
-            pipeline().fireChannelRead(new RdmaChannel(this, request));
+            pipeline().fireChannelRead(newChild0(request));
         }
         if (delivered) {
             readPending = false;

@@ -6,7 +6,7 @@ import java.util.Map;
 import org.verbena.transport.spi.ListenOptions;
 
 /** {@link ChannelOption#SO_BACKLOG} and {@link ChannelOption#SO_REUSEADDR} on top of what every channel has. */
-final class RdmaServerChannelConfig extends DefaultChannelConfig {
+class RdmaServerChannelConfig extends DefaultChannelConfig {
     // Written by any thread, read by the loop when it binds.
     private volatile int backlog = ListenOptions.DEFAULTS.backlog();
     private volatile boolean reuseAddress = ListenOptions.DEFAULTS.reuseAddress();

@@ -1,6 +1,7 @@
 package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.CompositeByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.util.ReferenceCounted;
@@ -2408,12 +2409,14 @@ public final class MessageConnection implements EndpointHandler {
 
     /** A small segment in memory of its own size: what is kept of a stream, as by a decoder that waits for more, should not hold a receive buffer each. */
     private ByteBuf fitted(ByteBuf buffer, int payload) {
-        if (payload > receiveBufferBytes() / SMALL_SEGMENT_DIVISOR) {
+        boolean scarce = memoryStalled;
+        if (payload > receiveBufferBytes() / SMALL_SEGMENT_DIVISOR && !scarce) {
             return buffer;
         }
         ByteBuf small = buffers.tryAllocateReceive(payload);
         if (small == null) {
-            return buffer;
+            // The user holds all of it, and may be waiting for the bytes that come next: they must not wait for memory.
+            small = ByteBufAllocator.DEFAULT.directBuffer(payload);
         }
         small.writeBytes(buffer);
         reuse(buffer);
@@ -2535,6 +2538,9 @@ public final class MessageConnection implements EndpointHandler {
                     return;
                 }
                 message = buffers.tryAllocateReceive(inbound.totalBytes);
+                if (message == null && stream) {
+                    message = registeredSink(endpoint, inbound);
+                }
                 if (message == null) {
                     memoryStalled = true;
                     return;
@@ -2579,9 +2585,27 @@ public final class MessageConnection implements EndpointHandler {
         }
     }
 
+    /** Memory outside the pool, for a stream whose user holds all of the pool's and may be waiting for these bytes; null if it cannot be registered. */
+    private @Nullable ByteBuf registeredSink(Endpoint endpoint, Inbound inbound) {
+        ByteBuf memory = ByteBufAllocator.DEFAULT.directBuffer(inbound.totalBytes);
+        try {
+            inbound.registration =
+                    OperationRegistration.register(memory, 0, inbound.totalBytes, endpoint.memoryDomain(), READ_SINK);
+        } catch (RdmaException e) {
+            // The limit of locked memory may be reached: later, then.
+            inbound.registration = null;
+        }
+        if (inbound.registration == null) {
+            memory.release();
+            return null;
+        }
+        counters.registered();
+        return memory;
+    }
+
     /** Where the adapter asks for more than the pool's memory is registered for, the message's own bytes are registered for the read. */
     private void registerSink(Endpoint endpoint, Inbound inbound, ByteBuf message) {
-        if (!capabilities.readSinkNeedsRemoteWrite()) {
+        if (!capabilities.readSinkNeedsRemoteWrite() || inbound.registration != null) {
             return;
         }
         ScatterGatherList pieces = request.buffers().clear();

@@ -1,0 +1,51 @@
+package org.verbena.api;
+
+import io.netty.channel.ChannelOption;
+import java.util.Map;
+import org.verbena.transport.protocol.Framing;
+
+/** {@link ChannelOption#ALLOW_HALF_CLOSURE} on top, and TCP's options taken for what they are worth. Any thread. */
+final class RdmaStreamChannelConfig extends RdmaChannelConfig {
+    /** Half a megabyte a channel, as much as a socket may buffer: servers have hundreds of these. */
+    private static final int RECEIVE_DEPTH = 32;
+
+    // Written by any thread, read by the loop.
+    private volatile boolean allowHalfClosure;
+
+    RdmaStreamChannelConfig(RdmaStreamChannel channel) {
+        super(channel, Framing.STREAM);
+    }
+
+    @Override
+    int preset(ChannelOption<Integer> option, int usual) {
+        return option.equals(RdmaChannelOption.RECEIVE_DEPTH) ? RECEIVE_DEPTH : usual;
+    }
+
+    boolean isAllowHalfClosure() {
+        return allowHalfClosure;
+    }
+
+    @Override
+    public Map<ChannelOption<?>, Object> getOptions() {
+        return getOptions(super.getOptions(), ChannelOption.ALLOW_HALF_CLOSURE);
+    }
+
+    @Override
+    @SuppressWarnings("unchecked") // the option's type says what its value is
+    public <T> T getOption(ChannelOption<T> option) {
+        if (option.equals(ChannelOption.ALLOW_HALF_CLOSURE)) {
+            return (T) Boolean.valueOf(allowHalfClosure);
+        }
+        return super.getOption(option);
+    }
+
+    @Override
+    public <T> boolean setOption(ChannelOption<T> option, T value) {
+        if (option.equals(ChannelOption.ALLOW_HALF_CLOSURE)) {
+            validate(option, value);
+            allowHalfClosure = (Boolean) value;
+            return true;
+        }
+        return super.setOption(option, value) || TcpOptions.accept(channel, option, value);
+    }
+}

@@ -1,0 +1,39 @@
+package org.verbena.api;
+
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelOption;
+import java.util.Set;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Options that stacks made for TCP set as a matter of course, and that mean nothing to an RDMA connection. */
+final class TcpOptions {
+    private static final Logger LOG = LoggerFactory.getLogger(TcpOptions.class);
+
+    /** Buffers are the credits' matter, segments leave at each flush, and closing has a timeout of its own. */
+    private static final Set<ChannelOption<?>> WITHOUT_MEANING = Set.of(
+            ChannelOption.SO_KEEPALIVE,
+            ChannelOption.SO_LINGER,
+            ChannelOption.SO_RCVBUF,
+            ChannelOption.SO_REUSEADDR,
+            ChannelOption.SO_SNDBUF,
+            ChannelOption.SO_TIMEOUT,
+            ChannelOption.TCP_FASTOPEN,
+            ChannelOption.TCP_FASTOPEN_CONNECT,
+            ChannelOption.TCP_NODELAY);
+
+    private TcpOptions() {}
+
+    /**
+     * Takes an option and does nothing about it.
+     *
+     * @return false if it is none of these
+     */
+    static <T> boolean accept(Channel channel, ChannelOption<T> option, T value) {
+        if (!WITHOUT_MEANING.contains(option)) {
+            return false;
+        }
+        LOG.debug("{}: {} = {} means nothing to an RDMA connection, and is ignored", channel, option, value);
+        return true;
+    }
+}

@@ -1,0 +1,920 @@
+package org.verbena.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.DefaultFileRegion;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.ServerChannel;
+import io.netty.channel.WriteBufferWaterMark;
+import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.channel.socket.ChannelInputShutdownReadComplete;
+import io.netty.channel.socket.ChannelOutputShutdownEvent;
+import io.netty.channel.socket.ChannelOutputShutdownException;
+import io.netty.channel.socket.DuplexChannel;
+import io.netty.handler.ssl.ClientAuth;
+import io.netty.handler.ssl.SslContext;
+import io.netty.handler.ssl.SslContextBuilder;
+import io.netty.handler.ssl.SslHandler;
+import io.netty.handler.ssl.SslHandshakeCompletionEvent;
+import io.netty.handler.ssl.SslProvider;
+import io.netty.util.AttributeKey;
+import io.netty.util.concurrent.Future;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import java.nio.channels.ClosedChannelException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.KeyStore;
+import java.security.MessageDigest;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.SSLException;
+import javax.net.ssl.TrustManagerFactory;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.verbena.transport.spi.Patience;
+
+/** What a byte-stream channel does, whatever carries it: a subclass for TCP shows that it is what sockets do. */
+@Timeout(120)
+public abstract class StreamSuite {
+    private static final String PASSWORD = "password";
+    private static final AttributeKey<Reader> READER = AttributeKey.valueOf(StreamSuite.class, "reader");
+
+    static {
+        LeakWatch.start();
+    }
+
+    /** The loops of both ends. */
+    protected EventLoopGroup group;
+
+    private int leaksBefore;
+
+    /** Event loops for both ends. */
+    protected abstract EventLoopGroup newGroup();
+
+    /** What connects. */
+    protected abstract Class<? extends Channel> channelClass();
+
+    /** What listens. */
+    protected abstract Class<? extends ServerChannel> serverChannelClass();
+
+    /** Cuts a connection off, so that the peer gets to know. */
+    protected abstract void abort(Channel channel);
+
+    /** Where servers listen and clients connect to. */
+    protected String host() {
+        return "127.0.0.1";
+    }
+
+    /** How many channels there are at once, where many are wanted. */
+    protected int manyChannels() {
+        return 200;
+    }
+
+    /** Bytes of a long stream. */
+    protected int manyBytes() {
+        return 20 << 20;
+    }
+
+    @BeforeEach
+    void openGroup() {
+        leaksBefore = LeakWatch.leaks().size();
+        group = newGroup();
+    }
+
+    @AfterEach
+    void everythingIsGivenBack() {
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).awaitUninterruptibly(Patience.LIMIT.toMillis());
+        assertThat(group.isTerminated()).as("the loops have ended").isTrue();
+        Patience.until("all registered buffers are home", () -> ChannelBuffers.usedBytes() == 0);
+        System.gc();
+        assertThat(LeakWatch.leaks().subList(leaksBefore, LeakWatch.leaks().size()))
+                .as("leaked buffers")
+                .isEmpty();
+    }
+
+    /** Reads all that comes: counts it, hashes it, and keeps what it is told. */
+    protected static class Reader extends ChannelInboundHandlerAdapter {
+        final BlockingQueue<Object> events = new LinkedBlockingQueue<>();
+        final List<Throwable> failures = new CopyOnWriteArrayList<>();
+        final List<String> life = new CopyOnWriteArrayList<>();
+        volatile long bytes;
+        private final MessageDigest digest = sha256();
+
+        @Override
+        public void handlerAdded(ChannelHandlerContext context) {
+            context.channel().attr(READER).set(this);
+        }
+
+        @Override
+        public void channelActive(ChannelHandlerContext context) {
+            life.add("active");
+            context.fireChannelActive();
+        }
+
+        @Override
+        @SuppressWarnings("NonAtomicOperationOnVolatileField") // the loop alone writes it
+        public void channelRead(ChannelHandlerContext context, Object message) {
+            ByteBuf buffer = (ByteBuf) message;
+            digest(digest, buffer);
+            bytes += buffer.readableBytes();
+            read(context, buffer);
+        }
+
+        protected void read(ChannelHandlerContext context, ByteBuf buffer) {
+            buffer.release();
+        }
+
+        @Override
+        public void userEventTriggered(ChannelHandlerContext context, Object event) {
+            events.add(event);
+        }
+
+        @Override
+        public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+            failures.add(cause);
+        }
+
+        @Override
+        public void channelInactive(ChannelHandlerContext context) {
+            life.add("inactive");
+            context.fireChannelInactive();
+        }
+
+        String hash() {
+            return HexFormat.of().formatHex(digest.digest());
+        }
+    }
+
+    /** Sends back what comes, and stops reading while nobody takes it. */
+    private static final class Echo extends Reader {
+        @Override
+        protected void read(ChannelHandlerContext context, ByteBuf buffer) {
+            context.write(buffer);
+        }
+
+        @Override
+        public void channelReadComplete(ChannelHandlerContext context) {
+            context.flush();
+        }
+
+        @Override
+        public void channelWritabilityChanged(ChannelHandlerContext context) {
+            context.channel().config().setAutoRead(context.channel().isWritable());
+        }
+    }
+
+    /** A listening server whose connections are kept. */
+    protected final class Server implements AutoCloseable {
+        final BlockingQueue<Channel> accepted = new LinkedBlockingQueue<>();
+        final Channel channel;
+
+        Server(ServerBootstrap bootstrap, int port, Consumer<Channel> handlers) {
+            channel = done(
+                            "listening",
+                            bootstrap
+                                    .group(group)
+                                    .channel(serverChannelClass())
+                                    .option(ChannelOption.SO_BACKLOG, 256)
+                                    .option(ChannelOption.SO_REUSEADDR, true)
+                                    .childHandler(new ChannelInitializer<>() {
+                                        @Override
+                                        protected void initChannel(Channel accepting) {
+                                            handlers.accept(accepting);
+                                            accepting.pipeline().addLast(new ChannelInboundHandlerAdapter() {
+                                                @Override
+                                                public void channelActive(ChannelHandlerContext context) {
+                                                    accepted.add(context.channel());
+                                                }
+                                            });
+                                        }
+                                    })
+                                    .bind(host(), port))
+                    .channel();
+        }
+
+        int port() {
+            return ((InetSocketAddress) channel.localAddress()).getPort();
+        }
+
+        /** The other end of the connection that came next. */
+        Channel next() {
+            return Patience.take("a connection to be accepted", accepted);
+        }
+
+        @Override
+        public void close() {
+            done("the server closing", channel.close());
+        }
+    }
+
+    protected Server listen() {
+        return new Server(
+                new ServerBootstrap(), 0, channel -> channel.pipeline().addLast(new Reader()));
+    }
+
+    protected Bootstrap bootstrap(ChannelHandler... handlers) {
+        return new Bootstrap().group(group).channel(channelClass()).handler(new ChannelInitializer<>() {
+            @Override
+            protected void initChannel(Channel connecting) {
+                connecting.pipeline().addLast(handlers);
+                connecting.pipeline().addLast(new Reader());
+            }
+        });
+    }
+
+    protected Channel connect(Server server, ChannelHandler... handlers) {
+        return connect(bootstrap(handlers), server);
+    }
+
+    protected Channel connect(Bootstrap bootstrap, Server server) {
+        return done("connecting", bootstrap.connect(host(), server.port())).channel();
+    }
+
+    protected static <F extends Future<?>> F done(String what, F future) {
+        assertThat(future.awaitUninterruptibly(Patience.LIMIT.toMillis()))
+                .as("waited for: " + what)
+                .isTrue();
+        if (!future.isSuccess()) {
+            throw new AssertionError(what + " failed", future.cause());
+        }
+        return future;
+    }
+
+    protected static Throwable failure(String what, Future<?> future) {
+        assertThat(future.awaitUninterruptibly(Patience.LIMIT.toMillis()))
+                .as("waited for: " + what)
+                .isTrue();
+        assertThat(future.isSuccess()).as(what + " must fail").isFalse();
+        return future.cause();
+    }
+
+    protected static Reader reader(Channel channel) {
+        return channel.attr(READER).get();
+    }
+
+    private static MessageDigest sha256() {
+        try {
+            return MessageDigest.getInstance("SHA-256");
+        } catch (java.security.NoSuchAlgorithmException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static void digest(MessageDigest digest, ByteBuf buffer) {
+        for (var part : buffer.nioBuffers()) {
+            digest.update(part);
+        }
+    }
+
+    private static void closeBoth(Channel client, Channel peer) {
+        done("closing", client.close());
+        done("the peer closing", peer.closeFuture());
+    }
+
+    /** A buffer of one of the kinds that handlers write. */
+    private static ByteBuf randomBuffer(Channel channel, Random random, int bytes) {
+        byte[] content = new byte[bytes];
+        random.nextBytes(content);
+        return switch (random.nextInt(5)) {
+            case 0 -> Unpooled.wrappedBuffer(content);
+            case 1 -> Unpooled.directBuffer(Math.max(1, bytes)).writeBytes(content);
+            case 2 -> {
+                CompositeByteBuf composite = channel.alloc().compositeBuffer(64);
+                int at = 0;
+                while (at < bytes) {
+                    int part = Math.min(bytes - at, 1 + random.nextInt(1 + bytes / 4));
+                    ByteBuf piece = random.nextBoolean() ? channel.alloc().buffer(part) : Unpooled.buffer(part);
+                    composite.addComponent(true, piece.writeBytes(content, at, part));
+                    at += part;
+                }
+                yield composite;
+            }
+            case 3 ->
+                channel.alloc()
+                        .buffer(bytes + 5)
+                        .writeZero(5)
+                        .skipBytes(5)
+                        .writeBytes(content)
+                        .slice();
+            default -> channel.alloc().buffer(Math.max(1, bytes)).writeBytes(content);
+        };
+    }
+
+    /** Writes random buffers up to so many bytes, as fast as the channel takes them. Returns their hash. */
+    private static String writeRandomly(Channel channel, Random random, int total) {
+        MessageDigest sent = sha256();
+        int left = total;
+        while (left > 0) {
+            int bytes = Math.min(
+                    left,
+                    switch (random.nextInt(10)) {
+                        case 0 -> random.nextInt(300_000);
+                        case 1, 2 -> random.nextInt(40_000);
+                        case 3 -> 0;
+                        default -> random.nextInt(300);
+                    });
+            ByteBuf buffer = randomBuffer(channel, random, bytes);
+            digest(sent, buffer);
+            left -= bytes;
+            ChannelFuture write = channel.write(buffer);
+            if (random.nextInt(6) == 0 || left == 0) {
+                channel.flush();
+            }
+            if (!channel.isWritable()) {
+                channel.flush();
+                done("a write", write);
+            }
+        }
+        return HexFormat.of().formatHex(sent.digest());
+    }
+
+    @Test
+    void carriesBytesOfEveryKindAndSizeInOrder() throws Exception {
+        long seed = System.nanoTime();
+        Random random = new Random(seed);
+        try (Server server = new Server(
+                new ServerBootstrap(), 0, channel -> channel.pipeline().addLast(new Echo()))) {
+            Channel client = connect(server);
+            Channel peer = server.next();
+            String sent = writeRandomly(client, random, manyBytes());
+            Patience.until("all bytes are back, seed " + seed, () -> reader(client).bytes == manyBytes());
+            assertThat(reader(client).hash()).as("seed %d", seed).isEqualTo(sent);
+            assertThat(reader(peer).hash()).as("seed %d", seed).isEqualTo(sent);
+            closeBoth(client, peer);
+            assertThat(reader(client).failures).isEmpty();
+            assertThat(reader(peer).failures).isEmpty();
+        }
+    }
+
+    @Test
+    void carriesBytesBothWaysAtOnce() throws Exception {
+        long seed = System.nanoTime();
+        try (Server server = listen()) {
+            Channel client = connect(server);
+            Channel peer = server.next();
+            int total = manyBytes() / 2;
+            String[] hashes = new String[1];
+            Thread other = new Thread(() -> hashes[0] = writeRandomly(peer, new Random(seed), total));
+            other.start();
+            String sent = writeRandomly(client, new Random(seed + 1), total);
+            other.join();
+            Patience.until(
+                    "all bytes have come, seed " + seed,
+                    () -> reader(client).bytes == total && reader(peer).bytes == total);
+            assertThat(reader(peer).hash()).isEqualTo(sent);
+            assertThat(reader(client).hash()).isEqualTo(hashes[0]);
+            closeBoth(client, peer);
+        }
+    }
+
+    @Test
+    void completesPromisesInOrder() {
+        try (Server server = listen()) {
+            Channel client = connect(server);
+            Channel peer = server.next();
+            int count = 3000;
+            List<Integer> completed = new CopyOnWriteArrayList<>();
+            List<ChannelFuture> writes = new ArrayList<>();
+            long total = 0;
+            for (int i = 0; i < count; i++) {
+                int number = i;
+                int bytes = i % 100 == 0 ? 100_000 : i % 50;
+                total += bytes;
+                writes.add(
+                        client.write(client.alloc().buffer().writeZero(bytes)).addListener(done -> {
+                            assertThat(done.isSuccess()).isTrue();
+                            completed.add(number);
+                        }));
+                if (i % 17 == 0) {
+                    client.flush();
+                }
+            }
+            client.flush();
+            for (ChannelFuture write : writes) {
+                done("a write", write);
+            }
+            Patience.until("all listeners", () -> completed.size() == count);
+            for (int i = 0; i < count; i++) {
+                assertThat(completed.get(i)).isEqualTo(i);
+            }
+            long expected = total;
+            Patience.until("all bytes", () -> reader(peer).bytes == expected);
+            closeBoth(client, peer);
+        }
+    }
+
+    @Test
+    void sendsNothingBeforeAFlush() throws Exception {
+        try (Server server = listen()) {
+            Channel client = connect(server);
+            Channel peer = server.next();
+            ChannelFuture write = client.write(Unpooled.copiedBuffer(new byte[10]));
+            Thread.sleep(50);
+            assertThat(write.isDone()).isFalse();
+            assertThat(reader(peer).bytes).isZero();
+            client.flush();
+            done("the write", write);
+            Patience.until("it comes", () -> reader(peer).bytes == 10);
+            closeBoth(client, peer);
+        }
+    }
+
+    @Test
+    void oneHalfClosesWhileTheOtherGoesOn() {
+        ServerBootstrap serving = new ServerBootstrap().childOption(ChannelOption.ALLOW_HALF_CLOSURE, true);
+        try (Server server =
+                new Server(serving, 0, channel -> channel.pipeline().addLast(new Reader()))) {
+            DuplexChannel client =
+                    (DuplexChannel) connect(bootstrap().option(ChannelOption.ALLOW_HALF_CLOSURE, true), server);
+            DuplexChannel peer = (DuplexChannel) server.next();
+            client.writeAndFlush(Unpooled.copiedBuffer(new byte[100_000]));
+            Patience.until("the bytes come", () -> reader(peer).bytes == 100_000);
+            done("shutting down the output", client.shutdownOutput());
+            assertThat(client.isOutputShutdown()).isTrue();
+            assertThat(client.isInputShutdown()).isFalse();
+            assertThat(client.isActive()).isTrue();
+            assertThat(Patience.take("the client's event", reader(client).events))
+                    .isEqualTo(ChannelOutputShutdownEvent.INSTANCE);
+            assertThat(Patience.take("the end of input", reader(peer).events))
+                    .isEqualTo(ChannelInputShutdownEvent.INSTANCE);
+            assertThat(Patience.take("the end of reads", reader(peer).events))
+                    .isEqualTo(ChannelInputShutdownReadComplete.INSTANCE);
+            assertThat(peer.isInputShutdown()).isTrue();
+            assertThat(peer.isOutputShutdown()).isFalse();
+            assertThat(failure("a write", client.writeAndFlush(Unpooled.copiedBuffer(new byte[1]))))
+                    .isInstanceOf(IOException.class);
+            done("the answer", peer.writeAndFlush(Unpooled.copiedBuffer(new byte[200_000])));
+            Patience.until("the answer comes", () -> reader(client).bytes == 200_000);
+            done("the other half", peer.shutdownOutput());
+            assertThat(Patience.take("the end of input", reader(client).events))
+                    .isEqualTo(ChannelInputShutdownEvent.INSTANCE);
+            assertThat(client.isShutdown()).isTrue();
+            done("closing", client.close());
+            done("the peer closing", peer.close());
+            assertThat(reader(client).failures).isEmpty();
+            assertThat(reader(peer).failures).isEmpty();
+        }
+    }
+
+    @Test
+    void aPeersEndClosesAChannelThatAllowsNoHalfClosure() {
+        try (Server server = listen()) {
+            DuplexChannel client = (DuplexChannel) connect(server);
+            Channel peer = server.next();
+            client.writeAndFlush(Unpooled.copiedBuffer(new byte[100_000]));
+            Patience.until("the bytes come", () -> reader(peer).bytes == 100_000);
+            client.shutdownOutput();
+            done("the peer closing", peer.closeFuture());
+            done("the client closing", client.closeFuture());
+            assertThat(reader(peer).events).isEmpty();
+            assertThat(reader(peer).failures).isEmpty();
+        }
+    }
+
+    @Test
+    void failsWhatIsNotFlushedWhenTheOutputIsShutDown() {
+        ServerBootstrap serving = new ServerBootstrap().childOption(ChannelOption.ALLOW_HALF_CLOSURE, true);
+        try (Server server =
+                new Server(serving, 0, channel -> channel.pipeline().addLast(new Reader()))) {
+            DuplexChannel client = (DuplexChannel) connect(server);
+            Channel peer = server.next();
+            ChannelFuture never = client.write(Unpooled.copiedBuffer(new byte[10]));
+            done("shutting down the output", client.shutdownOutput());
+            assertThat(failure("what was not flushed", never)).isInstanceOf(ChannelOutputShutdownException.class);
+            Patience.take("the end of input", reader(peer).events);
+            assertThat(reader(peer).bytes).isZero();
+            done("closing", client.close());
+            done("the peer closing", peer.close());
+        }
+    }
+
+    @Test
+    void readsNothingMoreWhenTheInputIsShutDown() {
+        try (Server server = listen()) {
+            DuplexChannel client =
+                    (DuplexChannel) connect(bootstrap().option(ChannelOption.ALLOW_HALF_CLOSURE, true), server);
+            Channel peer = server.next();
+            done("shutting down the input", client.shutdownInput());
+            assertThat(client.isInputShutdown()).isTrue();
+            assertThat(client.isOutputShutdown()).isFalse();
+            assertThat(Patience.take("the end of reads", reader(client).events))
+                    .isEqualTo(ChannelInputShutdownReadComplete.INSTANCE);
+            done("writing goes on", client.writeAndFlush(Unpooled.copiedBuffer(new byte[1000])));
+            Patience.until("the bytes come", () -> reader(peer).bytes == 1000);
+            done("closing", client.close());
+            done("the peer closing", peer.close());
+        }
+    }
+
+    @Test
+    void aSlowReaderStopsItsWriter() throws Exception {
+        ServerBootstrap serving = new ServerBootstrap().childOption(ChannelOption.AUTO_READ, false);
+        try (Server server =
+                new Server(serving, 0, channel -> channel.pipeline().addLast(new Reader()))) {
+            Channel client = connect(
+                    bootstrap()
+                            .option(
+                                    ChannelOption.WRITE_BUFFER_WATER_MARK,
+                                    new WriteBufferWaterMark(32 << 10, 64 << 10)),
+                    server);
+            Channel peer = server.next();
+            MessageDigest sent = sha256();
+            Random random = new Random(7);
+            long total = 0;
+            ChannelFuture last = null;
+            while (total < 64 << 20) {
+                if (!client.isWritable()) {
+                    Thread.sleep(100); // it may still be on its way
+                    if (!client.isWritable()) {
+                        break;
+                    }
+                }
+                ByteBuf buffer = randomBuffer(client, random, 8000);
+                digest(sent, buffer);
+                total += 8000;
+                last = client.writeAndFlush(buffer);
+            }
+            assertThat(total).as("bytes until the channel was full").isLessThan(64 << 20);
+            assertThat(last.isDone()).isFalse();
+            assertThat(reader(peer).bytes).isZero();
+            peer.config().setAutoRead(true);
+            done("the last write", last);
+            long expected = total;
+            Patience.until("all bytes", () -> reader(peer).bytes == expected);
+            assertThat(reader(peer).hash()).isEqualTo(HexFormat.of().formatHex(sent.digest()));
+            Patience.until("the channel is writable", client::isWritable);
+            closeBoth(client, peer);
+        }
+    }
+
+    @Test
+    void readsOnlyWhenAsked() throws Exception {
+        ServerBootstrap serving = new ServerBootstrap().childOption(ChannelOption.AUTO_READ, false);
+        try (Server server =
+                new Server(serving, 0, channel -> channel.pipeline().addLast(new Reader()))) {
+            Channel client = connect(server);
+            Channel peer = server.next();
+            int total = 2 << 20;
+            client.writeAndFlush(Unpooled.copiedBuffer(new byte[total]));
+            Thread.sleep(100);
+            assertThat(reader(peer).bytes).isZero();
+            peer.read();
+            Patience.until("the first bytes", () -> reader(peer).bytes > 0);
+            Thread.sleep(100);
+            assertThat(reader(peer).bytes).as("one read is not all").isLessThan(total);
+            long deadline = System.nanoTime() + Patience.LIMIT.toNanos();
+            while (reader(peer).bytes < total && System.nanoTime() < deadline) {
+                peer.read();
+                Thread.sleep(1);
+            }
+            assertThat(reader(peer).bytes).isEqualTo(total);
+            done("closing", client.close());
+            peer.read(); // it is a read that notices
+            done("the peer closing", peer.closeFuture());
+        }
+    }
+
+    @Test
+    void sendsFilesBetweenBuffers(@TempDir Path folder) throws Exception {
+        byte[] content = new byte[3_000_001];
+        new Random(3).nextBytes(content);
+        Path file = Files.write(folder.resolve("file"), content);
+        try (Server server = listen()) {
+            Channel client = connect(server);
+            Channel peer = server.next();
+            MessageDigest expected = sha256();
+            List<ChannelFuture> writes = new ArrayList<>();
+            int[][] regions = {{0, content.length}, {1_000_000, 5}, {17, 65_536}, {0, 0}};
+            long total = 0;
+            for (int[] region : regions) {
+                writes.add(client.write(Unpooled.copiedBuffer(new byte[] {1, 2, 3})));
+                expected.update(new byte[] {1, 2, 3});
+                writes.add(client.write(new DefaultFileRegion(file.toFile(), region[0], region[1])));
+                expected.update(content, region[0], region[1]);
+                total += 3 + region[1];
+            }
+            client.flush();
+            for (ChannelFuture write : writes) {
+                done("a write", write);
+            }
+            long all = total;
+            Patience.until("all bytes", () -> reader(peer).bytes == all);
+            assertThat(reader(peer).hash()).isEqualTo(HexFormat.of().formatHex(expected.digest()));
+            closeBoth(client, peer);
+        }
+    }
+
+    @Test
+    void aFileThatBecameShorterEndsTheChannel(@TempDir Path folder) throws Exception {
+        Path file = Files.write(folder.resolve("file"), new byte[100_000]);
+        try (Server server = listen()) {
+            Channel client = connect(server);
+            Channel peer = server.next();
+            ChannelFuture write = client.writeAndFlush(new DefaultFileRegion(file.toFile(), 0, 200_000));
+            assertThat(failure("the file", write)).isInstanceOf(IOException.class);
+            client.close();
+            done("the peer closing", peer.closeFuture());
+        }
+    }
+
+    @Test
+    void aClosedPeerEndsTheChannelWithUnreadData() {
+        ServerBootstrap serving = new ServerBootstrap().childOption(ChannelOption.AUTO_READ, false);
+        try (Server server =
+                new Server(serving, 0, channel -> channel.pipeline().addLast(new Reader()))) {
+            Channel client = connect(server);
+            Channel peer = server.next();
+            done("a write", client.writeAndFlush(Unpooled.copiedBuffer(new byte[10_000])));
+            done("the peer closing", peer.close());
+            done("the client closing", client.closeFuture());
+            Patience.until("the client hears of it", () -> reader(client).life.equals(List.of("active", "inactive")));
+            assertThat(failure("a write", client.writeAndFlush(Unpooled.copiedBuffer(new byte[1]))))
+                    .isInstanceOf(ClosedChannelException.class);
+        }
+    }
+
+    @Test
+    void whatWasWrittenBeforeClosingArrives() {
+        try (Server server = listen()) {
+            Channel client = connect(server);
+            Channel peer = server.next();
+            client.writeAndFlush(Unpooled.copiedBuffer(new byte[50_000])).addListener(written -> client.close());
+            done("the peer closing", peer.closeFuture());
+            assertThat(reader(peer).bytes).isEqualTo(50_000);
+            assertThat(reader(peer).failures).isEmpty();
+        }
+    }
+
+    @Test
+    void anAbortedPeerFailsWhatIsPending() throws Exception {
+        ServerBootstrap serving = new ServerBootstrap().childOption(ChannelOption.AUTO_READ, false);
+        try (Server server =
+                new Server(serving, 0, channel -> channel.pipeline().addLast(new Reader()))) {
+            Channel client = connect(server);
+            Channel peer = server.next();
+            List<ChannelFuture> writes = new ArrayList<>();
+            for (int i = 0; i < 200; i++) {
+                writes.add(client.writeAndFlush(Unpooled.copiedBuffer(new byte[100_000])));
+            }
+            Thread.sleep(50);
+            abort(peer);
+            done("the client closing", client.closeFuture());
+            assertThat(failure("the last write", writes.get(199))).isInstanceOf(IOException.class);
+            for (ChannelFuture write : writes) {
+                assertThat(write.isDone()).isTrue();
+            }
+            Patience.until("the client hears of it", () -> reader(client).life.contains("inactive"));
+            assertThat(reader(client).failures).allMatch(IOException.class::isInstance);
+        }
+    }
+
+    @Test
+    void aServerThatCameBackIsConnectedTo() {
+        Server first = listen();
+        int port = first.port();
+        Channel client = connect(first);
+        Channel peer = first.next();
+        first.close();
+        done("the peer closing", peer.close());
+        done("the client closing", client.closeFuture());
+        assertThat(failure("connecting to nobody", bootstrap().connect(host(), port)))
+                .isInstanceOf(ConnectException.class);
+        try (Server second = new Server(
+                new ServerBootstrap(), port, channel -> channel.pipeline().addLast(new Reader()))) {
+            Channel again = connect(second);
+            Channel accepted = second.next();
+            done("a write", again.writeAndFlush(Unpooled.copiedBuffer(new byte[10])));
+            Patience.until("it comes", () -> reader(accepted).bytes == 10);
+            closeBoth(again, accepted);
+        }
+    }
+
+    @Test
+    void manyChannelsAtOnceKeepTheirBytesApart() {
+        long seed = System.nanoTime();
+        try (Server server = new Server(
+                new ServerBootstrap(), 0, channel -> channel.pipeline().addLast(new Echo()))) {
+            int count = manyChannels();
+            List<ChannelFuture> connecting = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                connecting.add(bootstrap().connect(host(), server.port()));
+            }
+            int bytes = 50_000;
+            String[] hashes = new String[count];
+            List<Channel> clients = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                clients.add(done("connecting", connecting.get(i)).channel());
+                hashes[i] = writeRandomly(clients.get(i), new Random(seed + i), bytes);
+            }
+            for (int i = 0; i < count; i++) {
+                Channel client = clients.get(i);
+                Patience.until("all bytes of channel " + i + ", seed " + seed, () -> reader(client).bytes == bytes);
+                assertThat(reader(client).hash())
+                        .as("channel %d, seed %d", i, seed)
+                        .isEqualTo(hashes[i]);
+            }
+            for (Channel client : clients) {
+                client.close();
+            }
+            for (Channel client : clients) {
+                done("closing", client.closeFuture());
+                assertThat(reader(client).failures).isEmpty();
+            }
+            for (int i = 0; i < count; i++) {
+                done("the peer closing", server.next().closeFuture());
+            }
+        }
+    }
+
+    @Test
+    void takesTheOptionsThatTcpStacksSet() {
+        ServerBootstrap serving = new ServerBootstrap()
+                .option(ChannelOption.SO_RCVBUF, 65536)
+                .childOption(ChannelOption.SO_KEEPALIVE, true)
+                .childOption(ChannelOption.TCP_NODELAY, true);
+        try (Server server =
+                new Server(serving, 0, channel -> channel.pipeline().addLast(new Reader()))) {
+            Channel client = connect(
+                    bootstrap()
+                            .option(ChannelOption.SO_KEEPALIVE, true)
+                            .option(ChannelOption.TCP_NODELAY, true)
+                            .option(ChannelOption.SO_LINGER, 5)
+                            .option(ChannelOption.SO_SNDBUF, 65536),
+                    server);
+            assertThat(client.config().setOption(ChannelOption.SO_RCVBUF, 65536))
+                    .isTrue();
+            assertThat(client.config().setOption(ChannelOption.SO_BACKLOG, 5)).isFalse();
+            closeBoth(client, server.next());
+        }
+    }
+
+    // ---- TLS
+    // ---------------------------------------------------------------------------------------------------------------------------------
+
+    private static KeyStore keyStore() throws Exception {
+        KeyStore keys = KeyStore.getInstance("PKCS12");
+        try (var in = StreamSuite.class.getResourceAsStream("localhost.p12")) {
+            keys.load(in, PASSWORD.toCharArray());
+        }
+        return keys;
+    }
+
+    private static KeyManagerFactory identity() throws Exception {
+        KeyManagerFactory identity = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+        identity.init(keyStore(), PASSWORD.toCharArray());
+        return identity;
+    }
+
+    private static TrustManagerFactory trust() throws Exception {
+        TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        trust.init(keyStore());
+        return trust;
+    }
+
+    private Server listenWithTls() throws Exception {
+        SslContext context = SslContextBuilder.forServer(identity())
+                .sslProvider(SslProvider.JDK)
+                .trustManager(trust())
+                .clientAuth(ClientAuth.REQUIRE)
+                .build();
+        return new Server(
+                new ServerBootstrap(),
+                0,
+                channel -> channel.pipeline().addLast(context.newHandler(channel.alloc()), new Echo()));
+    }
+
+    private static SslContextBuilder clientTls() throws Exception {
+        return SslContextBuilder.forClient()
+                .sslProvider(SslProvider.JDK)
+                .trustManager(trust())
+                .endpointIdentificationAlgorithm(null);
+    }
+
+    private static ChannelHandler tlsHandler(SslContext context) {
+        return new ChannelInitializer<>() {
+            @Override
+            protected void initChannel(Channel channel) {
+                channel.pipeline().addFirst(context.newHandler(channel.alloc()));
+            }
+        };
+    }
+
+    @Test
+    void tlsAuthenticatesBothEnds() throws Exception {
+        long seed = System.nanoTime();
+        SslContext context = clientTls().keyManager(identity()).build();
+        try (Server server = listenWithTls()) {
+            Channel client = connect(server, tlsHandler(context));
+            done("the handshake", client.pipeline().get(SslHandler.class).handshakeFuture());
+            Channel peer = server.next();
+            done("the server's handshake", peer.pipeline().get(SslHandler.class).handshakeFuture());
+            assertThat(peer.pipeline()
+                            .get(SslHandler.class)
+                            .engine()
+                            .getSession()
+                            .getPeerCertificates())
+                    .isNotEmpty();
+            int total = manyBytes() / 4;
+            String sent = writeRandomly(client, new Random(seed), total);
+            Patience.until("all bytes are back, seed " + seed, () -> reader(client).bytes == total);
+            assertThat(reader(client).hash()).as("seed %d", seed).isEqualTo(sent);
+            closeBoth(client, peer);
+            assertThat(reader(client).failures).isEmpty();
+            assertThat(reader(peer).failures).isEmpty();
+        }
+    }
+
+    @Test
+    void tlsTurnsAwayAClientWithoutACertificate() throws Exception {
+        SslContext context = clientTls().build();
+        try (Server server = listenWithTls()) {
+            Channel client = connect(server, tlsHandler(context));
+            Channel peer = server.next();
+            client.writeAndFlush(Unpooled.copiedBuffer(new byte[100]));
+            done("the client closing", client.closeFuture());
+            done("the peer closing", peer.closeFuture());
+            assertThat(reader(client).bytes).isZero();
+            assertThat(reader(peer).bytes).isZero();
+            SslHandshakeCompletionEvent outcome =
+                    (SslHandshakeCompletionEvent) Patience.take("the handshake's outcome", reader(peer).events);
+            assertThat(outcome.cause()).isInstanceOf(SSLException.class);
+        }
+    }
+
+    @Test
+    void aPeerThatIsKilledEndsTheChannel() throws Exception {
+        try (Server server = new Server(
+                new ServerBootstrap(), 0, channel -> channel.pipeline().addLast(new Echo()))) {
+            Process other = new ProcessBuilder(List.of(
+                            Path.of(System.getProperty("java.home"), "bin", "java")
+                                    .toString(),
+                            "--enable-native-access=ALL-UNNAMED",
+                            "--sun-misc-unsafe-memory-access=allow",
+                            "-cp",
+                            System.getProperty("java.class.path"),
+                            Victim.class.getName(),
+                            getClass().getName(),
+                            host(),
+                            String.valueOf(server.port())))
+                    .redirectError(ProcessBuilder.Redirect.INHERIT)
+                    .redirectOutput(ProcessBuilder.Redirect.INHERIT)
+                    .start();
+            try {
+                Channel peer = server.next();
+                Patience.until("bytes come", () -> reader(peer).bytes > 0);
+                other.destroyForcibly();
+                done("the channel closing", peer.closeFuture());
+                assertThat(reader(peer).failures).allMatch(IOException.class::isInstance);
+                assertThat(failure("a write", peer.writeAndFlush(Unpooled.copiedBuffer(new byte[1]))))
+                        .isInstanceOf(IOException.class);
+            } finally {
+                other.destroyForcibly();
+            }
+        }
+    }
+
+    /** Connects, talks, and waits for its end. */
+    public static final class Victim {
+        private Victim() {}
+
+        public static void main(String[] args) throws Exception {
+            var constructor = Class.forName(args[0]).getDeclaredConstructor();
+            constructor.setAccessible(true);
+            StreamSuite suite = (StreamSuite) constructor.newInstance();
+            suite.group = suite.newGroup();
+            Channel channel = suite.bootstrap()
+                    .connect(args[1], Integer.parseInt(args[2]))
+                    .sync()
+                    .channel();
+            while (true) {
+                channel.writeAndFlush(Unpooled.copiedBuffer(new byte[1000])).sync();
+                Thread.sleep(1);
+            }
+        }
+    }
+}
