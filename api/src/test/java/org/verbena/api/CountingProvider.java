@@ -1,0 +1,262 @@
+package org.verbena.api;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoHandlerFactory;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.IncomingConnection;
+import org.verbena.transport.spi.ListenOptions;
+import org.verbena.transport.spi.Listener;
+import org.verbena.transport.spi.ListenerHandler;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.ProviderCounters;
+import org.verbena.transport.spi.RdmaProvider;
+import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.SharedReceiveQueue;
+import org.verbena.transport.spi.WorkRequest;
+import org.verbena.transport.spi.WorkStatus;
+
+/** Another provider, with a record of which memory its devices are told to read and to fill. */
+final class CountingProvider implements RdmaProvider {
+    private final RdmaProvider inner;
+
+    /** What sends were told to take their bytes from, and where reads were told to find theirs at the peer. */
+    final List<Stretch> sources = new CopyOnWriteArrayList<>();
+
+    /** What receives and reads were told to fill. */
+    final List<Stretch> sinks = new CopyOnWriteArrayList<>();
+
+    CountingProvider(RdmaProvider inner) {
+        this.inner = inner;
+    }
+
+    /** A stretch of memory, and what named it. */
+    record Stretch(long address, long lengthBytes, WorkRequest.Opcode by) {
+        long overlap(long otherAddress, long otherBytes) {
+            long from = Math.max(address, otherAddress);
+            long to = Math.min(address + lengthBytes, otherAddress + otherBytes);
+            return Math.max(0, to - from);
+        }
+    }
+
+    private void note(List<Stretch> where, ScatterGatherList list, WorkRequest.Opcode by) {
+        for (int i = 0; i < list.count(); i++) {
+            where.add(new Stretch(list.address(i), list.length(i), by));
+        }
+    }
+
+    @Override
+    public String name() {
+        return inner.name();
+    }
+
+    @Override
+    public int rank() {
+        return inner.rank();
+    }
+
+    @Override
+    public Throwable unavailabilityCause() {
+        return inner.unavailabilityCause();
+    }
+
+    @Override
+    public boolean serves(InetSocketAddress address) {
+        return inner.serves(address);
+    }
+
+    @Override
+    public String description() {
+        return inner.description();
+    }
+
+    @Override
+    public ProviderCounters counters() {
+        return inner.counters();
+    }
+
+    @Override
+    public IoHandlerFactory newIoHandlerFactory(CompletionLoopOptions options) {
+        return inner.newIoHandlerFactory(options);
+    }
+
+    @Override
+    public Endpoint connect(
+            IoEventLoop loop, InetSocketAddress remoteAddress, EndpointOptions options, EndpointHandler handler) {
+        CountingHandler counting = new CountingHandler(handler);
+        return counting.of(inner.connect(loop, remoteAddress, options, counting));
+    }
+
+    @Override
+    public Listener listen(
+            IoEventLoop loop, InetSocketAddress localAddress, ListenOptions options, ListenerHandler handler) {
+        return inner.listen(loop, localAddress, options, new ListenerHandler() {
+            @Override
+            public void onListening(Listener listener) {
+                handler.onListening(listener);
+            }
+
+            @Override
+            public void onConnectRequest(Listener listener, IncomingConnection connection) {
+                handler.onConnectRequest(listener, new CountingRequest(connection));
+            }
+
+            @Override
+            public void onClosed(Listener listener, Throwable cause) {
+                handler.onClosed(listener, cause);
+            }
+        });
+    }
+
+    private final class CountingRequest implements IncomingConnection {
+        private final IncomingConnection inner;
+
+        CountingRequest(IncomingConnection inner) {
+            this.inner = inner;
+        }
+
+        @Override
+        public InetSocketAddress localAddress() {
+            return inner.localAddress();
+        }
+
+        @Override
+        public InetSocketAddress remoteAddress() {
+            return inner.remoteAddress();
+        }
+
+        @Override
+        public byte[] privateData() {
+            return inner.privateData();
+        }
+
+        @Override
+        public Endpoint accept(IoEventLoop loop, EndpointOptions options, EndpointHandler handler) {
+            CountingHandler counting = new CountingHandler(handler);
+            return counting.of(inner.accept(loop, options, counting));
+        }
+
+        @Override
+        public void reject(byte[] privateData) {
+            inner.reject(privateData);
+        }
+    }
+
+    private final class CountingHandler implements EndpointHandler {
+        private final EndpointHandler inner;
+        private final ConcurrentMap<Endpoint, Endpoint> counted = new ConcurrentHashMap<>();
+
+        CountingHandler(EndpointHandler inner) {
+            this.inner = inner;
+        }
+
+        Endpoint of(Endpoint endpoint) {
+            return counted.computeIfAbsent(endpoint, CountingEndpoint::new);
+        }
+
+        @Override
+        public void onPrepared(Endpoint endpoint) {
+            inner.onPrepared(of(endpoint));
+        }
+
+        @Override
+        public void onConnected(Endpoint endpoint, byte[] privateData) {
+            inner.onConnected(of(endpoint), privateData);
+        }
+
+        @Override
+        public void onSendCompletion(Endpoint endpoint, long workId, WorkStatus status, int lengthBytes) {
+            inner.onSendCompletion(of(endpoint), workId, status, lengthBytes);
+        }
+
+        @Override
+        public void onReceiveCompletion(
+                Endpoint endpoint, long workId, WorkStatus status, int lengthBytes, int flags, int immediateData) {
+            inner.onReceiveCompletion(of(endpoint), workId, status, lengthBytes, flags, immediateData);
+        }
+
+        @Override
+        public void onCompletionsHandled(Endpoint endpoint) {
+            inner.onCompletionsHandled(of(endpoint));
+        }
+
+        @Override
+        public void onDisconnected(Endpoint endpoint, Throwable cause) {
+            inner.onDisconnected(of(endpoint), cause);
+        }
+    }
+
+    private final class CountingEndpoint implements Endpoint {
+        private final Endpoint inner;
+
+        CountingEndpoint(Endpoint inner) {
+            this.inner = inner;
+        }
+
+        @Override
+        public EndpointCapabilities capabilities() {
+            return inner.capabilities();
+        }
+
+        @Override
+        public MemoryDomain memoryDomain() {
+            return inner.memoryDomain();
+        }
+
+        @Override
+        public InetSocketAddress localAddress() {
+            return inner.localAddress();
+        }
+
+        @Override
+        public InetSocketAddress remoteAddress() {
+            return inner.remoteAddress();
+        }
+
+        @Override
+        public SharedReceiveQueue sharedReceiveQueue() {
+            return inner.sharedReceiveQueue();
+        }
+
+        @Override
+        public boolean postReceive(long workId, ScatterGatherList buffers) {
+            note(sinks, buffers, WorkRequest.Opcode.SEND);
+            return inner.postReceive(workId, buffers);
+        }
+
+        @Override
+        public boolean post(WorkRequest request) {
+            if (request.opcode() == WorkRequest.Opcode.READ) {
+                note(sinks, request.buffers(), WorkRequest.Opcode.READ);
+                sources.add(
+                        new Stretch(request.remoteAddress(), request.buffers().totalBytes(), WorkRequest.Opcode.READ));
+            } else {
+                note(sources, request.buffers(), request.opcode());
+            }
+            return inner.post(request);
+        }
+
+        @Override
+        public int freeSendSlots() {
+            return inner.freeSendSlots();
+        }
+
+        @Override
+        public void flush() {
+            inner.flush();
+        }
+
+        @Override
+        public void disconnect() {
+            inner.disconnect();
+        }
+    }
+}

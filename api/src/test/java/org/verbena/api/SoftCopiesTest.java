@@ -1,0 +1,8 @@
+package org.verbena.api;
+
+class SoftCopiesTest extends CopiesSuite {
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+}
