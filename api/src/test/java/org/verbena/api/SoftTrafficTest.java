@@ -1,0 +1,8 @@
+package org.verbena.api;
+
+class SoftTrafficTest extends TrafficSuite {
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+}

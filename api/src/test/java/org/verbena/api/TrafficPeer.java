@@ -1,0 +1,121 @@
+package org.verbena.api;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.verbena.transport.spi.Patience;
+
+/** Another process that sends everything back, to be killed. */
+final class TrafficPeer {
+    private static final String READY = "traffic peer at port ";
+
+    private final Process process;
+    private final InetSocketAddress address;
+
+    private TrafficPeer(Process process, InetSocketAddress address) {
+        this.process = process;
+        this.address = address;
+    }
+
+    /** Starts one and waits until it listens. */
+    static TrafficPeer start(String provider, String host) throws IOException {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        for (String flag : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
+            // The JVM's own, not what attaches something to this very process or writes its files.
+            if (flag.startsWith("--") || flag.startsWith("-Dio.netty.try")) {
+                command.add(flag);
+            }
+        }
+        command.addAll(List.of(
+                "-Xmx512m",
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                System.getProperty("java.class.path"),
+                TrafficPeer.class.getName(),
+                provider,
+                host));
+        Process process = new ProcessBuilder(command)
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        BufferedReader output = process.inputReader();
+        String line = output.readLine();
+        while (line != null && !line.startsWith(READY)) {
+            line = output.readLine();
+        }
+        if (line == null) {
+            process.destroyForcibly();
+            throw new AssertionError("the other process ended: " + String.join(" ", command));
+        }
+        return new TrafficPeer(process, new InetSocketAddress(host, Integer.parseInt(line.substring(READY.length()))));
+    }
+
+    InetSocketAddress address() {
+        return address;
+    }
+
+    /** SIGKILL, and waits until it is gone. */
+    void kill() {
+        process.destroyForcibly();
+        try {
+            if (!process.waitFor(Patience.LIMIT.toMillis(), TimeUnit.MILLISECONDS)) {
+                throw new AssertionError("the killed process goes on");
+            }
+            process.inputReader().close();
+        } catch (InterruptedException | IOException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** The process. It ends when its parent does, too: then nobody reads its output. */
+    public static void main(String... arguments) throws InterruptedException {
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(arguments[0], 2);
+        Channel server = new ServerBootstrap()
+                .group(group)
+                .channel(RdmaServerChannel.class)
+                .childOption(RdmaChannelOption.RECEIVE_DEPTH, 64)
+                .childHandler(new ChannelInitializer<>() {
+                    @Override
+                    protected void initChannel(Channel accepting) {
+                        accepting.pipeline().addLast(new Echo());
+                    }
+                })
+                .bind(arguments[1], 0)
+                .sync()
+                .channel();
+        System.out.println(READY + ((InetSocketAddress) server.localAddress()).getPort());
+        ProcessHandle parent = ProcessHandle.current().parent().orElseThrow();
+        while (parent.isAlive()) {
+            Thread.sleep(500);
+        }
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static final class Echo extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext context, Object message) {
+            context.writeAndFlush(((ByteBuf) message));
+        }
+
+        @Override
+        public void channelWritabilityChanged(ChannelHandlerContext context) {
+            context.channel().config().setAutoRead(context.channel().isWritable());
+        }
+
+        @Override
+        public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+            context.close();
+        }
+    }
+}

@@ -1,0 +1,55 @@
+package org.verbena.it.lab;
+
+import io.netty.util.ResourceLeakDetector;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Tag;
+import org.verbena.api.TrafficSuite;
+
+/** Random traffic with closes, cancels, slow readers and a killed peer, on verbs. Smaller messages than elsewhere: the guest has little memory, and is slow. */
+@Tag("unproven")
+class TrafficTest {
+
+    private abstract static class OnDevice extends TrafficSuite {
+        private final LabDevice device;
+
+        OnDevice(LabDevice device) {
+            this.device = device;
+            // Recording every access to every buffer is too slow for the guest.
+            ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.SIMPLE);
+        }
+
+        @Override
+        protected String provider() {
+            return "verbs";
+        }
+
+        @Override
+        protected String host() {
+            return device.address();
+        }
+
+        @Override
+        protected int largestBytes() {
+            return 4 << 20;
+        }
+
+        @Override
+        protected int kills() {
+            return 1;
+        }
+    }
+
+    @Nested
+    class OnRxe extends OnDevice {
+        OnRxe() {
+            super(LabDevice.RXE);
+        }
+    }
+
+    @Nested
+    class OnSiw extends OnDevice {
+        OnSiw() {
+            super(LabDevice.SIW);
+        }
+    }
+}
