@@ -21,7 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Arrows between modules point down only: api over transport over cm over verbs, and soft over transport's SPI. */
+/** Arrows between modules point down only: grpc over api over transport over cm over verbs, and soft over transport's SPI. */
 @Timeout(120)
 class ArchitectureTest {
     private static final String VERBS = "org.verbena.verbs..";
@@ -30,6 +30,7 @@ class ArchitectureTest {
     private static final String SPI = "org.verbena.transport.spi..";
     private static final String SOFT = "org.verbena.soft..";
     private static final String API = "org.verbena.api..";
+    private static final String GRPC = "org.verbena.grpc..";
     private static final String ALL = "org.verbena..";
     private static final String NETTY = "io.netty..";
 
@@ -45,7 +46,7 @@ class ArchitectureTest {
 
     @Test
     void everyModuleIsSeen() {
-        for (String module : List.of("verbs", "cm", "transport", "soft", "api", "samples")) {
+        for (String module : List.of("verbs", "cm", "transport", "soft", "api", "grpc", "samples")) {
             assertThat(classes.stream().filter(resideInAPackage("org.verbena." + module + "..")))
                     .as("classes of %s on the class path", module)
                     .isNotEmpty();
@@ -60,7 +61,8 @@ class ArchitectureTest {
                 // RdmaException is in verbs: soft throws what every provider throws.
                 Arguments.of(SOFT, List.of(SPI, "org.verbena.verbs")),
                 Arguments.of(API, List.of(TRANSPORT, CM, VERBS)),
-                Arguments.of("org.verbena.samples..", List.of(API, TRANSPORT, CM, VERBS)));
+                Arguments.of(GRPC, List.of(API, TRANSPORT)),
+                Arguments.of("org.verbena.samples..", List.of(GRPC, API, TRANSPORT, CM, VERBS)));
     }
 
     @ParameterizedTest

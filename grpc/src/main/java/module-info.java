@@ -1,0 +1,10 @@
+/** gRPC over RDMA. */
+@org.jspecify.annotations.NullMarked
+module org.verbena.grpc {
+    requires static org.jspecify;
+    requires transitive io.grpc;
+    requires transitive io.grpc.netty;
+    requires transitive org.verbena.api;
+
+    exports org.verbena.grpc;
+}
