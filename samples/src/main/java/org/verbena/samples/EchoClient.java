@@ -22,6 +22,10 @@ final class EchoClient implements Callable<Integer> {
 
     @Mixin
     @SuppressWarnings("NullAway.Init") // picocli sets it
+    private LoopOptions loop;
+
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
     private TrafficOptions traffic;
 
     @CommandLine.Spec
@@ -32,7 +36,10 @@ final class EchoClient implements Callable<Integer> {
     public Integer call() throws InterruptedException {
         traffic.check();
         PrintWriter out = spec.commandLine().getOut();
-        try (RdmaClient client = RdmaClient.builder().provider(options.provider).connect(options.host, options.port)) {
+        try (RdmaClient client = RdmaClient.builder()
+                .provider(options.provider)
+                .loopOptions(loop.completionLoop())
+                .connect(options.host, options.port)) {
             int warmUp = Math.min(traffic.count / 10, MOST_WARM_UP);
             if (warmUp > 0) {
                 run(client, warmUp, traffic.window, traffic.sizeBytes, Long.MAX_VALUE);

@@ -15,6 +15,10 @@ final class EchoServer implements Callable<Integer> {
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private ConnectionOptions options;
 
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private LoopOptions loop;
+
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private CommandLine.Model.CommandSpec spec;
@@ -24,6 +28,7 @@ final class EchoServer implements Callable<Integer> {
         ServerSignals.endWithZero();
         try (RdmaServer server = RdmaServer.builder()
                 .provider(options.provider)
+                .loopOptions(loop.completionLoop())
                 .bind(options.host, options.port, (exchange, message) -> exchange.send(message.retain()))) {
             PrintWriter out = spec.commandLine().getOut();
             out.println("echo-server listens on " + server.localAddress() + " (" + server.provider() + ")");

@@ -39,7 +39,7 @@ final class TableClient implements Callable<Integer> {
     @Override
     public Integer call() throws Exception {
         if (count < 1 || window < 1) {
-            throw new CommandFailure("--count and --window must be 1 or more");
+            throw new CommandLine.ParameterException(spec.commandLine(), "--count and --window must be 1 or more");
         }
         PrintWriter out = spec.commandLine().getOut();
         try (RdmaClient client = RdmaClient.builder().provider(options.provider).connect(options.host, options.port)) {

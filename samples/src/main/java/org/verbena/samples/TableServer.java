@@ -52,7 +52,8 @@ final class TableServer implements Callable<Integer> {
     @Override
     public Integer call() throws InterruptedException {
         if (rows < 1 || rowBytes < 8 || rowBytes % 8 != 0) {
-            throw new CommandFailure(
+            throw new CommandLine.ParameterException(
+                    spec.commandLine(),
                     "--rows must be 1 or more and --row-size a multiple of 8; they are " + rows + ", " + rowBytes);
         }
         ServerSignals.endWithZero();

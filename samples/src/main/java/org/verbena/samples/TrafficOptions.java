@@ -1,6 +1,9 @@
 package org.verbena.samples;
 
+import picocli.CommandLine;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
 
 /** How much a client sends, for it to mix in. */
 final class TrafficOptions {
@@ -22,11 +25,17 @@ final class TrafficOptions {
             description = "Messages under way at once (${DEFAULT-VALUE}).")
     int window;
 
+    @Spec(Spec.Target.MIXEE)
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CommandSpec spec;
+
     /** Makes sure that numbers make sense. */
     void check() {
         if (count < 1 || window < 1 || sizeBytes < 0) {
-            throw new CommandFailure("--count and --window must be 1 or more, --size 0 or more; they are " + count
-                    + ", " + window + ", " + sizeBytes);
+            throw new CommandLine.ParameterException(
+                    spec.commandLine(),
+                    "--count and --window must be 1 or more, --size 0 or more; they are " + count + ", " + window + ", "
+                            + sizeBytes);
         }
     }
 }

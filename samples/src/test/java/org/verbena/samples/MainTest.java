@@ -72,6 +72,11 @@ class MainTest {
                 "pingpong rc -n 0",
                 "pingpong rc -r 0",
                 "pingpong rc host1 host2",
+                "echo-client --count 0",
+                "echo-client --spin -1",
+                "echo-server --spin -1",
+                "table-client --window 0",
+                "table-server --row-size 7",
             })
     void refusesWrongUsageWithTwo(String line) {
         Answer answer = run(line.split(" "));
