@@ -30,6 +30,21 @@ final class TrafficPeer {
 
     /** Starts one and waits until it listens. */
     static TrafficPeer start(String provider, String host) throws IOException {
+        Process process = java(List.of("-Xmx512m"), TrafficPeer.class, provider, host);
+        BufferedReader output = process.inputReader();
+        String line = output.readLine();
+        while (line != null && !line.startsWith(READY)) {
+            line = output.readLine();
+        }
+        if (line == null) {
+            process.destroyForcibly();
+            throw new AssertionError("the other process ended before it listened");
+        }
+        return new TrafficPeer(process, new InetSocketAddress(host, Integer.parseInt(line.substring(READY.length()))));
+    }
+
+    /** Another JVM like this one. */
+    static Process java(List<String> flags, Class<?> main, String... arguments) throws IOException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         for (String flag : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
@@ -38,27 +53,13 @@ final class TrafficPeer {
                 command.add(flag);
             }
         }
-        command.addAll(List.of(
-                "-Xmx512m",
-                "-XX:TieredStopAtLevel=1",
-                "-cp",
-                System.getProperty("java.class.path"),
-                TrafficPeer.class.getName(),
-                provider,
-                host));
-        Process process = new ProcessBuilder(command)
+        command.addAll(flags);
+        command.addAll(
+                List.of("-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"), main.getName()));
+        command.addAll(List.of(arguments));
+        return new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
-        BufferedReader output = process.inputReader();
-        String line = output.readLine();
-        while (line != null && !line.startsWith(READY)) {
-            line = output.readLine();
-        }
-        if (line == null) {
-            process.destroyForcibly();
-            throw new AssertionError("the other process ended: " + String.join(" ", command));
-        }
-        return new TrafficPeer(process, new InetSocketAddress(host, Integer.parseInt(line.substring(READY.length()))));
     }
 
     InetSocketAddress address() {

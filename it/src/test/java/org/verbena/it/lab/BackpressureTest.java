@@ -23,7 +23,7 @@ import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.spi.Patience;
 
 /** A receiver that does not read stops its sender by credits: the device never has to say "receiver not ready". */
-@Tag("unproven")
+@Tag("lab")
 class BackpressureTest extends ApiSuite {
     private static final int MESSAGE_BYTES = 10_000;
 

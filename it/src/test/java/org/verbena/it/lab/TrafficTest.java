@@ -6,7 +6,6 @@ import org.junit.jupiter.api.Tag;
 import org.verbena.api.TrafficSuite;
 
 /** Random traffic with closes, cancels, slow readers and a killed peer, on verbs. Smaller messages than elsewhere: the guest has little memory, and is slow. */
-@Tag("unproven")
 class TrafficTest {
 
     private abstract static class OnDevice extends TrafficSuite {
@@ -39,6 +38,7 @@ class TrafficTest {
         }
     }
 
+    @Tag("lab")
     @Nested
     class OnRxe extends OnDevice {
         OnRxe() {
@@ -46,6 +46,7 @@ class TrafficTest {
         }
     }
 
+    @Tag("unproven")
     @Nested
     class OnSiw extends OnDevice {
         OnSiw() {

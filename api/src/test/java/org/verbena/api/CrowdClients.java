@@ -1,0 +1,87 @@
+package org.verbena.api;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** The clients of {@link ManyChannelsSuite}: a process of its own. Opens many channels, then sends on each, and checks what comes back. */
+final class CrowdClients {
+    private CrowdClients() {}
+
+    public static void main(String... arguments) throws Exception {
+        int count = Integer.parseInt(arguments[3]);
+        CountDownLatch echoed = new CountDownLatch(count);
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(arguments[0], 2);
+        Check check = new Check(echoed);
+        Bootstrap bootstrap = new Bootstrap()
+                .group(group)
+                .channel(RdmaChannel.class)
+                .option(RdmaChannelOption.SHARED_RECEIVE_QUEUE, true)
+                .option(RdmaChannelOption.SEND_DEPTH, 16)
+                .handler(check);
+        List<Channel> channels = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            channels.add(bootstrap
+                    .connect(arguments[1], Integer.parseInt(arguments[2]))
+                    .sync()
+                    .channel());
+            if (i == 1) {
+                Thread.sleep(1500); // the server measures what all channels share
+            }
+        }
+        // The server measures what idle channels cost.
+        Thread.sleep(1500);
+        for (int i = 0; i < count; i++) {
+            Channel channel = channels.get(i);
+            ByteBuf message = channel.alloc().buffer(1000, 1000);
+            for (int j = 0; j < 250; j++) {
+                message.writeInt(channel.id().hashCode() + j);
+            }
+            channel.writeAndFlush(message);
+        }
+        boolean all = echoed.await(120, TimeUnit.SECONDS);
+        System.out.println("echoed " + (count - echoed.getCount()));
+        for (Channel channel : channels) {
+            channel.close();
+        }
+        for (Channel channel : channels) {
+            channel.closeFuture().sync();
+        }
+        System.exit(all ? 0 : 1);
+    }
+
+    @ChannelHandler.Sharable
+    private static final class Check extends ChannelInboundHandlerAdapter {
+        private final CountDownLatch echoed;
+
+        Check(CountDownLatch echoed) {
+            this.echoed = echoed;
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext context, Object message) {
+            ByteBuf echo = (ByteBuf) message;
+            boolean same = echo.readableBytes() == 1000;
+            for (int j = 0; same && j < 250; j++) {
+                same = echo.readInt() == context.channel().id().hashCode() + j;
+            }
+            echo.release();
+            if (same) {
+                echoed.countDown();
+            }
+        }
+
+        @Override
+        public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+            cause.printStackTrace();
+            context.close();
+        }
+    }
+}

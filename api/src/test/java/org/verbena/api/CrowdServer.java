@@ -1,0 +1,135 @@
+package org.verbena.api;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.util.internal.PlatformDependent;
+import java.lang.management.BufferPoolMXBean;
+import java.lang.management.ManagementFactory;
+import java.net.InetSocketAddress;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** The server of {@link ManyChannelsSuite}: a process of its own. Echoes, and says what its channels cost. */
+final class CrowdServer {
+    private CrowdServer() {}
+
+    public static void main(String... arguments) throws Exception {
+        int expected = Integer.parseInt(arguments[2]);
+        CountDownLatch active = new CountDownLatch(expected);
+        AtomicInteger open = new AtomicInteger();
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(arguments[0], 2);
+        Echo echo = new Echo(active, open);
+        Channel server = new ServerBootstrap()
+                .group(group)
+                .channel(RdmaServerChannel.class)
+                .childOption(RdmaChannelOption.SHARED_RECEIVE_QUEUE, true)
+                .childOption(RdmaChannelOption.SEND_DEPTH, 16)
+                .childHandler(new ChannelInitializer<>() {
+                    @Override
+                    protected void initChannel(Channel accepting) {
+                        accepting.pipeline().addLast(echo);
+                    }
+                })
+                .bind(arguments[1], 0)
+                .sync()
+                .channel();
+        System.out.println("listening " + ((InetSocketAddress) server.localAddress()).getPort());
+        // The first channel brings what all share: classes, pools, the shared receive queue of its loop; the second the
+        // queue of the other loop. The clients wait a moment after it.
+        while (open.get() < 2) {
+            Thread.sleep(5);
+        }
+        long heapBefore = heapBytes();
+        long outsideBefore = directBytes() + usedBytes(group);
+        if (!active.await(240, TimeUnit.SECONDS)) {
+            System.err.println(active.getCount() + " of " + expected + " channels did not come");
+            System.exit(1);
+        }
+        // All are open and idle now; the clients begin when their last one is active, and wait a moment.
+        long heapAfter = heapBytes();
+        long outsideAfter = directBytes() + usedBytes(group);
+        // Then they echo, and close.
+        while (open.get() > 0) {
+            Thread.sleep(10);
+        }
+        System.out.println("figures " + heapBytes() + " " + directBytes() + " " + registeredBytes(group) + " "
+                + (heapAfter - heapBefore) / (expected - 2) + " " + (outsideAfter - outsideBefore) / (expected - 2));
+        server.close().sync();
+        group.close();
+        System.exit(echo.failures.get() == 0 ? 0 : 1);
+    }
+
+    /** In use after a collection. */
+    private static long heapBytes() throws InterruptedException {
+        long least = Long.MAX_VALUE;
+        for (int i = 0; i < 3; i++) {
+            System.gc();
+            Thread.sleep(20);
+            least = Math.min(
+                    least,
+                    ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed());
+        }
+        return least;
+    }
+
+    private static long directBytes() {
+        return Math.max(0, PlatformDependent.usedDirectMemory())
+                + ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
+                        .filter(pool -> pool.getName().equals("direct"))
+                        .mapToLong(BufferPoolMXBean::getMemoryUsed)
+                        .sum();
+    }
+
+    /** What lives in registered memory; the pools' chunks, which come in megabytes, hide what one channel takes. */
+    private static long usedBytes(RdmaEventLoopGroup group) {
+        ProviderStatistics now = group.providerStatistics();
+        return now.sendBuffers().usedBytes() + now.receiveBuffers().usedBytes();
+    }
+
+    private static long registeredBytes(RdmaEventLoopGroup group) {
+        return group.providerStatistics().loops().registeredBytes();
+    }
+
+    @ChannelHandler.Sharable
+    private static final class Echo extends ChannelInboundHandlerAdapter {
+        private final CountDownLatch active;
+        private final AtomicInteger open;
+        final AtomicInteger failures = new AtomicInteger();
+
+        Echo(CountDownLatch active, AtomicInteger open) {
+            this.active = active;
+            this.open = open;
+        }
+
+        @Override
+        public void channelActive(ChannelHandlerContext context) {
+            open.incrementAndGet();
+            active.countDown();
+            context.fireChannelActive();
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext context, Object message) {
+            context.writeAndFlush((ByteBuf) message);
+        }
+
+        @Override
+        public void channelInactive(ChannelHandlerContext context) {
+            open.decrementAndGet();
+            context.fireChannelInactive();
+        }
+
+        @Override
+        public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+            cause.printStackTrace();
+            failures.incrementAndGet();
+            context.close();
+        }
+    }
+}

@@ -1,0 +1,95 @@
+package org.verbena.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.BufferedReader;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.spi.Patience;
+
+/**
+ * A thousand open channels on one server, in a process that has no more than 512 MiB for its heap and for direct and registered memory together. All of them echo. The
+ * figures that it prints are the server's; what all channels share, the shared receive queues above all, is not in those of one idle channel.
+ */
+public abstract class ManyChannelsSuite {
+    /** What the server's process may have. */
+    private static final long LIMIT_BYTES = 512L << 20;
+
+    /** Which provider. */
+    protected abstract String provider();
+
+    /** Where the server listens. */
+    protected String host() {
+        return "127.0.0.1";
+    }
+
+    /** How many channels. */
+    protected int channels() {
+        return 1000;
+    }
+
+    @Test
+    @Timeout(300)
+    void aThousandChannelsEchoInHalfAGibibyte() throws Exception {
+        Process server = TrafficPeer.java(
+                List.of("-Xmx192m", "-XX:MaxDirectMemorySize=64m"),
+                CrowdServer.class,
+                provider(),
+                host(),
+                String.valueOf(channels()));
+        Process clients = null;
+        try (BufferedReader output = server.inputReader()) {
+            int port = Integer.parseInt(after(output, "listening "));
+            clients = TrafficPeer.java(
+                    List.of("-Xmx512m"),
+                    CrowdClients.class,
+                    provider(),
+                    host(),
+                    String.valueOf(port),
+                    String.valueOf(channels()));
+            try (BufferedReader clientOutput = clients.inputReader()) {
+                assertThat(after(clientOutput, "echoed ")).isEqualTo(String.valueOf(channels()));
+            }
+            String[] figures = after(output, "figures ").split(" ");
+            long heapBytes = Long.parseLong(figures[0]);
+            long directBytes = Long.parseLong(figures[1]);
+            long registeredBytes = Long.parseLong(figures[2]);
+            long heapPerChannel = Long.parseLong(figures[3]);
+            long outsidePerChannel = Long.parseLong(figures[4]);
+            System.out.printf(
+                    "%d channels on %s: heap %d KiB, direct %d KiB, registered %d KiB; an idle channel: %d bytes of heap,"
+                            + " %d bytes of direct and registered memory%n",
+                    channels(),
+                    provider(),
+                    heapBytes >> 10,
+                    directBytes >> 10,
+                    registeredBytes >> 10,
+                    heapPerChannel,
+                    outsidePerChannel);
+            // The heap counts with all that it may have.
+            assertThat((192L << 20) + directBytes + registeredBytes).isLessThan(LIMIT_BYTES);
+            assertThat(server.waitFor(Patience.LIMIT.toMillis(), TimeUnit.MILLISECONDS))
+                    .isTrue();
+            assertThat(server.exitValue()).isZero();
+        } finally {
+            server.destroyForcibly();
+            if (clients != null) {
+                clients.destroyForcibly();
+            }
+        }
+    }
+
+    private static String after(BufferedReader output, String beginning) throws Exception {
+        List<String> others = new ArrayList<>();
+        for (String line = output.readLine(); line != null; line = output.readLine()) {
+            if (line.startsWith(beginning)) {
+                return line.substring(beginning.length());
+            }
+            others.add(line);
+        }
+        throw new AssertionError("the process ended without '" + beginning + "': " + others);
+    }
+}
