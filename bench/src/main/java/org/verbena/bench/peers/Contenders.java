@@ -22,10 +22,15 @@ final class Contenders {
         ALL.put("verbena-soft", () -> new VerbenaContender(false));
         ALL.put("verbena-soft-eager", () -> new VerbenaContender(false, Integer.MAX_VALUE));
         ALL.put("verbena-soft-crc", () -> new VerbenaContender(true));
-        ALL.put("netty-nio", NettyContender::new);
+        ALL.put("netty-nio", () -> new NettyContender(false));
+        ALL.put("netty-verbena", () -> new NettyContender(true));
         ALL.put("aeron-ipc", () -> new AeronContender(AeronContender.Medium.IPC));
         ALL.put("aeron-udp", () -> new AeronContender(AeronContender.Medium.UDP));
-        ALL.put("grpc", GrpcContender::new);
+        ALL.put("grpc", () -> new GrpcContender(GrpcContender.Transport.SHADED, false));
+        ALL.put("grpc-nio", () -> new GrpcContender(GrpcContender.Transport.NIO, false));
+        ALL.put("grpc-verbena", () -> new GrpcContender(GrpcContender.Transport.VERBENA_SOFT, false));
+        ALL.put("grpc-nio-stream", () -> new GrpcContender(GrpcContender.Transport.NIO, true));
+        ALL.put("grpc-verbena-stream", () -> new GrpcContender(GrpcContender.Transport.VERBENA_SOFT, true));
     }
 
     static Contender named(String name) {

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
@@ -27,6 +28,9 @@ public final class Main {
     private double seconds = 2;
     private double warmup = 0.5;
     private final List<String> names = new ArrayList<>();
+    /** Pairs of contenders to be compared: the one and the one it is measured by. */
+    private final List<String[]> ratios = new ArrayList<>();
+
     /** contender, workload, and a result for each round. */
     private final Map<String, Map<Workload, List<Result>>> results = new LinkedHashMap<>();
 
@@ -43,6 +47,8 @@ public final class Main {
                 case "--rounds" -> rounds = Integer.parseInt(args[++i]);
                 case "--seconds" -> seconds = Double.parseDouble(args[++i]);
                 case "--warmup" -> warmup = Double.parseDouble(args[++i]);
+                case "--only" -> System.setProperty(Workload.ONLY, args[++i]);
+                case "--ratio" -> ratios.add(args[++i].split("/", 2));
                 case "--list" -> {
                     System.out.println(String.join("\n", Contenders.ALL.keySet()));
                     return;
@@ -50,10 +56,23 @@ public final class Main {
                 default -> names.add(args[i]);
             }
         }
+        for (String[] pair : ratios) {
+            if (pair.length != 2) {
+                throw new IllegalArgumentException("--ratio needs two contenders, as in --ratio one/other");
+            }
+            for (String name : List.of(pair[1], pair[0])) {
+                if (!names.contains(name)) {
+                    names.add(name);
+                }
+            }
+        }
         if (names.isEmpty()) {
             names.addAll(Contenders.ALL.keySet());
         }
         names.forEach(Contenders::named); // a wrong name ends it here
+        if (Workload.ALL.isEmpty()) {
+            throw new IllegalArgumentException("--only fits no workload");
+        }
         Path logs = Path.of(System.getProperty("peers.logs"));
         try (Stream<Path> old = Files.list(logs)) {
             for (Path log : old.toList()) {
@@ -140,6 +159,7 @@ public final class Main {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(JVM_FLAGS);
+        command.add("-D" + Workload.ONLY + "=" + System.getProperty(Workload.ONLY, ".*"));
         command.add("-Djava.library.path=" + System.getProperty("java.library.path"));
         command.addAll(Contenders.named(name).jvmFlags());
         command.addAll(
@@ -187,6 +207,38 @@ public final class Main {
         }
     }
 
+    private void ratios(PrintStream out) {
+        if (ratios.isEmpty()) {
+            return;
+        }
+        out.printf(
+                "%nRatios, above 1 where the first of the two is faster: x1 by the p50 of the round trip, x64 by messages/s; in each round,%n"
+                        + "one beside the other: median, least and most%n");
+        for (String[] pair : ratios) {
+            Map<Workload, List<Result>> one = results.get(pair[0]);
+            Map<Workload, List<Result>> other = results.get(pair[1]);
+            if (one == null || other == null) {
+                out.printf("%s / %s: no results%n", pair[0], pair[1]);
+                continue;
+            }
+            out.printf("%n%s / %s%n", pair[0], pair[1]);
+            for (Workload workload : Workload.ALL) {
+                List<Result> mine = one.get(workload);
+                List<Result> theirs = other.get(workload);
+                double[] each = IntStream.range(0, Math.min(mine.size(), theirs.size()))
+                        .mapToDouble(round -> workload.pingPong()
+                                ? theirs.get(round).p50() / mine.get(round).p50()
+                                : mine.get(round).perSecond()
+                                        / theirs.get(round).perSecond())
+                        .sorted()
+                        .toArray();
+                int middle = each.length / 2;
+                double median = each.length % 2 == 1 ? each[middle] : (each[middle - 1] + each[middle]) / 2;
+                out.printf("  %-11s%8.2f%8.2f%8.2f%n", workload, median, each[0], each[each.length - 1]);
+            }
+        }
+    }
+
     private void report(PrintStream out, double took) {
         out.printf(
                 "%nJava %s, %d cores, Linux %s; %d rounds, %.1f s a workload, %.0f s in all; medians of rounds%n",
@@ -219,6 +271,7 @@ public final class Main {
             out.println();
         });
 
+        ratios(out);
         out.printf("%nAll figures: round trip in microseconds; payload MB/s (10^6) each way; bytes allocated on the "
                 + "client's heap a message;%ncores used by both processes, and by everything else on the machine; spread is "
                 + "the least and the most messages/s%nof a round, against the median%n%n");

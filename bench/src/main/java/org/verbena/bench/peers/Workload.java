@@ -1,19 +1,25 @@
 package org.verbena.bench.peers;
 
 import java.util.List;
+import java.util.stream.Stream;
 
 /** What is asked of every contender: echoes of messages of one size, with so many outstanding. */
 public record Workload(int size, int window) {
 
-    static final List<Workload> ALL = List.of(
-            new Workload(64, 1),
-            new Workload(4 << 10, 1),
-            new Workload(64 << 10, 1),
-            new Workload(1 << 20, 1),
-            new Workload(64, 64),
-            new Workload(4 << 10, 64),
-            new Workload(64 << 10, 64),
-            new Workload(1 << 20, 64));
+    /** A regular expression that the names of the workloads to run match; all if it is not there. */
+    static final String ONLY = "peers.only";
+
+    static final List<Workload> ALL = Stream.of(
+                    new Workload(64, 1),
+                    new Workload(4 << 10, 1),
+                    new Workload(64 << 10, 1),
+                    new Workload(1 << 20, 1),
+                    new Workload(64, 64),
+                    new Workload(4 << 10, 64),
+                    new Workload(64 << 10, 64),
+                    new Workload(1 << 20, 64))
+            .filter(workload -> workload.toString().matches(System.getProperty(ONLY, ".*")))
+            .toList();
 
     boolean pingPong() {
         return window == 1;

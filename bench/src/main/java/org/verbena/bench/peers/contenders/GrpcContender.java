@@ -1,16 +1,24 @@
 package org.verbena.bench.peers.contenders;
 
 import io.grpc.CallOptions;
+import io.grpc.ClientCall;
 import io.grpc.Drainable;
 import io.grpc.KnownLength;
 import io.grpc.ManagedChannel;
+import io.grpc.ManagedChannelBuilder;
 import io.grpc.MethodDescriptor;
+import io.grpc.ServerBuilder;
 import io.grpc.ServerServiceDefinition;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.ServerCalls;
 import io.grpc.stub.StreamObserver;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -22,23 +30,59 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Load;
+import org.verbena.grpc.VerbenaGrpc;
 
 /**
- * gRPC unary calls over its own (shaded) Netty on TCP, which takes epoll by itself. The messages are plain bytes,
- * cheaper than protobuf; both sides work in the event loop (direct executor), with no hand-over to another thread.
+ * gRPC, in unary calls or with all messages in one stream each way. The messages are plain bytes, cheaper than protobuf; both sides work in the event loop
+ * (direct executor), with no hand-over to another thread.
  */
 @SuppressWarnings({"NullAway", "CatchAndPrintStackTrace"}) // a measured program: what it prints goes to its log
 public final class GrpcContender implements Contender {
 
-    private static final MethodDescriptor<Message, byte[]> CALL = echo(new Messages());
-    private static final MethodDescriptor<byte[], byte[]> SERVICE = echo(new Bytes());
+    /** What is under gRPC. */
+    public enum Transport {
+        /** Its own (shaded) Netty on TCP, which takes epoll by itself, with as many loops as it likes. */
+        SHADED,
+        /** Netty's NIO sockets, one loop. */
+        NIO,
+        /** Verbena's streams on the software provider, one loop. */
+        VERBENA_SOFT
+    }
 
-    private static <T> MethodDescriptor<T, byte[]> echo(MethodDescriptor.Marshaller<T> requests) {
+    private static final int MAX_MESSAGE = 4 << 20;
+
+    private static final MethodDescriptor<Message, byte[]> CALL =
+            echo(MethodDescriptor.MethodType.UNARY, new Messages());
+    private static final MethodDescriptor<byte[], byte[]> SERVICE =
+            echo(MethodDescriptor.MethodType.UNARY, new Bytes());
+    private static final MethodDescriptor<Message, byte[]> STREAM =
+            echo(MethodDescriptor.MethodType.BIDI_STREAMING, new Messages());
+    private static final MethodDescriptor<byte[], byte[]> STREAM_SERVICE =
+            echo(MethodDescriptor.MethodType.BIDI_STREAMING, new Bytes());
+
+    private final Transport transport;
+    private final boolean streaming;
+
+    /**
+     * Makes one.
+     *
+     * @param transport what is under gRPC
+     * @param streaming whether all messages go through one call
+     */
+    public GrpcContender(Transport transport, boolean streaming) {
+        this.transport = transport;
+        this.streaming = streaming;
+    }
+
+    private static <T> MethodDescriptor<T, byte[]> echo(
+            MethodDescriptor.MethodType type, MethodDescriptor.Marshaller<T> requests) {
         return MethodDescriptor.<T, byte[]>newBuilder()
-                .setType(MethodDescriptor.MethodType.UNARY)
-                .setFullMethodName("peerbench.Echo/echo")
+                .setType(type)
+                .setFullMethodName(
+                        type == MethodDescriptor.MethodType.UNARY ? "peerbench.Echo/echo" : "peerbench.Echo/stream")
                 .setRequestMarshaller(requests)
                 .setResponseMarshaller(new Bytes())
                 .build();
@@ -51,19 +95,50 @@ public final class GrpcContender implements Contender {
                 "--sun-misc-unsafe-memory-access=allow",
                 "--add-opens=java.base/java.nio=ALL-UNNAMED",
                 "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
+                "-Dio.netty.tryReflectionSetAccessible=true",
                 "-Dio.grpc.netty.shaded.io.netty.tryReflectionSetAccessible=true");
+    }
+
+    private ServerBuilder<?> serverBuilder() {
+        InetSocketAddress any = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+        return switch (transport) {
+            case SHADED -> NettyServerBuilder.forAddress(any);
+            case NIO -> {
+                EventLoopGroup group = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+                yield io.grpc.netty.NettyServerBuilder.forAddress(any)
+                        .channelType(NioServerSocketChannel.class)
+                        .bossEventLoopGroup(group)
+                        .workerEventLoopGroup(group);
+            }
+            case VERBENA_SOFT -> VerbenaGrpc.server(any, new RdmaEventLoopGroup("soft", 1));
+        };
+    }
+
+    private ManagedChannelBuilder<?> channelBuilder(int port) {
+        InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), port);
+        return switch (transport) {
+            case SHADED -> NettyChannelBuilder.forAddress(address);
+            case NIO ->
+                io.grpc.netty.NettyChannelBuilder.forAddress(address)
+                        .channelType(NioSocketChannel.class)
+                        .eventLoopGroup(new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory()));
+            case VERBENA_SOFT ->
+                VerbenaGrpc.overRdma(
+                        io.grpc.netty.NettyChannelBuilder.forAddress(address), new RdmaEventLoopGroup("soft", 1));
+        };
     }
 
     @Override
     public Server startServer(Path scratch) throws IOException {
-        io.grpc.Server server = NettyServerBuilder.forAddress(
-                        new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))
+        io.grpc.Server server = serverBuilder()
                 .directExecutor()
+                .maxInboundMessageSize(MAX_MESSAGE)
                 .addService(ServerServiceDefinition.builder("peerbench.Echo")
                         .addMethod(SERVICE, ServerCalls.asyncUnaryCall((request, response) -> {
                             response.onNext(request);
                             response.onCompleted();
                         }))
+                        .addMethod(STREAM_SERVICE, ServerCalls.asyncBidiStreamingCall(EchoStream::new))
                         .build())
                 .build()
                 .start();
@@ -82,15 +157,19 @@ public final class GrpcContender implements Contender {
 
     @Override
     public Client connect(String address) {
-        ManagedChannel channel = NettyChannelBuilder.forAddress(
-                        new InetSocketAddress(InetAddress.getLoopbackAddress(), Integer.parseInt(address)))
+        ManagedChannel channel = channelBuilder(Integer.parseInt(address))
                 .usePlaintext()
                 .directExecutor()
+                .maxInboundMessageSize(MAX_MESSAGE)
                 .build();
         return new Client() {
             @Override
             public void run(Load load) throws Exception {
-                new Calls(channel, load).run();
+                if (streaming) {
+                    new Stream(channel, load).run();
+                } else {
+                    new Calls(channel, load).run();
+                }
             }
 
             @Override
@@ -98,6 +177,73 @@ public final class GrpcContender implements Contender {
                 channel.shutdownNow();
             }
         };
+    }
+
+    /** Sends back what comes. */
+    private record EchoStream(StreamObserver<byte[]> response) implements StreamObserver<byte[]> {
+        @Override
+        public void onNext(byte[] message) {
+            response.onNext(message);
+        }
+
+        @Override
+        public void onError(Throwable cause) {
+            // The client has gone: nothing is left to do.
+        }
+
+        @Override
+        public void onCompleted() {
+            response.onCompleted();
+        }
+    }
+
+    /** One call; every echo is answered with the next message. The first messages come from another thread, hence the lock. */
+    private static final class Stream implements StreamObserver<byte[]> {
+        private final Load load;
+        private final StreamObserver<Message> requests;
+        private final CompletableFuture<Void> done = new CompletableFuture<>();
+        private boolean ended;
+
+        Stream(ManagedChannel channel, Load load) {
+            this.load = load;
+            ClientCall<Message, byte[]> call = channel.newCall(STREAM, CallOptions.DEFAULT);
+            requests = ClientCalls.asyncBidiStreamingCall(call, this);
+        }
+
+        void run() throws Exception {
+            send();
+            done.get();
+        }
+
+        private void send() {
+            synchronized (load) {
+                for (long sequence; (sequence = load.next()) >= 0; ) {
+                    requests.onNext(new Message(sequence, load.payload));
+                }
+                if (load.finished() && !ended) {
+                    ended = true;
+                    requests.onCompleted();
+                }
+            }
+        }
+
+        @Override
+        public void onNext(byte[] echo) {
+            synchronized (load) {
+                load.echoed(ByteBuffer.wrap(echo).getLong(), echo.length, echo[echo.length - 1]);
+                send();
+            }
+        }
+
+        @Override
+        public void onError(Throwable cause) {
+            done.completeExceptionally(cause);
+        }
+
+        @Override
+        public void onCompleted() {
+            done.complete(null);
+        }
     }
 
     /** Every answer starts the next call. The first calls come from another thread, hence the locks. */

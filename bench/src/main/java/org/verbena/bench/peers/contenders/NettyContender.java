@@ -23,6 +23,9 @@ import java.net.SocketAddress;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.api.RdmaStreamChannel;
+import org.verbena.api.RdmaStreamServerChannel;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Load;
 
@@ -36,6 +39,23 @@ public final class NettyContender implements Contender {
 
     private static final int MAX_FRAME = 4 << 20;
 
+    private final boolean verbena;
+
+    /**
+     * Makes one.
+     *
+     * @param verbena whether Verbena's streams on the software provider take the sockets' place
+     */
+    public NettyContender(boolean verbena) {
+        this.verbena = verbena;
+    }
+
+    private EventLoopGroup newGroup() {
+        return verbena
+                ? new RdmaEventLoopGroup("soft", 1)
+                : new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+    }
+
     @Override
     public List<String> jvmFlags() {
         return List.of(
@@ -47,7 +67,9 @@ public final class NettyContender implements Contender {
     }
 
     private void setUp(Channel channel, ChannelInboundHandlerAdapter handler) {
-        channel.config().setAllocator(PooledByteBufAllocator.DEFAULT);
+        if (!verbena) {
+            channel.config().setAllocator(PooledByteBufAllocator.DEFAULT);
+        }
         channel.config().setRecvByteBufAllocator(new AdaptiveRecvByteBufAllocator(64, 16 << 10, 64 << 10));
         channel.config().setOption(ChannelOption.TCP_NODELAY, true);
         // The length stays on the frame, so that the server can send it back as it is.
@@ -60,11 +82,11 @@ public final class NettyContender implements Contender {
 
     @Override
     public Server startServer(Path scratch) throws Exception {
-        EventLoopGroup group = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+        EventLoopGroup group = newGroup();
         SocketAddress at = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
         Channel server = new ServerBootstrap()
                 .group(group)
-                .channel(NioServerSocketChannel.class)
+                .channel(verbena ? RdmaStreamServerChannel.class : NioServerSocketChannel.class)
                 .childHandler(new ChannelInitializer<>() {
                     @Override
                     protected void initChannel(Channel channel) {
@@ -108,12 +130,12 @@ public final class NettyContender implements Contender {
 
     @Override
     public Client connect(String address) throws Exception {
-        EventLoopGroup group = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+        EventLoopGroup group = newGroup();
         SocketAddress to = new InetSocketAddress(InetAddress.getLoopbackAddress(), Integer.parseInt(address));
         ClientHandler handler = new ClientHandler();
         Channel channel = new Bootstrap()
                 .group(group)
-                .channel(NioSocketChannel.class)
+                .channel(verbena ? RdmaStreamChannel.class : NioSocketChannel.class)
                 .handler(new ChannelInitializer<>() {
                     @Override
                     protected void initChannel(Channel channel) {

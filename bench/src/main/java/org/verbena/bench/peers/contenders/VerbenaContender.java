@@ -56,7 +56,7 @@ public final class VerbenaContender implements Contender {
 
     @Override
     public List<String> jvmFlags() {
-        List<String> flags = new ArrayList<>(new NettyContender().jvmFlags());
+        List<String> flags = new ArrayList<>(new NettyContender(false).jvmFlags());
         flags.add("-Dorg.verbena.soft.crc=" + crc);
         return flags;
     }
