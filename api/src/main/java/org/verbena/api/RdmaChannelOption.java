@@ -21,7 +21,10 @@ public final class RdmaChannelOption {
      */
     public static final ChannelOption<Framing> FRAMING = ChannelOption.valueOf(RdmaChannelOption.class, "FRAMING");
 
-    /** Work requests (sends, reads, writes, atomics) that the device may hold at once, 1 to 65536. More queue. */
+    /**
+     * Work requests (sends, reads, writes, atomics) that the device may hold at once, 3 to 65536, as two are kept for control; with RAW framing from 1. More
+     * queue.
+     */
     public static final ChannelOption<Integer> SEND_DEPTH =
             ChannelOption.valueOf(RdmaChannelOption.class, "SEND_DEPTH");
 
@@ -41,7 +44,10 @@ public final class RdmaChannelOption {
     public static final ChannelOption<Integer> RENDEZVOUS_THRESHOLD_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "RENDEZVOUS_THRESHOLD_BYTES");
 
-    /** Sends up to this size, header included, are copied into the work request, within what the device can; 0 for never. In bytes. */
+    /**
+     * Sends up to this size, header included, are copied into the work request; 0 for never. In bytes, up to 65536. More than the device can fails the
+     * connection, with the device's limit; the soft provider's is 4096.
+     */
     public static final ChannelOption<Integer> MAX_INLINE_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "MAX_INLINE_BYTES");
 
@@ -49,7 +55,9 @@ public final class RdmaChannelOption {
     public static final ChannelOption<Integer> REGISTER_THRESHOLD_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "REGISTER_THRESHOLD_BYTES");
 
-    /** Scatter/gather elements of one work request, 1 to 256; the device may have fewer. */
+    /**
+     * Scatter/gather elements of one work request, 2 to 256; with RAW framing from 1. More than the device has fails the connection, with the device's limit.
+     */
     public static final ChannelOption<Integer> MAX_SGES = ChannelOption.valueOf(RdmaChannelOption.class, "MAX_SGES");
 
     /** Reads and atomics outstanding in each direction, 0 to 128; more queue. */

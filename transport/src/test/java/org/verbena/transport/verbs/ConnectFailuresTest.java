@@ -2,9 +2,14 @@ package org.verbena.transport.verbs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.cm.CmEvent;
+import org.verbena.cm.CmEventType;
 import org.verbena.cm.CmException;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.verbs.VerbsException;
@@ -49,5 +54,49 @@ class ConnectFailuresTest {
                 .isExactlyInstanceOf(ConnectionException.class)
                 .hasMessageStartingWith(WHAT)
                 .hasCause(refused);
+    }
+
+    /** No id: none is asked for. */
+    @SuppressWarnings("NullAway")
+    private static Throwable of(CmEventType type, int status) {
+        CmEvent event = new CmEvent(type, status, null, null, null, null, null, null);
+        Throwable failure = ConnectFailures.of(WHAT, event);
+        assertThat(failure)
+                .isInstanceOf(ConnectionException.class)
+                .hasMessageStartingWith(WHAT + ": ")
+                .hasMessageContaining(type.name())
+                .hasMessageContaining(event.describe())
+                .hasCauseInstanceOf(CmException.class);
+        return failure;
+    }
+
+    static Stream<CmEventType> eventTypes() {
+        return Stream.of(CmEventType.values());
+    }
+
+    @ParameterizedTest
+    @MethodSource("eventTypes")
+    void everyEventIsAFailureWithAddressStepAndReason(CmEventType type) {
+        for (int status :
+                new int[] {0, 8, 28, -Errno.ETIMEDOUT, -Errno.ECONNREFUSED, -Errno.ENODEV, -Errno.EINVAL, 12345, -12345
+                }) {
+            assertThat(of(type, status)).as("status %d", status).isNotNull();
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"ADDR_ERROR", "ROUTE_ERROR", "UNREACHABLE", "DEVICE_REMOVAL"})
+    void eventsThatNoWayLeadsThereAreUnreachable(CmEventType type) {
+        assertThat(of(type, -Errno.ENODEV)).isExactlyInstanceOf(ConnectionException.Unreachable.class);
+    }
+
+    @Test
+    void eventsOfConnectingTellRefusalFromSilence() {
+        assertThat(of(CmEventType.REJECTED, 28)).isExactlyInstanceOf(ConnectionException.Rejected.class);
+        assertThat(of(CmEventType.CONNECT_ERROR, -Errno.ECONNREFUSED))
+                .isExactlyInstanceOf(ConnectionException.Rejected.class);
+        assertThat(of(CmEventType.CONNECT_ERROR, -Errno.ETIMEDOUT))
+                .isExactlyInstanceOf(ConnectionException.TimedOut.class);
+        assertThat(of(CmEventType.CONNECT_ERROR, -Errno.EINVAL)).isExactlyInstanceOf(ConnectionException.class);
     }
 }

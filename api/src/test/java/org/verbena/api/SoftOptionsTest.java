@@ -1,0 +1,272 @@
+package org.verbena.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelOption;
+import io.netty.util.concurrent.Future;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RegisteredMemory;
+
+/** Options at the ends of their ranges, and channels that are closed while several threads use them. */
+class SoftOptionsTest extends ApiSuite {
+    private static final int[] SIZES = {0, 1, 40, 1000, 20_000, 300_000};
+
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "SEND_DEPTH, 3",
+        "SEND_DEPTH, 4096",
+        "RECEIVE_DEPTH, 3",
+        "RECEIVE_DEPTH, 4",
+        "RECEIVE_DEPTH, 2048",
+        "RECEIVE_BUFFER_BYTES, 64",
+        "RECEIVE_BUFFER_BYTES, 65",
+        "RECEIVE_BUFFER_BYTES, 1048576",
+        "MAX_MESSAGE_BYTES, 300000",
+        "MAX_MESSAGE_BYTES, 2147483647",
+        "RENDEZVOUS_THRESHOLD_BYTES, 0",
+        "RENDEZVOUS_THRESHOLD_BYTES, 2147483647",
+        "MAX_INLINE_BYTES, 0",
+        "MAX_INLINE_BYTES, 4096",
+        "REGISTER_THRESHOLD_BYTES, 0",
+        "REGISTER_THRESHOLD_BYTES, 2147483647",
+        "MAX_SGES, 2",
+        "MAX_SGES, 256",
+        "READ_DEPTH, 0",
+        "READ_DEPTH, 1",
+        "READ_DEPTH, 128",
+        "RETRY_COUNT, 0",
+        "RETRY_COUNT, 7",
+        "RNR_RETRY_COUNT, 0",
+        "RNR_RETRY_COUNT, 7",
+        "CLOSE_TIMEOUT_MILLIS, 2147483647",
+        "KEEP_ALIVE_MILLIS, 50",
+        "KEEP_ALIVE_MILLIS, 2147483647",
+        "IP_TOS, 0",
+        "IP_TOS, 255",
+    })
+    void messagesPassAtTheLimitsOfAnOption(String name, int value) {
+        ChannelOption<Integer> option =
+                name.equals("IP_TOS") ? ChannelOption.IP_TOS : ChannelOption.valueOf(RdmaChannelOption.class, name);
+        ServerBootstrap serving = new ServerBootstrap().childOption(option, value);
+        try (Server server = new Server(serving)) {
+            RdmaChannel client = connect(bootstrap().option(option, value), server);
+            RdmaChannel peer = server.next();
+            assertThat(client.config().getOption(option)).isEqualTo(value);
+            assertThat(peer.config().getOption(option)).isEqualTo(value);
+            for (int round = 0; round < 3; round++) {
+                for (int size : SIZES) {
+                    client.write(pattern(client, size, size + round));
+                    peer.write(pattern(peer, size, round));
+                }
+                client.flush();
+                peer.flush();
+                for (int size : SIZES) {
+                    assertThat(inbox(peer).next())
+                            .as("%d bytes to the server", size)
+                            .isEqualTo(patternBytes(size, size + round));
+                    assertThat(inbox(client).next())
+                            .as("%d bytes to the client", size)
+                            .isEqualTo(patternBytes(size, round));
+                }
+            }
+            done("closing", client.close());
+            done("the peer closing", peer.closeFuture());
+            assertThat(inbox(client).failures).isEmpty();
+            assertThat(inbox(peer).failures).isEmpty();
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"RECEIVE_DEPTH, 2, 3", "RECEIVE_BUFFER_BYTES, 63, 64", "SEND_DEPTH, 2, 3", "MAX_SGES, 1, 2"})
+    void saysWhatIsTooLittleForMessages(String name, int value, int least) {
+        ChannelOption<Integer> option = ChannelOption.valueOf(RdmaChannelOption.class, name);
+        try (Server server = listen()) {
+            assertThat(failure("connecting", bootstrap().option(option, value).connect(server.address())))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining(String.valueOf(value))
+                    .hasMessageContaining(String.valueOf(least));
+        }
+    }
+
+    @Test
+    void saysWhatTheProviderDoesNotHave() {
+        try (Server server = listen()) {
+            assertThat(failure(
+                            "connecting",
+                            bootstrap()
+                                    .option(RdmaChannelOption.MAX_INLINE_BYTES, 4097)
+                                    .connect(server.address())))
+                    .isInstanceOf(ConnectionException.class)
+                    .hasMessageContaining(host() + ":" + server.address().getPort())
+                    .hasMessageContaining("maxInlineBytes 4097 is over the limit of 4096");
+        }
+    }
+
+    @Test
+    void readsQueueWhateverTheDepths() {
+        for (int[] depths : new int[][] {{3, 1}, {3, 128}, {512, 1}}) {
+            ServerBootstrap serving = new ServerBootstrap().childOption(RdmaChannelOption.READ_DEPTH, depths[1]);
+            try (Server server = new Server(serving);
+                    Arena arena = Arena.ofShared()) {
+                RdmaChannel client = connect(
+                        bootstrap()
+                                .option(RdmaChannelOption.SEND_DEPTH, depths[0])
+                                .option(RdmaChannelOption.READ_DEPTH, depths[1]),
+                        server);
+                RdmaChannel peer = server.next();
+                RegisteredMemory table = peer.memory()
+                        .register(
+                                arena.allocate(4096, 8), Access.LOCAL_WRITE, Access.REMOTE_READ, Access.REMOTE_ATOMIC);
+                List<Future<?>> all = new ArrayList<>();
+                List<ByteBuf> sinks = new ArrayList<>();
+                for (int i = 0; i < 300; i++) {
+                    ByteBuf sink = client.alloc().buffer(64, 64);
+                    sinks.add(sink);
+                    all.add(client.read(table.remote(), 64, sink));
+                    all.add(client.fetchAndAdd(table.remote(), 0, 1));
+                }
+                for (Future<?> one : all) {
+                    done("a read or an addition with depths " + depths[0] + ", " + depths[1], one);
+                }
+                assertThat(done("the sum", client.fetchAndAdd(table.remote(), 0, 0))
+                                .getNow())
+                        .isEqualTo(300L);
+                sinks.forEach(sink -> {
+                    assertThat(sink.readableBytes()).isEqualTo(64);
+                    sink.release();
+                });
+                done("closing", client.close());
+                table.close();
+            }
+        }
+    }
+
+    @Test
+    void readsFailAtOnceWhereTheDepthIsNone() {
+        ServerBootstrap serving = new ServerBootstrap().childOption(RdmaChannelOption.READ_DEPTH, 0);
+        try (Server server = new Server(serving);
+                Arena arena = Arena.ofShared()) {
+            RdmaChannel client = connect(bootstrap().option(RdmaChannelOption.READ_DEPTH, 0), server);
+            RdmaChannel peer = server.next();
+            RegisteredMemory table = peer.memory().register(arena.allocate(64, 8), Access.REMOTE_READ);
+            ByteBuf sink = client.alloc().buffer(64, 64);
+            Throwable refusal = failure("a read", client.read(table.remote(), 0, sink));
+            sink.release();
+            assertThat(refusal)
+                    .isInstanceOf(UnsupportedOperationException.class)
+                    .hasMessageContaining("read depth of 0");
+            client.writeAndFlush(pattern(client, 10, 1));
+            assertThat(inbox(peer).next()).as("the connection goes on").isEqualTo(patternBytes(10, 1));
+            done("closing", client.close());
+            table.close();
+        }
+    }
+
+    /** Several threads send, read and add while another one closes: every future has one outcome, and everything is given back. */
+    @RepeatedTest(10)
+    void everythingHasOneOutcomeWhenClosedWhilePosting() throws Exception {
+        long seed = System.nanoTime();
+        Random random = new Random(seed);
+        AtomicInteger started = new AtomicInteger();
+        AtomicInteger finished = new AtomicInteger();
+        AtomicBoolean over = new AtomicBoolean();
+        Semaphore window = new Semaphore(500);
+        List<Throwable> surprises = Collections.synchronizedList(new ArrayList<>());
+        var causes = ConcurrentHashMap.<Class<?>>newKeySet();
+        try (Server server = listen();
+                Arena arena = Arena.ofShared()) {
+            RdmaChannel client = connect(server);
+            RdmaChannel peer = server.next();
+            RegisteredMemory table = peer.memory()
+                    .register(
+                            arena.allocate(4096, 8),
+                            Access.LOCAL_WRITE,
+                            Access.REMOTE_READ,
+                            Access.REMOTE_WRITE,
+                            Access.REMOTE_ATOMIC);
+            List<Thread> threads = new ArrayList<>();
+            for (int t = 0; t < 3; t++) {
+                int kind = t;
+                Random own = new Random(seed + t);
+                threads.add(Thread.ofPlatform().start(() -> {
+                    try {
+                        while (!over.get()) {
+                            window.acquire();
+                            ByteBuf buffer = pattern(client, 1 + own.nextInt(100_000), kind);
+                            started.incrementAndGet();
+                            Future<?> future;
+                            switch (kind) {
+                                case 0 -> future = client.writeAndFlush(buffer);
+                                case 1 -> {
+                                    future = client.write(table.remote(), 0, buffer.slice(0, 1));
+                                    buffer.release();
+                                }
+                                default -> {
+                                    buffer.release();
+                                    future = client.fetchAndAdd(table.remote(), 0, 1);
+                                }
+                            }
+                            future.addListener(done -> {
+                                finished.incrementAndGet();
+                                window.release();
+                                if (!done.isSuccess()) {
+                                    causes.add(done.cause().getClass());
+                                }
+                            });
+                        }
+                    } catch (Throwable surprise) {
+                        surprises.add(surprise);
+                    }
+                }));
+            }
+            TimeUnit.MILLISECONDS.sleep(20 + random.nextInt(100));
+            RdmaChannel closing = random.nextBoolean() ? client : peer;
+            done("closing with seed " + seed, closing.close());
+            done("the other end", (closing == client ? peer : client).closeFuture());
+            TimeUnit.MILLISECONDS.sleep(5);
+            over.set(true);
+            for (Thread thread : threads) {
+                thread.join();
+            }
+            Patience.until("each of them has an outcome, seed " + seed, () -> finished.get() == started.get());
+            assertThat(surprises).as("seed %d", seed).isEmpty();
+            assertThat(started).hasValueGreaterThan(10);
+            assertThat(causes).as("seed %d", seed).isNotEmpty();
+            table.close();
+        }
+    }
+
+    @Test
+    void refusesOptionsThatAreNull() {
+        RdmaChannel channel = new RdmaChannel();
+        assertThatThrownBy(() -> channel.config().setOption(RdmaChannelOption.SEND_DEPTH, null))
+                .isInstanceOf(NullPointerException.class);
+        assertThatThrownBy(() -> channel.config().setOption(RdmaChannelOption.FRAMING, null))
+                .isInstanceOf(NullPointerException.class);
+        channel.unsafe().closeForcibly();
+    }
+}
