@@ -24,6 +24,7 @@ import org.verbena.verbs.DeviceAttributes;
 import org.verbena.verbs.GidType;
 import org.verbena.verbs.LinkLayer;
 import org.verbena.verbs.MemoryRegion;
+import org.verbena.verbs.Mtu;
 import org.verbena.verbs.PortAttributes;
 import org.verbena.verbs.PortState;
 import org.verbena.verbs.ProtectionDomain;
@@ -404,10 +405,38 @@ class VerbsRxeTest {
     }
 
     @Test
-    void walksThroughAllStates() {
+    void walksThroughAllStates() throws Exception {
         try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC)) {
             assertThat(loop.left.queuePair.queryState()).isEqualTo(QueuePairState.RESET);
             assertThatThrownBy(() -> loop.toReadyToSend(loop.left)).isInstanceOf(IllegalArgumentException.class);
+            assertMissing(
+                    loop,
+                    QueuePairAttributes.to(QueuePairState.INIT).pkeyIndex(0).accessFlags(),
+                    "RC queue pair RESET to INIT also needs [PORT]");
+            loop.toInit(loop.left);
+            assertMissing(
+                    loop,
+                    QueuePairAttributes.to(QueuePairState.RTR)
+                            .pathMtu(Mtu.MTU_1024)
+                            .destinationQueuePair(1)
+                            .maxReadsAsTarget(1)
+                            .minRnrTimer(1),
+                    "RC queue pair INIT to RTR also needs [AV, RQ_PSN]");
+            loop.toReadyToReceive(loop.left, loop.right, loop.gid());
+            assertThat(loop.left.queuePair.queryState()).isEqualTo(QueuePairState.RTR);
+            assertMissing(
+                    loop,
+                    QueuePairAttributes.to(QueuePairState.RTS)
+                            .timeout(10)
+                            .rnrRetryCount(1)
+                            .maxReadsAsInitiator(1),
+                    "RC queue pair RTR to RTS also needs [RETRY_CNT, SQ_PSN]");
+            assertMissing(
+                    loop,
+                    QueuePairAttributes.to(QueuePairState.SQD),
+                    "there is no step of an RC queue pair RTR to SQD");
+            loop.left.queuePair.modify(
+                    QueuePairAttributes.to(QueuePairState.RESET).build());
             loop.connect();
             assertThat(loop.left.queuePair.queryState()).isEqualTo(QueuePairState.RTS);
             QueuePairAttributes attributes = loop.left.queuePair.query(
@@ -430,6 +459,8 @@ class VerbsRxeTest {
                     .notifyWhenDrained(true)
                     .build());
             assertThat(loop.left.queuePair.queryState()).isEqualTo(QueuePairState.SQD);
+            assertThat(awaitAsync(loop.context, AsyncEventType.SQ_DRAINED).source())
+                    .isSameAs(loop.left.queuePair);
             loop.left.queuePair.modify(
                     QueuePairAttributes.to(QueuePairState.RTS).build());
             loop.left
@@ -450,6 +481,39 @@ class VerbsRxeTest {
                             QueuePairAttributes.builder().portNumber(77).build()))
                     .isInstanceOf(VerbsException.class)
                     .hasMessageContaining("EINVAL");
+        }
+    }
+
+    private static void assertMissing(QueuePairLoop loop, QueuePairAttributes.Builder attributes, String message) {
+        assertThatThrownBy(() -> loop.left.queuePair.modify(attributes.build()))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining(message);
+    }
+
+    @Test
+    void aCompletionQueueIsResizedUnderLoad() {
+        try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC).connect()) {
+            int outstanding = QueuePairLoop.DEPTH / 2;
+            int total = 40 * outstanding;
+            int posted = 0;
+            for (int completed = 0; completed < total; completed++) {
+                while (posted < total && posted - completed < outstanding) {
+                    loop.left
+                            .queuePair
+                            .sendQueue()
+                            .write(posted++, SIGNALED, loop.right.region.address(), loop.right.region.remoteKey())
+                            .piece(loop.left.region, 0, 8);
+                }
+                loop.left.queuePair.sendQueue().flush();
+                if (completed % 5 == 0) {
+                    // The device completes writes meanwhile.
+                    loop.left.completions.resize(completed % 10 == 0 ? 4 * QueuePairLoop.DEPTH : outstanding + 1);
+                }
+                Completion next = loop.left.next();
+                assertThat(next.id()).isEqualTo(completed);
+                assertThat(next.status()).isEqualTo(CompletionStatus.SUCCESS);
+            }
+            assertThat(loop.left.others()).isEmpty();
         }
     }
 

@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -394,6 +395,7 @@ class VerbsSurfaceTest {
     void atomicsOfTwoThreadsAddUp() throws Exception {
         try (QueuePairLoop one = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC).connect()) {
             int rounds = 200;
+            Set<Long> seen = ConcurrentHashMap.newKeySet();
             MemoryRegion counter = one.right.region;
             counter.segment().set(ValueLayout.JAVA_LONG, 0, 0);
             // Both ends add to the same word: left remotely, right remotely through the loop back to itself.
@@ -405,7 +407,9 @@ class VerbsSurfaceTest {
                                     .fetchAndAdd(
                                             i, SIGNALED, counter.address(), counter.remoteKey(), 1, side.region, 64);
                             side.queuePair.sendQueue().flush();
-                            assertThat(side.next().status()).isEqualTo(CompletionStatus.SUCCESS);
+                            if (side.next().status() == CompletionStatus.SUCCESS) {
+                                seen.add(side.memory().get(ValueLayout.JAVA_LONG, 64));
+                            }
                         }
                     }))
                     .toList();
@@ -413,6 +417,8 @@ class VerbsSurfaceTest {
                 thread.join();
             }
             assertThat(counter.segment().get(ValueLayout.JAVA_LONG, 0)).isEqualTo(2L * rounds);
+            // Each addition saw a value that no other saw.
+            assertThat(seen).hasSize(2 * rounds);
         }
     }
 
