@@ -233,7 +233,7 @@ final class KvConnection implements AutoCloseable {
                 throw new CommandFailure("the lock's time was over, and another client has it");
             }
             word = next;
-            endNanos = beginNanos + TimeUnit.MILLISECONDS.toNanos(leaseMillis);
+            endNanos = endOf(beginNanos, leaseMillis);
         }
 
         /** Gives it back; false if its time was over and another client has taken it. */
@@ -270,7 +270,7 @@ final class KvConnection implements AutoCloseable {
             if (leftMillis <= 0) {
                 long mine = KvFormat.lockWord(now + leaseMillis, owner);
                 if (await(channel.compareAndSwap(memory, lockOffset(entry), held, mine)) == held) {
-                    return new Lock(entry, leaseMillis, mine, beginNanos + TimeUnit.MILLISECONDS.toNanos(leaseMillis));
+                    return new Lock(entry, leaseMillis, mine, endOf(beginNanos, leaseMillis));
                 }
             }
             if (System.nanoTime() - deadlineNanos >= 0) {
@@ -280,6 +280,11 @@ final class KvConnection implements AutoCloseable {
             }
             TimeUnit.MILLISECONDS.sleep(1 + ThreadLocalRandom.current().nextInt(LOCK_PAUSE_MILLIS));
         }
+    }
+
+    /** Until when a lock is certain to be held whose lease began after this time. */
+    private static long endOf(long beginNanos, long leaseMillis) {
+        return beginNanos + TimeUnit.MILLISECONDS.toNanos(leaseMillis - KvFormat.CLOCK_LEAD_MILLIS);
     }
 
     private static long lockOffset(int entry) {

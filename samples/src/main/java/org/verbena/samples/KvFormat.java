@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>The data</b>, which clients may only read; little endian:
  *
  * <pre>{@code
- *   0  clock 8         the server's milliseconds; only the event loop that serves requests moves it
+ *   0  clock 8         milliseconds; moved by the event loop that serves requests, by no more than 10 at a time
  *  64  index           slots + 15 entries of 32 bytes:
  *                          version 8 | hash of the key 8 | offset of the record 8 | its length 4 | CRC-32C of these 28 bytes 4
  *  ..  records         two for each entry, of which one is current:
@@ -61,6 +61,15 @@ final class KvFormat {
     static final byte FAILED = 1;
 
     static final long CLOCK_OFFSET = 0;
+
+    /** The most that the clock moves at once: a server that was busy for longer lets it fall behind, rather than end locks by surprise. */
+    static final int CLOCK_STEP_MILLIS = 10;
+
+    /**
+     * By how much the clock can run ahead between two reads of it: the step that is due, and rounding. The holder of a lock takes it off its time.
+     */
+    static final int CLOCK_LEAD_MILLIS = CLOCK_STEP_MILLIS + 1;
+
     static final long INDEX_OFFSET = 64;
     static final int ENTRY_BYTES = 32;
     static final int LOCK_BYTES = 8;

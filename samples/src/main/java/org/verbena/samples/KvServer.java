@@ -23,7 +23,6 @@ import picocli.CommandLine.Option;
             "Values are in memory only. Whoever can connect can read and change all of them."
         })
 final class KvServer implements Callable<Integer> {
-    private static final long TICK_MILLIS = 10;
     private static final int MAX_SLOTS = 1 << 24;
     private static final int MAX_VALUE_BYTES = 16 << 20;
 
@@ -91,7 +90,8 @@ final class KvServer implements Callable<Integer> {
             }
             server.channel()
                     .eventLoop()
-                    .scheduleAtFixedRate(store::tick, TICK_MILLIS, TICK_MILLIS, TimeUnit.MILLISECONDS);
+                    .scheduleAtFixedRate(
+                            store::tick, KvFormat.CLOCK_STEP_MILLIS, KvFormat.CLOCK_STEP_MILLIS, TimeUnit.MILLISECONDS);
         }
 
         int port() {

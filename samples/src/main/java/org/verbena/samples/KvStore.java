@@ -29,11 +29,13 @@ final class KvStore implements AutoCloseable {
     private final Arena arena = Arena.ofShared();
     private final MemorySegment data;
     private final MemorySegment locks;
-    private final long startNanos = System.nanoTime();
     private final Map<MemoryDomain, Registration> registrations = new ConcurrentHashMap<>();
 
     // The loop's.
     private long keys;
+
+    private long clockNanos = TimeUnit.MILLISECONDS.toNanos(FIRST_MILLIS);
+    private long tickNanos = System.nanoTime();
 
     /** What clients are told of. */
     private record Registration(RegisteredMemory data, RegisteredMemory locks, boolean atomics) {}
@@ -95,12 +97,12 @@ final class KvStore implements AutoCloseable {
         }
     }
 
-    /** Moves the clock, between requests. */
+    /** Moves the clock, between requests; never by more than has gone by since the last time. */
     void tick() {
-        LONG.setRelease(
-                data,
-                KvFormat.CLOCK_OFFSET,
-                FIRST_MILLIS + TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNanos));
+        long nowNanos = System.nanoTime();
+        clockNanos += Math.min(nowNanos - tickNanos, TimeUnit.MILLISECONDS.toNanos(KvFormat.CLOCK_STEP_MILLIS));
+        tickNanos = nowNanos;
+        LONG.setRelease(data, KvFormat.CLOCK_OFFSET, TimeUnit.NANOSECONDS.toMillis(clockNanos));
     }
 
     /**

@@ -342,6 +342,36 @@ class KvTest {
     }
 
     @Test
+    void theClockRunsNoFasterThanTimeWhateverTheServerDoes() throws Exception {
+        try (KvStore store = new KvStore(SMALL)) {
+            Random random = new Random(1);
+            List<long[]> seen = new ArrayList<>();
+            for (int i = 0; i < 100; i++) {
+                TimeUnit.MILLISECONDS.sleep(random.nextInt(10) == 0 ? 60 : random.nextInt(5));
+                seen.add(
+                        new long[] {System.nanoTime(), store.data().get(ValueLayout.JAVA_LONG, KvFormat.CLOCK_OFFSET)});
+                store.tick();
+                seen.add(
+                        new long[] {System.nanoTime(), store.data().get(ValueLayout.JAVA_LONG, KvFormat.CLOCK_OFFSET)});
+            }
+            for (long[] earlier : seen) {
+                for (long[] later : seen) {
+                    if (later[0] > earlier[0]) {
+                        assertThat(TimeUnit.MILLISECONDS.toNanos(later[1] - earlier[1]))
+                                .isBetween(
+                                        0L,
+                                        later[0]
+                                                - earlier[0]
+                                                + TimeUnit.MILLISECONDS.toNanos(KvFormat.CLOCK_LEAD_MILLIS));
+                    }
+                }
+            }
+            long[] last = seen.getLast();
+            assertThat(last[1]).as("it does run").isGreaterThan(seen.getFirst()[1] + 100);
+        }
+    }
+
+    @Test
     void aHolderThatWasTooSlowHearsOfIt() throws Exception {
         try (KvServer.Service server = server(SMALL);
                 KvConnection slow = connect(server);
