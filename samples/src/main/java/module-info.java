@@ -2,6 +2,7 @@
 @org.jspecify.annotations.NullMarked
 module org.verbena.samples {
     requires static org.jspecify;
+    requires ch.qos.logback.classic;
     requires org.slf4j;
     requires org.verbena.api;
     requires org.verbena.cm;

@@ -1,29 +1,36 @@
 package org.verbena.samples;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import org.slf4j.LoggerFactory;
 import picocli.CommandLine.Option;
 
-/**
- * The option {@code -v}, for commands to mix in: logs at debug level. It works because options are parsed before the first logger is
- * made; logback.xml reads the property.
- */
+/** The option {@code -v}, for commands to mix in: logs at debug level. */
 final class Verbosity {
-    private static final String LEVEL = "org.verbena.log.level";
+    /** What logback.xml names, and makes quiet. */
+    private static final String LOGGERS = "org.verbena";
+
+    private static volatile boolean raised;
 
     @Option(
             names = {"-v", "--verbose"},
             description = "Log what happens, to standard error.")
-    void raise(boolean raised) {
-        if (raised) {
+    void raise(boolean wanted) {
+        if (wanted) {
             raise();
         }
     }
 
     /** The same, for commands whose {@code -v} means something else. */
     static void raise() {
-        System.setProperty(LEVEL, "DEBUG");
+        raised = true;
+        // Loggers were made before the options were read: the commands' own have them.
+        if (LoggerFactory.getLogger(LOGGERS) instanceof Logger logger) {
+            logger.setLevel(Level.DEBUG);
+        }
     }
 
     static boolean isRaised() {
-        return System.getProperty(LEVEL) != null;
+        return raised;
     }
 }
