@@ -6,7 +6,7 @@ import org.verbena.api.CopiesSuite;
 import org.verbena.api.ObservabilitySuite;
 
 /** What channels on verbs tell about themselves, and that they copy no messages. */
-@Tag("unproven")
+@Tag("lab")
 class ObservabilityTest {
 
     @Nested
