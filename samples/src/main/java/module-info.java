@@ -6,7 +6,11 @@ module org.verbena.samples {
     requires org.slf4j;
     requires org.verbena.api;
     requires org.verbena.cm;
+    requires org.verbena.grpc;
     requires HdrHistogram;
+    requires io.grpc.stub;
+    requires io.netty.codec.http;
+    requires io.netty.codec.http2;
     requires info.picocli;
     requires me.tongfei.progressbar;
 

@@ -40,7 +40,7 @@ public final class RdmaChannelOption {
     public static final ChannelOption<Integer> MAX_MESSAGE_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "MAX_MESSAGE_BYTES");
 
-    /** Messages longer than this go by rendezvous: the receiver reads them out of the sender's memory. In bytes. */
+    /** Messages longer than this go by rendezvous: the receiver reads them out of the sender's memory. In bytes; never, by default, on an {@link RdmaStreamChannel}. */
     public static final ChannelOption<Integer> RENDEZVOUS_THRESHOLD_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "RENDEZVOUS_THRESHOLD_BYTES");
 

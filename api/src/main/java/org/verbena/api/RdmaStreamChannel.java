@@ -29,8 +29,8 @@ import org.verbena.verbs.RdmaException;
  * A Netty channel that is to handlers what a socket channel is, over an RDMA connection: bytes without boundaries, in order, with half close. It takes the
  * place of TCP under gRPC, HTTP and {@code SslHandler}; a program changes the channel class and the event loop group and nothing else.
  *
- * <p><b>Writing.</b> {@code ByteBuf} and {@link FileRegion}. The small writes of one flush share one frame; large ones fill frame after frame, or
- * are read by the peer out of this side's memory. A write's promise is its send's completion, as for {@link RdmaChannel}. Reads bring what has come, in
+ * <p><b>Writing.</b> {@code ByteBuf} and {@link FileRegion}. The small writes of one flush share one frame; large ones fill frame after frame, or with
+ * {@link RdmaChannelOption#RENDEZVOUS_THRESHOLD_BYTES} are read by the peer out of this side's memory. A write's promise is its send's completion, as for {@link RdmaChannel}. Reads bring what has come, in
  * buffers of registered memory.
  *
  * <p><b>Half close.</b> {@link #shutdownOutput()} sends what was flushed and tells the peer that nothing follows. A peer's end closes the channel, or with

@@ -9,6 +9,9 @@ final class RdmaStreamChannelConfig extends RdmaChannelConfig {
     /** Half a megabyte a channel, as much as a socket may buffer: servers have hundreds of these. */
     private static final int RECEIVE_DEPTH = 32;
 
+    /** Never: a stream's reader takes pieces as they come, and need not wait for a whole message as rendezvous makes it do. */
+    private static final int RENDEZVOUS_THRESHOLD_BYTES = Integer.MAX_VALUE;
+
     // Written by any thread, read by the loop.
     private volatile boolean allowHalfClosure;
 
@@ -18,7 +21,10 @@ final class RdmaStreamChannelConfig extends RdmaChannelConfig {
 
     @Override
     int preset(ChannelOption<Integer> option, int usual) {
-        return option.equals(RdmaChannelOption.RECEIVE_DEPTH) ? RECEIVE_DEPTH : usual;
+        if (option.equals(RdmaChannelOption.RECEIVE_DEPTH)) {
+            return RECEIVE_DEPTH;
+        }
+        return option.equals(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES) ? RENDEZVOUS_THRESHOLD_BYTES : usual;
     }
 
     boolean isAllowHalfClosure() {

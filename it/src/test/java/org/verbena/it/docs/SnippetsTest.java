@@ -27,14 +27,21 @@ class SnippetsTest {
     /** What a snippet may take for granted. */
     private static final String FRAME = """
             import static java.nio.charset.StandardCharsets.UTF_8;
+            import io.grpc.BindableService;
+            import io.grpc.ManagedChannel;
+            import io.grpc.Server;
+            import io.grpc.netty.*;
             import io.netty.bootstrap.*;
             import io.netty.buffer.*;
             import io.netty.channel.*;
+            import io.netty.handler.ssl.*;
+            import java.io.File;
             import java.lang.foreign.*;
             import java.util.*;
             import io.micrometer.core.instrument.MeterRegistry;
             import org.verbena.api.*;
             import org.verbena.api.metrics.*;
+            import org.verbena.grpc.*;
             import org.verbena.transport.protocol.*;
             import org.verbena.transport.spi.*;
             import org.verbena.transport.spi.MemoryDomain.Access;
@@ -43,6 +50,10 @@ class SnippetsTest {
                 static RdmaChannel channel;
                 static ByteBuf message;
                 static MeterRegistry registry;
+                static BindableService service;
+                static File certificate;
+                static File privateKey;
+                static File authorities;
                 %s
                 static void run() throws Exception {
             %s
@@ -55,7 +66,7 @@ class SnippetsTest {
 
     static Stream<Snippet> snippets() throws IOException {
         List<Snippet> all = new ArrayList<>();
-        for (String document : List.of("README.md", "docs/guide.md", "docs/observability.md")) {
+        for (String document : List.of("README.md", "docs/guide.md", "docs/rpc.md", "docs/observability.md")) {
             String text = Files.readString(root().resolve(document));
             Matcher block = BLOCK.matcher(text);
             while (block.find()) {

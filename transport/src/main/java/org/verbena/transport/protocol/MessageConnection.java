@@ -54,6 +54,8 @@ public final class MessageConnection implements EndpointHandler {
     private static final int SMALL_SEGMENT_DIVISOR = 8;
     /** Writes of a stream that together are not longer than this are copied into one piece: that costs less than a piece each. */
     private static final int COALESCED_BYTES = 2048;
+    /** A view of a composite of more pieces than these is copied. */
+    private static final int MAX_VIEWED_PIECES = 4;
     /** The longest stretch of a stream that is advertised at once, which the receiver needs memory for in one piece. */
     private static final int STREAM_RENDEZVOUS_BYTES = 1 << 20;
     /** How soon to try again for registered memory. */
@@ -1703,7 +1705,8 @@ public final class MessageConnection implements EndpointHandler {
             int part = Math.min(next.remainingBytes, wanted - covered);
             if (part > 0) {
                 int pieces = capabilities.maxSges() - into.count();
-                int added = pieces == 0 ? 0 : gatherMessage(next, part, pieces, into);
+                boolean dear = pieces == 0 || isViewOfManyPieces(messageOf(next));
+                int added = dear ? 0 : gatherMessage(next, part, pieces, into);
                 covered += added;
                 if (added < part) {
                     break;
@@ -1711,6 +1714,19 @@ public final class MessageConnection implements EndpointHandler {
             }
         }
         return covered;
+    }
+
+    /** Netty's views of composite buffers do not tell where they begin: finding their pieces costs more than copying them, if there are many. */
+    private static boolean isViewOfManyPieces(ByteBuf buffer) {
+        if (buffer instanceof CompositeByteBuf || buffer.isContiguous()) {
+            return false;
+        }
+        for (ByteBuf root = buffer.unwrap(); root != null; root = root.unwrap()) {
+            if (root instanceof CompositeByteBuf composite) {
+                return composite.numComponents() > MAX_VIEWED_PIECES;
+            }
+        }
+        return false;
     }
 
     private static void copySegment(Operation first, ByteBuf target, int offset, int lengthBytes) {
