@@ -12,6 +12,7 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.channel.IoEventLoop;
+import io.netty.channel.MaxMessagesRecvByteBufAllocator;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.SingleThreadEventExecutor;
 import java.net.InetSocketAddress;
@@ -810,13 +811,16 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
             if (promise.isDone() || !ensureOpen(promise)) {
                 return;
             }
+            // The connection that there is, or comes up, is none of this attempt's business.
+            if (connectPromise != null) {
+                promise.tryFailure(new ConnectionPendingException());
+                return;
+            }
+            if (started) {
+                promise.tryFailure(new AlreadyConnectedException());
+                return;
+            }
             try {
-                if (connectPromise != null) {
-                    throw new ConnectionPendingException();
-                }
-                if (started) {
-                    throw new AlreadyConnectedException();
-                }
                 InetSocketAddress to = resolved(remoteAddress, "connect to ");
                 InetSocketAddress from =
                         localAddress == null ? requestedLocal : resolved(localAddress, "connect from ");
@@ -986,6 +990,13 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
             }
         }
 
+        /** {@code MAX_MESSAGES_PER_READ}, which Netty keeps there. */
+        private int messagesPerRead() {
+            return config.getRecvByteBufAllocator() instanceof MaxMessagesRecvByteBufAllocator limits
+                    ? limits.maxMessagesPerRead()
+                    : METADATA.defaultMaxMessagesPerRead();
+        }
+
         @Override
         public void onMessage(MessageConnection from, ByteBuf message) {
             if (state == State.CLOSED || discardsInbound0()) {
@@ -996,7 +1007,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
             inBatch = true;
             messagesInBatch++;
             pipeline().fireChannelRead(message);
-            if (!readPending && !config.isAutoRead() && messagesInBatch >= METADATA.defaultMaxMessagesPerRead()) {
+            if (!readPending && !config.isAutoRead() && messagesInBatch >= messagesPerRead()) {
                 pause0();
                 endBatch0();
             }

@@ -9,7 +9,7 @@ import org.verbena.transport.protocol.MessageOptions;
  * ({@code option}, or {@code childOption} for what a server accepts). How long a loop spins before it blocks is not a channel's but its loop's
  * matter: see {@link org.verbena.transport.spi.CompletionLoopOptions}.
  *
- * <p>Of Netty's, {@code CONNECT_TIMEOUT_MILLIS}, {@code AUTO_READ}, {@code MAX_MESSAGES_PER_READ}, {@code WRITE_BUFFER_WATER_MARK}, {@code ALLOCATOR},
+ * <p>Of Netty's, {@code CONNECT_TIMEOUT_MILLIS}, {@code AUTO_READ}, {@code MAX_MESSAGES_PER_READ} (with auto-read off), {@code WRITE_BUFFER_WATER_MARK}, {@code ALLOCATOR},
  * {@code IP_TOS} and, on servers, {@code SO_BACKLOG} and {@code SO_REUSEADDR} are heeded; on an {@link RdmaStreamChannel} {@code ALLOW_HALF_CLOSURE}, too.
  */
 public final class RdmaChannelOption {

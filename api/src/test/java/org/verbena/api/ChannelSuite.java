@@ -680,6 +680,8 @@ public abstract class ChannelSuite extends ApiSuite {
             RdmaChannel client = connect(server);
             assertThat(failure("connecting again", client.connect(server.address())))
                     .isInstanceOf(java.nio.channels.AlreadyConnectedException.class);
+            done("a message over the connection that there was", client.writeAndFlush(pattern(client, 10, 1)));
+            assertThat(inbox(server.next()).next()).isEqualTo(patternBytes(10, 1));
             assertThat(client.isActive()).isTrue();
             done("closing", client.close());
             assertThat(failure("connecting when closed", client.connect(server.address())))

@@ -11,6 +11,8 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.ConnectionPendingException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -39,6 +41,23 @@ class SoftChannelTest extends ChannelSuite {
             assertThat(System.nanoTime() - begin)
                     .isBetween(TimeUnit.MILLISECONDS.toNanos(250), TimeUnit.SECONDS.toNanos(10));
             Patience.until("the channel is closed", () -> !connecting.channel().isOpen());
+        }
+    }
+
+    @Test
+    void aSecondAttemptLeavesTheFirstAlone() throws Exception {
+        try (Server server = listen();
+                ServerSocket silent = new ServerSocket(0, 5, InetAddress.getByName(host()))) {
+            RdmaChannel channel =
+                    (RdmaChannel) done("registering", bootstrap().register()).channel();
+            ChannelFuture first = channel.connect(silent.getLocalSocketAddress());
+            assertThat(failure("the second attempt", channel.connect(server.address())))
+                    .isInstanceOf(ConnectionPendingException.class);
+            Thread.sleep(50);
+            assertThat(first.isDone()).isFalse();
+            assertThat(channel.isOpen()).isTrue();
+            done("closing", channel.close());
+            assertThat(failure("the first attempt", first)).isInstanceOf(ClosedChannelException.class);
         }
     }
 

@@ -261,6 +261,43 @@ class SoftOptionsTest extends ApiSuite {
     }
 
     @Test
+    @SuppressWarnings("deprecation") // Netty's plain way to say it; the other one is an allocator that is not used here
+    void aReadGivesNoMoreMessagesThanTheOptionSays() throws Exception {
+        for (int most : new int[] {1, 3, 40}) {
+            ServerBootstrap serving = new ServerBootstrap()
+                    .childOption(ChannelOption.AUTO_READ, false)
+                    .childOption(ChannelOption.MAX_MESSAGES_PER_READ, most);
+            try (Server server = new Server(serving)) {
+                RdmaChannel client = connect(server);
+                RdmaChannel peer = server.next();
+                for (int i = 0; i < 60; i++) {
+                    client.write(pattern(client, 10, i));
+                }
+                client.flush();
+                TimeUnit.MILLISECONDS.sleep(100);
+                int seen = 0;
+                int largest = 0;
+                while (seen < 60) {
+                    int before = inbox(peer).readCompletes.get();
+                    peer.read();
+                    Patience.until(
+                            "a read is complete",
+                            () -> inbox(peer).readCompletes.get() == before + 1);
+                    TimeUnit.MILLISECONDS.sleep(5);
+                    int now = inbox(peer).messages.size();
+                    largest = Math.max(largest, now - seen);
+                    seen = now;
+                }
+                assertThat(largest).as("of %d messages a read", most).isEqualTo(most);
+                for (int i = 0; i < 60; i++) {
+                    assertThat(inbox(peer).next()).isEqualTo(patternBytes(10, i));
+                }
+                done("closing", client.close());
+            }
+        }
+    }
+
+    @Test
     void refusesOptionsThatAreNull() {
         RdmaChannel channel = new RdmaChannel();
         assertThatThrownBy(() -> channel.config().setOption(RdmaChannelOption.SEND_DEPTH, null))
