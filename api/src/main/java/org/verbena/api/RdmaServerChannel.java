@@ -187,11 +187,13 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         if (!promise.setUncancellable()) {
             return;
         }
+        if (state != State.OPEN) {
+            // What is bound, or being bound, is none of this attempt's business.
+            promise.tryFailure(new IllegalStateException("listen on " + localAddress + ": the channel is "
+                    + (state == State.CLOSED ? "closed" : "bound to " + requestedAddress + " already")));
+            return;
+        }
         try {
-            if (state != State.OPEN) {
-                throw new IllegalStateException("listen on " + localAddress + ": the channel is "
-                        + (state == State.CLOSED ? "closed" : "bound to " + requestedAddress + " already"));
-            }
             if (!(localAddress instanceof InetSocketAddress address)) {
                 throw new IllegalArgumentException("listen on " + localAddress + ": not an internet address");
             }

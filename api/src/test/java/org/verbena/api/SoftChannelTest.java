@@ -7,6 +7,7 @@ import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelPromise;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -58,6 +59,30 @@ class SoftChannelTest extends ChannelSuite {
             assertThat(channel.isOpen()).isTrue();
             done("closing", channel.close());
             assertThat(failure("the first attempt", first)).isInstanceOf(ClosedChannelException.class);
+        }
+    }
+
+    @Test
+    void aSecondBindLeavesTheFirstAlone() {
+        try (Server server = listen()) {
+            RdmaServerChannel channel = new RdmaServerChannel();
+            done("registering", group.register(channel));
+            InetSocketAddress any = new InetSocketAddress(host(), 0);
+            ChannelPromise first = channel.newPromise();
+            ChannelPromise second = channel.newPromise();
+            channel.eventLoop().execute(() -> {
+                channel.bind(any, first);
+                channel.bind(any, second);
+            });
+            assertThat(failure("the second bind", second))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("bound to");
+            done("the first bind", first);
+            assertThat(channel.isActive()).isTrue();
+            assertThat(failure("a bind once it listens", channel.bind(server.address())))
+                    .isInstanceOf(IllegalStateException.class);
+            assertThat(channel.isActive()).isTrue();
+            done("closing", channel.close());
         }
     }
 
