@@ -2,17 +2,21 @@ package org.verbena.it.lab;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
 import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Random;
@@ -39,6 +43,7 @@ import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingListenerHandler;
@@ -247,6 +252,83 @@ class SoftSiwTest {
                 }
             }
             assertThat(server.connections().size()).isEqualTo(1);
+        }
+    }
+
+    // ---- Wireshark
+
+    @ParameterizedTest
+    @CsvSource({"true, false", "true, true", "false, false", "false, true"})
+    void isUnderstoodByWireshark(boolean softConnects, boolean crc) throws IOException {
+        assumeTrue(
+                Files.isExecutable(Path.of("/usr/bin/dumpcap")) && Files.isExecutable(Path.of("/usr/bin/tshark")),
+                "no tshark here (Debian package tshark)");
+        Path capture = Files.createTempFile("siw", ".pcapng");
+        // Every kind of message between soft and siw, of one segment and of several, in both directions, and a refusal.
+        int[] sizes = {0, 1, 2, 3, 64, 1447, 65_536, 150_000};
+        try (PeerProgram capturing = PeerProgram.start(
+                "dumpcap",
+                "-q",
+                "-i",
+                "lo",
+                "-s",
+                "0",
+                "-B",
+                "64",
+                "-f",
+                "tcp port " + PORT,
+                "-w",
+                capture.toString())) {
+            capturing.awaitLine("^File: ", Duration.ofSeconds(30));
+            Patience.sleep(500); // it opens its file a moment before it listens
+            try (Loop soft = new Loop(soft(crc));
+                    Loop verbs = new Loop(new VerbsProvider());
+                    Pair pair = softConnects ? new Pair(soft, verbs) : new Pair(verbs, soft)) {
+                for (int size : sizes) {
+                    pair.echo(size);
+                    pair.writeAndRead(size);
+                }
+                RegisteredMemory sink = pair.region(pair.client, 64);
+                WorkRequest read = new WorkRequest(1).asRead(77, 0, 0x1000, 0x12345600);
+                read.buffers().add(sink, 0, 64);
+                pair.client.send(read);
+                assertThat(pair.client.awaitSend().status()).isNotEqualTo(WorkStatus.SUCCESS);
+                pair.client.awaitDisconnected();
+                pair.server.awaitDisconnected();
+            }
+            Patience.sleep(500);
+            PeerProgram.run(Duration.ofSeconds(10), "kill", "-INT", "" + capturing.pid());
+            capturing.awaitExit(Duration.ofSeconds(20));
+            assertThat(capturing.output()).containsPattern("dropped on interface '.*': [0-9]+/0 ");
+        }
+        String[] read = {
+            "tshark",
+            "-V",
+            "-O",
+            "iwarp_mpa,iwarp_ddp_rdmap",
+            "--disable-protocol",
+            "rpcordma",
+            "-r",
+            capture.toString()
+        };
+        List<String> lines =
+                PeerProgram.run(Duration.ofSeconds(120), read).lines().toList();
+        Files.delete(capture);
+        // A send each way; a write, a read and its response each way unless there is nothing to read.
+        long messages = 2L * sizes.length + 2L * sizes.length + 4L * (sizes.length - 1);
+        assertThat(lines.stream().filter(line -> line.contains("= OpCode: ")).count())
+                .as("segments seen")
+                .isGreaterThanOrEqualTo(messages);
+        assertThat(lines).noneMatch(line -> line.contains("Malformed") || line.contains("Bad CRC"));
+        assertThat(lines).anyMatch(line -> line.contains("Request frame header"));
+        assertThat(lines).anyMatch(line -> line.contains("Reply frame header"));
+        assertThat(lines).anyMatch(line -> line.contains("OpCode: Terminate"));
+        if (crc) {
+            assertThat(lines.stream()
+                            .filter(line -> line.contains("Good CRC32"))
+                            .count())
+                    .as("CRCs that fit")
+                    .isGreaterThanOrEqualTo(messages);
         }
     }
 
