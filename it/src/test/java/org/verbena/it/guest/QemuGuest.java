@@ -13,7 +13,7 @@ import java.util.concurrent.TimeUnit;
 /** The guest under QEMU, by the scripts in {@code it/lab}. */
 final class QemuGuest implements Guest {
     /** The flags of a JVM in the guest, where compiling is dear and runs are short. */
-    private static final List<String> GUEST_JVM_FLAGS =
+    static final List<String> GUEST_JVM_FLAGS =
             List.of("-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData");
 
     private static final int CONSOLE_TAIL_LINES = 60;
@@ -61,7 +61,8 @@ final class QemuGuest implements Guest {
         }
     }
 
-    private void build() throws IOException, UnavailableException {
+    /** Builds the guest unless it is there. */
+    void build() throws IOException, UnavailableException {
         Process build = new ProcessBuilder(labFolder.resolve("build-guest").toString())
                 .redirectOutput(ProcessBuilder.Redirect.DISCARD)
                 .start();
@@ -98,8 +99,13 @@ final class QemuGuest implements Guest {
         arguments.add(System.getProperty("java.class.path"));
         arguments.add(GuestMain.class.getName());
         arguments.add("/lab-exchange");
+        writeArguments(exchange.resolve("java.args"), arguments);
+    }
+
+    /** Writes a file for {@code java @file}. */
+    static void writeArguments(Path file, List<String> arguments) throws IOException {
         Files.write(
-                exchange.resolve("java.args"),
+                file,
                 arguments.stream()
                         .map(argument -> '"' + argument.replace("\\", "\\\\").replace("\"", "\\\"") + '"')
                         .toList());
