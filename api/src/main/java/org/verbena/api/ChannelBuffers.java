@@ -17,7 +17,8 @@ import org.verbena.transport.spi.MemoryDomain.Access;
 
 /**
  * The registered buffers of one device, for all its channels: one pool to receive into, one to send from, so that neither can starve the
- * other. Pools live as long as their device's domain, which is as long as the process.
+ * other. Pools live as long as their device's domain, which is as long as the process; their options come from
+ * system properties ({@link BufferPoolOptions#ofSystemProperties()}).
  */
 final class ChannelBuffers {
     private static final ConcurrentMap<MemoryDomain, ChannelBuffers> BY_DOMAIN = new ConcurrentHashMap<>();
@@ -29,7 +30,7 @@ final class ChannelBuffers {
     private final MessageBuffers messages;
 
     private ChannelBuffers(MemoryDomain domain) {
-        BufferPoolOptions options = BufferPoolOptions.DEFAULTS.withAccess(EnumSet.of(Access.LOCAL_WRITE));
+        BufferPoolOptions options = BufferPoolOptions.ofSystemProperties().withAccess(EnumSet.of(Access.LOCAL_WRITE));
         sending = new RegisteredBufferPool(domain, options);
         receiving = new RegisteredBufferPool(domain, options);
         messages = new PooledMessageBuffers(sending, receiving);

@@ -38,6 +38,7 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         RANGES.put(RdmaChannelOption.MAX_MESSAGE_BYTES, new Range(1, any, messages.maxMessageBytes()));
         RANGES.put(
                 RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES, new Range(0, any, messages.rendezvousThresholdBytes()));
+        RANGES.put(RdmaChannelOption.MAX_RENDEZVOUS, new Range(1, 1024, messages.maxRendezvous()));
         RANGES.put(RdmaChannelOption.MAX_INLINE_BYTES, new Range(0, 1 << 16, endpoint.maxInlineBytes()));
         RANGES.put(RdmaChannelOption.REGISTER_THRESHOLD_BYTES, new Range(0, any, messages.registerThresholdBytes()));
         RANGES.put(RdmaChannelOption.MAX_SGES, new Range(1, 256, endpoint.maxSges()));
@@ -107,7 +108,7 @@ class RdmaChannelConfig extends DefaultChannelConfig {
                 get(RdmaChannelOption.RECEIVE_BUFFER_BYTES),
                 get(RdmaChannelOption.MAX_MESSAGE_BYTES),
                 get(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES),
-                MessageOptions.DEFAULTS.maxRendezvous(),
+                get(RdmaChannelOption.MAX_RENDEZVOUS),
                 get(RdmaChannelOption.MAX_INLINE_BYTES),
                 get(RdmaChannelOption.REGISTER_THRESHOLD_BYTES),
                 connectTimeoutMillis(),

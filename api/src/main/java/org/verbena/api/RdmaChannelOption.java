@@ -44,6 +44,10 @@ public final class RdmaChannelOption {
     public static final ChannelOption<Integer> RENDEZVOUS_THRESHOLD_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "RENDEZVOUS_THRESHOLD_BYTES");
 
+    /** Messages by rendezvous under way at once in each direction, 1 to 1024; of both ends' figures the lower counts, and more queue. */
+    public static final ChannelOption<Integer> MAX_RENDEZVOUS =
+            ChannelOption.valueOf(RdmaChannelOption.class, "MAX_RENDEZVOUS");
+
     /**
      * Sends up to this size, header included, are copied into the work request; 0 for never. In bytes, up to 65536. More than the device can fails the
      * connection, with the device's limit; the soft provider's is 4096.

@@ -49,6 +49,8 @@ class SoftOptionsTest extends ApiSuite {
         "MAX_MESSAGE_BYTES, 2147483647",
         "RENDEZVOUS_THRESHOLD_BYTES, 0",
         "RENDEZVOUS_THRESHOLD_BYTES, 2147483647",
+        "MAX_RENDEZVOUS, 1",
+        "MAX_RENDEZVOUS, 1024",
         "MAX_INLINE_BYTES, 0",
         "MAX_INLINE_BYTES, 4096",
         "REGISTER_THRESHOLD_BYTES, 0",

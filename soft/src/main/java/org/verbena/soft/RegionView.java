@@ -8,6 +8,9 @@ import org.jspecify.annotations.Nullable;
  * the usual case, few regions used over and over, makes no garbage. One thread.
  */
 final class RegionView {
+    /** What the JDK makes one byte buffer of: a little less than an array's limit. */
+    private static final int LARGEST_BUFFER_BYTES = Integer.MAX_VALUE - 8;
+
     private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
 
     private @Nullable SoftMemory region;
@@ -22,7 +25,7 @@ final class RegionView {
      * @return the buffer, valid until the next call
      */
     ByteBuffer aim(SoftMemory memory, long offset, int length) {
-        if (memory.lengthBytes() > Integer.MAX_VALUE) {
+        if (memory.lengthBytes() > LARGEST_BUFFER_BYTES) {
             // A buffer cannot span it: a new one each time, for pieces of regions over 2 GiB.
             region = null;
             buffer = memory.segment().asSlice(offset, length).asByteBuffer();

@@ -33,6 +33,7 @@ public record BufferPoolOptions(
         long idleNanos,
         boolean hugePages) {
 
+    private static final String PROPERTY_PREFIX = "org.verbena.buffers.";
     private static final int MIN_CHUNK_BYTES = 256 << 10;
     static final int MAX_CHUNK_BYTES = 1 << 30;
 
@@ -82,6 +83,50 @@ public record BufferPoolOptions(
                     "hugePages need a chunkBytes of " + HugePages.PAGE_BYTES + " or more, not " + chunkBytes);
         }
         access = Set.copyOf(access);
+    }
+
+    /**
+     * What the pools of channels use: {@link #DEFAULTS}, but for what the system properties {@code org.verbena.buffers.maxRegisteredBytes},
+     * {@code chunkBytes}, {@code largestPooledBytes} and {@code hugePages} (true or false), all with that prefix, say.
+     *
+     * @return options
+     * @throws IllegalArgumentException a property is not such a value, or out of range
+     */
+    public static BufferPoolOptions ofSystemProperties() {
+        return DEFAULTS.withMaxRegisteredBytes(
+                        number("maxRegisteredBytes", Long.MAX_VALUE, DEFAULTS.maxRegisteredBytes))
+                .withChunkBytes((int) number("chunkBytes", Integer.MAX_VALUE, DEFAULTS.chunkBytes))
+                .withLargestPooledBytes(
+                        (int) number("largestPooledBytes", Integer.MAX_VALUE, DEFAULTS.largestPooledBytes))
+                .withHugePages(flag("hugePages", DEFAULTS.hugePages));
+    }
+
+    private static long number(String name, long most, long otherwise) {
+        String value = System.getProperty(PROPERTY_PREFIX + name);
+        if (value == null) {
+            return otherwise;
+        }
+        try {
+            long number = Long.parseLong(value);
+            if (number >= 0 && number <= most) {
+                return number;
+            }
+        } catch (NumberFormatException notANumber) {
+            // Told below.
+        }
+        throw new IllegalArgumentException(
+                PROPERTY_PREFIX + name + " is '" + value + "'; give a number of bytes up to " + most);
+    }
+
+    private static boolean flag(String name, boolean otherwise) {
+        String value = System.getProperty(PROPERTY_PREFIX + name);
+        if (value == null) {
+            return otherwise;
+        }
+        if (!value.equals("true") && !value.equals("false")) {
+            throw new IllegalArgumentException(PROPERTY_PREFIX + name + " is '" + value + "'; give true or false");
+        }
+        return value.equals("true");
     }
 
     /**

@@ -1,0 +1,92 @@
+package org.verbena.api;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.zip.CRC32C;
+
+/** A message of as many bytes as there may be, in a process that has the memory: provider, host, bytes. Prints what came. */
+final class LargestMessage {
+    private LargestMessage() {}
+
+    public static void main(String... arguments) {
+        try {
+            run(arguments);
+            System.exit(0);
+        } catch (Throwable failure) {
+            failure.printStackTrace();
+            System.exit(1);
+        }
+    }
+
+    private static void run(String... arguments) throws Exception {
+        int bytes = Integer.parseInt(arguments[2]);
+        CompletableFuture<String> came = new CompletableFuture<>();
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(arguments[0], 2);
+        Channel server = new ServerBootstrap()
+                .group(group)
+                .channel(RdmaServerChannel.class)
+                .childOption(RdmaChannelOption.MAX_MESSAGE_BYTES, bytes)
+                .childHandler(new ChannelInitializer<>() {
+                    @Override
+                    protected void initChannel(Channel accepting) {
+                        accepting.pipeline().addLast(new ChannelInboundHandlerAdapter() {
+                            @Override
+                            public void channelRead(ChannelHandlerContext context, Object message) {
+                                ByteBuf buffer = (ByteBuf) message;
+                                came.complete(describe(buffer));
+                                buffer.release();
+                            }
+
+                            @Override
+                            public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+                                came.completeExceptionally(cause);
+                            }
+                        });
+                    }
+                })
+                .bind(arguments[1], 0)
+                .sync()
+                .channel();
+        Channel client = new Bootstrap()
+                .group(group)
+                .channel(RdmaChannel.class)
+                .handler(new ChannelInboundHandlerAdapter())
+                .connect(server.localAddress())
+                .sync()
+                .channel();
+        ByteBuf message = Unpooled.directBuffer(bytes, bytes);
+        byte[] block = new byte[1 << 20];
+        for (int at = 0; at < bytes; at += block.length) {
+            for (int i = 0; i < block.length; i += 64) {
+                block[i] = (byte) (at >> 16);
+                block[i + 1] = (byte) i;
+            }
+            message.writeBytes(block, 0, Math.min(block.length, bytes - at));
+            if (bytes - at <= block.length) {
+                break; // at would wrap
+            }
+        }
+        String sent = describe(message);
+        client.writeAndFlush(message).sync();
+        System.out.println("sent " + sent + ", came " + came.get(100, TimeUnit.SECONDS));
+        client.close().sync();
+        group.close();
+    }
+
+    private static String describe(ByteBuf message) {
+        CRC32C crc = new CRC32C();
+        int step = 1 << 20;
+        for (int at = 0; at < message.readableBytes() && at >= 0; at += step) {
+            crc.update(message.nioBuffer(at, Math.min(step, message.readableBytes() - at)));
+        }
+        return message.readableBytes() + " bytes with " + Long.toHexString(crc.getValue());
+    }
+}
