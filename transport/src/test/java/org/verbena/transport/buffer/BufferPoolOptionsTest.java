@@ -39,14 +39,24 @@ class BufferPoolOptionsTest {
     @Test
     void takesSystemProperties() {
         assertThat(BufferPoolOptions.ofSystemProperties()).isEqualTo(DEFAULTS);
-        withProperty("maxRegisteredBytes", "8589934592", () -> assertThat(BufferPoolOptions.ofSystemProperties())
-                .isEqualTo(DEFAULTS.withMaxRegisteredBytes(8L << 30)));
-        withProperty("chunkBytes", "4194304", () -> assertThat(BufferPoolOptions.ofSystemProperties())
-                .isEqualTo(DEFAULTS.withChunkBytes(4 << 20)));
-        withProperty("largestPooledBytes", "1000", () -> assertThat(BufferPoolOptions.ofSystemProperties())
-                .isEqualTo(DEFAULTS.withLargestPooledBytes(1000)));
-        withProperty("hugePages", "true", () -> assertThat(BufferPoolOptions.ofSystemProperties())
-                .isEqualTo(DEFAULTS.withHugePages(true)));
+        withProperty(
+                "maxRegisteredBytes",
+                "8589934592",
+                () -> assertThat(BufferPoolOptions.ofSystemProperties())
+                        .isEqualTo(DEFAULTS.withMaxRegisteredBytes(8L << 30)));
+        withProperty(
+                "chunkBytes",
+                "4194304",
+                () -> assertThat(BufferPoolOptions.ofSystemProperties()).isEqualTo(DEFAULTS.withChunkBytes(4 << 20)));
+        withProperty(
+                "largestPooledBytes",
+                "1000",
+                () -> assertThat(BufferPoolOptions.ofSystemProperties())
+                        .isEqualTo(DEFAULTS.withLargestPooledBytes(1000)));
+        withProperty(
+                "hugePages",
+                "true",
+                () -> assertThat(BufferPoolOptions.ofSystemProperties()).isEqualTo(DEFAULTS.withHugePages(true)));
         withProperty("chunkBytes", "2147483648", () -> rejects("chunkBytes", BufferPoolOptions::ofSystemProperties));
         withProperty("chunkBytes", "2m", () -> rejects("chunkBytes", BufferPoolOptions::ofSystemProperties));
         withProperty("hugePages", "yes", () -> rejects("hugePages", BufferPoolOptions::ofSystemProperties));
