@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import java.util.EnumSet;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -13,6 +14,7 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.protocol.MessageConnection.Role;
 import org.verbena.transport.protocol.SimulatedNetwork.Device;
 import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.MemoryDomain;
 
 /** What STREAM framing promises, one fact at a time. The schedule comes from a fixed seed; the random test varies it. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
@@ -28,8 +30,19 @@ class StreamFramingTest {
     private Party right;
 
     private void connected(MessageOptions options) {
+        connected(options, 4 << 20);
+    }
+
+    private void connected(MessageOptions options, long poolBytesOfRight) {
         left = Party.of("left", Role.INITIATOR, network.left, options);
-        right = Party.of("right", Role.ACCEPTOR, network.right, options);
+        right = new Party(
+                "right",
+                Role.ACCEPTOR,
+                network.right,
+                options,
+                network.random,
+                EnumSet.of(MemoryDomain.Access.LOCAL_WRITE),
+                poolBytesOfRight);
         left.other = right;
         right.other = left;
         byte[] data = MessageConnection.privateData(options);
@@ -146,6 +159,34 @@ class StreamFramingTest {
         left.connection.flush();
         settle();
         assertThat(right.kept.element().capacity()).isEqualTo(20);
+        end();
+    }
+
+    @Test
+    void aReaderThatKeepsMoreThanThePoolGetsTheRestAllTheSame() throws Exception {
+        connected(OPTIONS, 256 << 10);
+        right.keepMessages = true;
+        for (int i = 0; i < 10; i++) {
+            left.sendPooled(100_000);
+        }
+        left.connection.flush();
+        settle();
+        assertThat(right.received).as("%s", right).isEqualTo(10);
+        assertThat(right.connection.statistics().memoryStalls()).isPositive();
+        end();
+    }
+
+    @Test
+    void aReaderThatKeepsMoreThanThePoolGetsStretchesByRendezvousAllTheSame() throws Exception {
+        connected(OPTIONS.withRendezvousThresholdBytes(1000), 256 << 10);
+        right.keepMessages = true;
+        for (int i = 0; i < 10; i++) {
+            left.sendPooled(100_000);
+        }
+        left.connection.flush();
+        settle();
+        assertThat(right.received).as("%s", right).isEqualTo(10);
+        assertThat(right.connection.statistics().registrations()).isPositive();
         end();
     }
 

@@ -1,0 +1,34 @@
+package org.verbena.it.lab;
+
+import io.netty.util.ResourceLeakDetector;
+import org.junit.jupiter.api.Tag;
+import org.verbena.api.RdmaStreamSuite;
+
+/** Streams on verbs over soft iWARP. */
+@Tag("unproven")
+class StreamsOnSiwTest extends RdmaStreamSuite {
+    {
+        // Recording every access to every buffer is too slow for the guest.
+        ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.SIMPLE);
+    }
+
+    @Override
+    protected String provider() {
+        return "verbs";
+    }
+
+    @Override
+    protected String host() {
+        return LabDevice.SIW.address();
+    }
+
+    @Override
+    protected int manyChannels() {
+        return 20;
+    }
+
+    @Override
+    protected int manyBytes() {
+        return 2 << 20;
+    }
+}
