@@ -121,8 +121,14 @@ public abstract class TrafficSuite extends ApiSuite {
         final Queue<Written> expected = new ConcurrentLinkedQueue<>();
         final Queue<Written> written = new ConcurrentLinkedQueue<>();
         final AtomicLong delivered = new AtomicLong();
-        /** Whether its sender has closed the link in good order, and nobody has done worse. */
+        /** Whether its sender has closed the link in good order. */
         volatile boolean closedBySender;
+
+        /** Whether either end has closed the link abruptly, perhaps while the other said goodbye. */
+        volatile boolean cut;
+
+        /** What its ends were told, for the message of a violation. */
+        final Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
 
         Direction(String name) {
             this.name = name;
@@ -166,9 +172,9 @@ public abstract class TrafficSuite extends ApiSuite {
                     }
                 }
             }
-            if (closedBySender && !mayBeCut && delivered.get() < succeeded) {
+            if (closedBySender && !cut && !mayBeCut && delivered.get() < succeeded) {
                 violations.add(name + ": its sender closed in good order, " + succeeded + " messages were sent and "
-                        + delivered + " came");
+                        + delivered + " came; failures " + failures);
             }
         }
     }
@@ -232,6 +238,10 @@ public abstract class TrafficSuite extends ApiSuite {
         public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
             if (!(cause instanceof RdmaException)) {
                 violations.add(channel + ": " + cause);
+            }
+            if (out != null && in != null) {
+                out.failures.add(cause);
+                in.failures.add(cause);
             }
             channel.close();
         }
@@ -391,7 +401,8 @@ public abstract class TrafficSuite extends ApiSuite {
             active = false;
             if (random.nextInt(4) == 0) {
                 totals.abruptCloses.incrementAndGet();
-                out.closedBySender = false;
+                out.cut = true;
+                in.cut = true;
                 channel.deregister();
             } else {
                 totals.closes.incrementAndGet();
