@@ -43,6 +43,17 @@ public final class CmException extends RdmaException {
         this(message(call, errno), call, errno, null, 0);
     }
 
+    /** The same with what else is known about it; may be empty. */
+    CmException(String call, int errno, String remark) {
+        this(
+                message(call, errno)
+                        + (remark.isEmpty() ? "" : (CmStatus.hint(call, errno).isEmpty() ? ": " : "; ") + remark),
+                call,
+                errno,
+                null,
+                0);
+    }
+
     /**
      * For an event that told of a failure.
      *

@@ -31,6 +31,7 @@ import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvEce;
 import org.verbena.verbs.ffm.IbvQpAttr;
 import org.verbena.verbs.ffm.LibIbverbs;
+import org.verbena.verbs.ffm.Siw;
 
 /**
  * A communication identifier: what a socket is to TCP. It listens, or is one end of a connection or of a datagram service.
@@ -457,8 +458,11 @@ public final class CmId implements AutoCloseable {
             MemorySegment errno = Errno.newCapture(arena);
             MemorySegment attributes = options.toNative(arena);
             if (RdmaCm.createQp(errno, open.address(), domain.nativeAddress(), attributes.address()) != 0) {
+                int code = Errno.get(errno);
                 throw new CmException(
-                        "rdma_create_qp(" + options.type() + ", " + options.capabilities() + ")", Errno.get(errno));
+                        "rdma_create_qp(" + options.type() + ", " + options.capabilities() + ")",
+                        code,
+                        Siw.remark(domain.context().queryDevice().vendorId(), code));
             }
             try {
                 QueuePair created =

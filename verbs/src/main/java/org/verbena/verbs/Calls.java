@@ -3,6 +3,7 @@ package org.verbena.verbs;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.ffm.Siw;
 
 /** The conventions by which libibverbs says that a call failed. */
 final class Calls {
@@ -35,6 +36,30 @@ final class Calls {
                 throw Failures.failure(function, arguments, Errno.get(errno));
             }
             return made;
+        }
+    }
+
+    /**
+     * Makes a call that creates a queue, which on soft iWARP may be refused without a reason.
+     *
+     * @param context the device
+     * @param function C's name of it
+     * @param arguments that matter
+     * @param creation the call
+     * @return the address of what was made
+     */
+    static long createQueue(Context context, String function, String arguments, Creation creation) {
+        try {
+            return create(function, arguments, creation);
+        } catch (VerbsException refused) {
+            String remark = Siw.remark(context.queryDevice().vendorId(), refused.errno());
+            if (remark.isEmpty()) {
+                throw refused;
+            }
+            throw new VerbsException(
+                    function + "(" + arguments + ")",
+                    refused.errno(),
+                    Failures.joined(Failures.hint(function, refused.errno()), remark));
         }
     }
 

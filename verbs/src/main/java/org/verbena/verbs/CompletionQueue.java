@@ -126,7 +126,8 @@ public final class CompletionQueue extends VerbsObject {
         try {
             int number = channel == null ? 0 : channel.reserve();
             try {
-                long cq = Calls.create(
+                long cq = Calls.createQueue(
+                        context,
                         fields == null ? "ibv_create_cq" : "ibv_create_cq_ex",
                         "cqe=" + entries + ", comp_vector=" + vector + (fields == null ? "" : ", " + fields),
                         errno -> creation.call(errno, number, vector % Math.max(1, context.completionVectors())));

@@ -209,6 +209,17 @@ enum Failures {
     }
 
     /**
+     * Puts sentences together.
+     *
+     * @param hint what usually causes a failure; may be empty
+     * @param remark what else may
+     * @return both
+     */
+    static String joined(String hint, String remark) {
+        return hint.isEmpty() ? remark : hint + "; " + remark;
+    }
+
+    /**
      * The limit in force.
      *
      * @return a remark for the end of a sentence, empty where it cannot be told

@@ -114,7 +114,8 @@ public final class QueuePair extends VerbsObject {
         hold(parents);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment attr = options.toNative(arena);
-            long qp = Calls.create(
+            long qp = Calls.createQueue(
+                    domain.context(),
                     "ibv_create_qp",
                     options.type() + ", " + options.capabilities(),
                     errno -> LibIbverbs.createQp(errno, domain.nativeAddress(), attr.address()));
@@ -158,7 +159,8 @@ public final class QueuePair extends VerbsObject {
                 attr.set(CStruct.U64, IbvQpInitAttrEx.SEND_OPS_FLAGS, NativeConstant.mask(extension.sendOperations()));
             }
             attr.set(CStruct.U32, IbvQpInitAttrEx.COMP_MASK, mask);
-            long qp = Calls.create(
+            long qp = Calls.createQueue(
+                    context,
                     "ibv_create_qp_ex",
                     options.type() + ", " + options.capabilities() + ", " + extension,
                     errno -> VerbsOps.createQpEx(function, errno, context.nativeAddress(), attr.address()));

@@ -52,7 +52,8 @@ public final class SharedReceiveQueue extends VerbsObject {
             MemorySegment attr = arena.allocate(IbvSrqInitAttr.LAYOUT);
             attr.set(CStruct.U32, IbvSrqInitAttr.ATTR + IbvSrqAttr.MAX_WR, depthWrs);
             attr.set(CStruct.U32, IbvSrqInitAttr.ATTR + IbvSrqAttr.MAX_SGE, maxSges);
-            long srq = Calls.create(
+            long srq = Calls.createQueue(
+                    domain.context(),
                     "ibv_create_srq",
                     "max_wr=" + depthWrs + ", max_sge=" + maxSges,
                     errno -> LibIbverbs.createSrq(errno, domain.nativeAddress(), attr.address()));

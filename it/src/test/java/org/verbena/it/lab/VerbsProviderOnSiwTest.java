@@ -22,7 +22,7 @@ class VerbsProviderOnSiwTest extends ProviderContract {
         return new InetSocketAddress(LabDevice.SIW.address(), 0);
     }
 
-    /** Both ends are in the guest, and its siw makes no more than some 64 queue pairs. */
+    /** Both ends are in the guest, on one context, where siw refuses the queue whose memory would begin at its 145th page. */
     @Override
     protected int connectionCount() {
         return Integer.getInteger("verbena.test.connections", 25);
