@@ -11,6 +11,7 @@ import java.util.concurrent.Callable;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.Device;
 import org.verbena.verbs.DeviceAttributes;
+import org.verbena.verbs.ExtendedDeviceAttributes;
 import org.verbena.verbs.GidEntry;
 import org.verbena.verbs.GidType;
 import org.verbena.verbs.LinkLayer;
@@ -30,6 +31,11 @@ import picocli.CommandLine.Option;
 final class Devices implements Callable<Integer> {
     @Option(names = "--json", description = "As JSON.")
     private boolean json;
+
+    @Option(
+            names = {"-v", "--verbose"},
+            description = "All that ibv_devinfo -v tells, line by line; with --json, the extended attributes as well.")
+    private boolean verbose;
 
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -53,7 +59,12 @@ final class Devices implements Callable<Integer> {
         List<Record> described = new ArrayList<>();
         for (Device device : Verbs.devices()) {
             try (Context context = device.open()) {
-                described.add(describe(context));
+                if (verbose && !json) {
+                    new DeviceReport(out).print(context);
+                } else {
+                    OpenDevice open = describe(context);
+                    described.add(verbose ? new VerboseDevice(open, context.queryDeviceExtended()) : open);
+                }
             } catch (RdmaException refused) {
                 // One broken device must not hide the others.
                 described.add(new BrokenDevice(device.name(), String.valueOf(refused.getMessage())));
@@ -76,6 +87,9 @@ final class Devices implements Callable<Integer> {
 
     /** A device that does not open. */
     record BrokenDevice(String name, String failure) {}
+
+    /** A device with what {@code --json -v} adds. */
+    record VerboseDevice(OpenDevice device, ExtendedDeviceAttributes extended) {}
 
     /** A device, as it is printed. */
     record OpenDevice(

@@ -45,6 +45,14 @@ import org.verbena.verbs.ffm.Pointers;
  * @param maxPkeys P_Keys of a port
  * @param localAckDelay the device's own part of an acknowledgement's time, as an exponent: 4.096 us * 2^n
  * @param ports physical ports, numbered from 1
+ * @param capabilityFlags C's device_cap_flags, with the bits that {@link DeviceCapability} does not know
+ * @param maxEndToEndContexts contexts of reliable datagrams, which no device has any more, nor the three that follow
+ * @param maxEndToEndReadsAsTarget reads outstanding that one of them can be the target of
+ * @param maxEndToEndReadsAsInitiator reads outstanding that one of them can start
+ * @param maxReliableDatagramDomains reliable datagram domains
+ * @param maxRawIpv6QueuePairs raw IPv6 queue pairs
+ * @param maxFastRegions fast memory regions, which Linux has given up
+ * @param maxMapsPerFastRegion how often one of them could be mapped
  */
 public record DeviceAttributes(
         String firmwareVersion,
@@ -79,7 +87,15 @@ public record DeviceAttributes(
         int maxSharedReceiveSges,
         int maxPkeys,
         int localAckDelay,
-        int ports) {
+        int ports,
+        int capabilityFlags,
+        int maxEndToEndContexts,
+        int maxEndToEndReadsAsTarget,
+        int maxEndToEndReadsAsInitiator,
+        int maxReliableDatagramDomains,
+        int maxRawIpv6QueuePairs,
+        int maxFastRegions,
+        int maxMapsPerFastRegion) {
 
     private static final int FIRMWARE_BYTES = 64;
 
@@ -122,7 +138,15 @@ public record DeviceAttributes(
                 attr.get(CStruct.I32, IbvDeviceAttr.MAX_SRQ_SGE),
                 Short.toUnsignedInt(attr.get(CStruct.U16, IbvDeviceAttr.MAX_PKEYS)),
                 Byte.toUnsignedInt(attr.get(CStruct.U8, IbvDeviceAttr.LOCAL_CA_ACK_DELAY)),
-                Byte.toUnsignedInt(attr.get(CStruct.U8, IbvDeviceAttr.PHYS_PORT_CNT)));
+                Byte.toUnsignedInt(attr.get(CStruct.U8, IbvDeviceAttr.PHYS_PORT_CNT)),
+                attr.get(CStruct.U32, IbvDeviceAttr.DEVICE_CAP_FLAGS),
+                attr.get(CStruct.I32, IbvDeviceAttr.MAX_EE),
+                attr.get(CStruct.I32, IbvDeviceAttr.MAX_EE_RD_ATOM),
+                attr.get(CStruct.I32, IbvDeviceAttr.MAX_EE_INIT_RD_ATOM),
+                attr.get(CStruct.I32, IbvDeviceAttr.MAX_RDD),
+                attr.get(CStruct.I32, IbvDeviceAttr.MAX_RAW_IPV6_QP),
+                attr.get(CStruct.I32, IbvDeviceAttr.MAX_FMR),
+                attr.get(CStruct.I32, IbvDeviceAttr.MAX_MAP_PER_FMR));
     }
 
     /**

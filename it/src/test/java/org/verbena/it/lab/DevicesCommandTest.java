@@ -1,0 +1,60 @@
+package org.verbena.it.lab;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What our commands tell of devices is what C's tell. */
+@Tag("unproven")
+@Timeout(90)
+class DevicesCommandTest {
+    /** Lines without their layout. */
+    private static List<String> lines(String text) {
+        return text.lines()
+                .map(line -> line.strip().replaceAll("\\s+", " "))
+                .filter(line -> !line.isEmpty())
+                .toList();
+    }
+
+    @Test
+    void tellsWhatDevinfoTells() {
+        String wanted = PeerProgram.run(Duration.ofSeconds(30), "ibv_devinfo", "-v");
+        assertThat(wanted).contains("hca_id:\trxe0", "hca_id:\tsiw0");
+        // What logging has to say of itself comes with the first command.
+        assertThat(Command.run("devices").exitCode()).isZero();
+        Command command = Command.run("devices", "-v");
+        System.out.println(command.out());
+        assertThat(command.exitCode()).as(command.err()).isZero();
+        assertThat(lines(command.out())).containsExactlyElementsOf(lines(wanted));
+    }
+
+    @Test
+    void tellsMoreAsJsonWhenAsked() {
+        Command command = Command.run("devices", "--json", "-v");
+        assertThat(command.exitCode()).as(command.err()).isZero();
+        assertThat(command.out())
+                .contains("\"name\": \"rxe0\"", "\"name\": \"siw0\"", "\"extended\": {", "\"maxTsoBytes\": 0");
+    }
+
+    @Test
+    void watchesAsynchronousEventsAsCDoes() {
+        try (PeerProgram theirs = PeerProgram.start("ibv_asyncwatch", "-d", "rxe0");
+                PeerProgram ours = PeerProgram.startJava("org.verbena.samples.Main", "asyncwatch", "-d", "rxe0")) {
+            theirs.awaitLine("async event FD", Duration.ofSeconds(20));
+            ours.awaitLine("async event FD", Duration.ofSeconds(40));
+            PeerProgram.run(Duration.ofSeconds(10), "ip", "address", "add", "10.77.0.77/24", "dev", "roce");
+            try {
+                theirs.awaitLine("GID", Duration.ofSeconds(20));
+                ours.awaitLine("GID_CHANGE, port=1", Duration.ofSeconds(20));
+            } finally {
+                PeerProgram.run(Duration.ofSeconds(10), "ip", "address", "del", "10.77.0.77/24", "dev", "roce");
+            }
+            ours.terminate();
+            assertThat(ours.awaitExit(Duration.ofSeconds(20))).as(ours.output()).isZero();
+        }
+    }
+}
