@@ -25,6 +25,7 @@ import org.verbena.verbs.CompletionChannel;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.Device;
+import org.verbena.verbs.DeviceCapability;
 import org.verbena.verbs.Gid;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.ProtectionDomain;
@@ -82,6 +83,7 @@ final class PingPongSession implements AutoCloseable {
     private final WorkCompletions polled = new WorkCompletions(BATCH);
     private final MemoryRegion region;
     private final List<QueuePair> queuePairs = new ArrayList<>();
+    private final List<QueuePairAddress> addresses = new ArrayList<>();
     private final ReceiveQueue receives;
     private final int sendFlags;
 
@@ -117,8 +119,7 @@ final class PingPongSession implements AutoCloseable {
         try {
             Context context = own(open(deviceName));
             if (kind == Kind.XSRQ) {
-                throw new CommandFailure("xsrq needs extended reliable connections (XRC), which "
-                        + context.device().name() + " does not have: use srq");
+                throw withoutXrc(context);
             }
             if (kind == Kind.UD) {
                 requireOnePacket(context);
@@ -150,6 +151,7 @@ final class PingPongSession implements AutoCloseable {
                 } else {
                     path.initialize(queuePair);
                 }
+                addresses.add(addressOf(path, queuePair));
                 indexByNumber.put(queuePair.number(), i);
                 queuePairs.add(queuePair);
             }
@@ -174,6 +176,25 @@ final class PingPongSession implements AutoCloseable {
         return devices.getFirst().open();
     }
 
+    private static CommandFailure withoutXrc(Context context) {
+        String device = context.device().name();
+        return new CommandFailure(
+                context.queryDevice().has(DeviceCapability.XRC)
+                        ? "verbena has no xsrq, though " + device
+                                + " has what it takes: use srq, or C's ibv_xsrq_pingpong"
+                        : "xsrq needs extended reliable connections (XRC), which " + device
+                                + " does not have: use srq");
+    }
+
+    /** A queue pair's address, or what the user has to give for there to be one. */
+    static QueuePairAddress addressOf(QueuePairPath path, QueuePair queuePair) {
+        try {
+            return path.addressOf(queuePair);
+        } catch (IllegalArgumentException withoutGid) {
+            throw new CommandFailure(withoutGid.getMessage() + " (-g)");
+        }
+    }
+
     /** A datagram that is longer than the port's MTU would never arrive. */
     private void requireOnePacket(Context context) {
         int mtuBytes = context.queryPort(path.port()).activeMtu().bytes();
@@ -194,17 +215,14 @@ final class PingPongSession implements AutoCloseable {
         if (channel != null) {
             completions.requestNotify(false);
         }
-        List<QueuePairAddress> local = new ArrayList<>();
-        for (QueuePair queuePair : queuePairs) {
-            QueuePairAddress address = path.addressOf(queuePair);
+        for (QueuePairAddress address : addresses) {
             print("local address: ", address);
-            local.add(address);
         }
-        List<QueuePairAddress> told = new ArrayList<>(local);
+        List<QueuePairAddress> told = new ArrayList<>(addresses);
         while (kind == Kind.SRQ && told.size() < MAX_QUEUE_PAIRS) {
             told.add(new QueuePairAddress(0, 0, 0, Gid.ZERO));
         }
-        exchange.addresses(told, remote -> connect(local, remote));
+        exchange.addresses(told, this::connect);
 
         boolean client = !exchange.isServer();
         Arrays.fill(pending, RECEIVE);
@@ -226,16 +244,16 @@ final class PingPongSession implements AutoCloseable {
         }
     }
 
-    private void connect(List<QueuePairAddress> local, List<QueuePairAddress> remote) {
+    private void connect(List<QueuePairAddress> remote) {
         for (int i = 0; i < queuePairs.size(); i++) {
             print("remote address:", remote.get(i));
             if (kind == Kind.UD) {
-                path.enableDatagrams(queuePairs.get(i), local.get(i));
+                path.enableDatagrams(queuePairs.get(i), addresses.get(i));
                 destination = new Destination(
                         own(domain.createAddressHandle(path.vectorTo(remote.get(i)))),
                         remote.get(i).queuePairNumber());
             } else {
-                path.connect(queuePairs.get(i), local.get(i), remote.get(i), 1);
+                path.connect(queuePairs.get(i), addresses.get(i), remote.get(i), 1);
             }
         }
     }

@@ -129,7 +129,7 @@ final class RdmaRc implements Callable<Integer> {
                         .piece(region, 0, BUFFER_BYTES)
                         .flush();
             }
-            QueuePairAddress local = path.addressOf(queuePair);
+            QueuePairAddress local = PingPongSession.addressOf(path, queuePair);
             exchange.addresses(List.of(local), remote -> path.connect(queuePair, local, remote.getFirst(), 1));
             RemoteBuffer remote =
                     exchange.buffers(new RemoteBuffer(region.address(), region.remoteKey(), BUFFER_BYTES));

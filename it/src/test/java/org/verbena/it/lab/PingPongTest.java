@@ -118,17 +118,25 @@ class PingPongTest {
 
     @Test
     void saysThatThereIsNoXrc() {
-        assertThat(Main.run("pingpong", "xsrq", "-d", DEVICE, "-g", gidIndex())).isEqualTo(1);
+        Command command = Command.run("pingpong", "xsrq", "-d", DEVICE, "-g", gidIndex());
+        assertThat(command.exitCode()).isEqualTo(1);
+        assertThat(command.err())
+                .isEqualToIgnoringNewLines(
+                        "pingpong: xsrq needs extended reliable connections (XRC), which rxe0 does not have: use srq");
     }
 
     @Test
-    void saysThatRoceNeedsAGid() throws Exception {
-        int port = NEXT_PORT.incrementAndGet();
-        FutureTask<Integer> server = startJava(List.of("pingpong", "rc", "-d", DEVICE, "-p", "" + port));
-        awaitTcpListener(port);
-        assertThat(Main.run("pingpong", "rc", HOST, "-d", DEVICE, "-p", "" + port))
-                .isEqualTo(1);
-        assertThat(server.get(20, TimeUnit.SECONDS)).isEqualTo(1);
+    void saysThatRoceNeedsAGid() {
+        Command command = Command.run("pingpong", "rc", "-d", DEVICE, "-p", "" + NEXT_PORT.incrementAndGet());
+        assertThat(command.exitCode()).isEqualTo(1);
+        assertThat(command.err()).hasLineCount(1).contains("give a GID index").contains("(-g)");
+    }
+
+    @Test
+    void saysThatADatagramIsTooLong() {
+        Command command = Command.run("pingpong", "ud", "-d", DEVICE, "-g", gidIndex(), "-s", "1025");
+        assertThat(command.exitCode()).isEqualTo(1);
+        assertThat(command.err()).hasLineCount(1).contains("1024 bytes of the port's MTU");
     }
 
     @Test

@@ -518,6 +518,24 @@ class VerbsRxeTest {
     }
 
     @Test
+    void tellsThatACompletionQueueRanOver() throws Exception {
+        try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC).connect()) {
+            loop.left.completions.resize(2);
+            int tooMany = loop.left.completions.entries() + 2;
+            assertThat(tooMany).isLessThan(QueuePairLoop.DEPTH);
+            for (int i = 0; i < tooMany; i++) {
+                loop.left
+                        .queuePair
+                        .sendQueue()
+                        .write(i, SIGNALED, loop.right.region.address(), loop.right.region.remoteKey())
+                        .piece(loop.left.region, 0, 8);
+            }
+            loop.left.queuePair.sendQueue().flush();
+            assertThat(awaitAsync(loop.context, AsyncEventType.CQ_ERR).source()).isSameAs(loop.left.completions);
+        }
+    }
+
+    @Test
     void theKernelRefusesWhatIsOverTheLimits() {
         try (Context context = Verbs.device("rxe0").open();
                 ProtectionDomain domain = context.allocateProtectionDomain()) {

@@ -6,6 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.net.InetSocketAddress;
+import java.net.MulticastSocket;
+import java.net.NetworkInterface;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.EnumSet;
@@ -257,12 +260,14 @@ class VerbsSurfaceTest {
 
     @Test
     void multicastReachesWhoeverIsAttached() throws Exception {
-        // ff0e::ffff:239.1.2.3, as librdmacm maps IPv4 groups on RoCE.
-        Gid group = Gid.of(
-                new byte[] {(byte) 0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, (byte) 0xff, (byte) 0xff, (byte) 239, 1, 2, 3});
+        // ::ffff:239.1.2.3, as librdmacm maps IPv4 groups on RoCE v2.
+        Gid group = Gid.of(new byte[] {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (byte) 0xff, (byte) 0xff, (byte) 239, 1, 2, 3});
         try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.UD).connect();
+                MulticastSocket network = new MulticastSocket();
                 AddressHandle handle = loop.domain.createAddressHandle(
                         AddressVector.global(1, GlobalRoute.to(group, loop.gid().index())))) {
+            // A queue pair that is attached by hand does not tell the network; this does.
+            network.joinGroup(new InetSocketAddress("239.1.2.3", 0), NetworkInterface.getByName("roce"));
             loop.right.queuePair.attachMulticast(group, 0);
             post(loop.right, 1);
             loop.left.memory().setString(0, "to all");
@@ -274,6 +279,15 @@ class VerbsSurfaceTest {
                     .piece(loop.left.region, 0, 7);
             loop.left.queuePair.sendQueue().flush();
             assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
+            assertThat(loop.right.next().lengthBytes()).isEqualTo(GLOBAL_ROUTE_BYTES + 7);
+            assertThat(loop.right.memory().getString(RECEIVE_AT + GLOBAL_ROUTE_BYTES))
+                    .isEqualTo("to all");
+            assertThatThrownBy(loop.right.queuePair::close)
+                    .isInstanceOf(VerbsException.class)
+                    .hasMessageContaining("attached to [" + group + "]")
+                    .hasMessageContaining("EBUSY")
+                    .hasMessageContaining("detach it first");
+            assertThat(loop.right.queuePair.isOpen()).isTrue();
             loop.right.queuePair.detachMulticast(group, 0);
             assertThatThrownBy(() -> loop.right.queuePair.detachMulticast(group, 0))
                     .isInstanceOf(VerbsException.class)
