@@ -548,6 +548,7 @@ public abstract class ChannelSuite extends ApiSuite {
             }
             client.flush();
             ChannelFuture unflushed = client.write(pattern(client, 10, 1));
+            done("the loop taking the writes", client.eventLoop().submit(() -> {}));
             Thread.sleep(100);
             peer.eventLoop().submit(() -> peer.unsafe().closeForcibly()).sync();
             done("the client closing", client.closeFuture());

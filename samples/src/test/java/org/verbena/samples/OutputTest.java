@@ -63,13 +63,10 @@ class OutputTest {
     }
 
     @Test
-    void theDemoEndsBySoon() throws Exception {
-        long beginNanos = System.nanoTime();
+    void theDemoEndsByItselfAndComplainsOfNothing() throws Exception {
         Answer demo = run("demo", "--provider", "soft");
         assertThat(demo.exitCode()).as(demo.err()).isZero();
         assertThat(demo.err()).isEmpty();
         assertThat(demo.out()).contains("Every reply and row was checked");
-        // 15 s on a machine that has nothing else to do.
-        assertThat(System.nanoTime() - beginNanos).isLessThan(TimeUnit.SECONDS.toNanos(45));
     }
 }
