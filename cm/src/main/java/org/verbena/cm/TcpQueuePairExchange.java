@@ -54,15 +54,14 @@ public final class TcpQueuePairExchange implements AutoCloseable {
     }
 
     /**
-     * Waits for a client.
+     * Waits for a client, as long as the listener's {@link ServerSocket#setSoTimeout} says: by default for ever.
      *
      * @param listener bound; stays the caller's
-     * @param timeoutMillis how long for a client, and for each answer of it; 0 for ever
+     * @param timeoutMillis how long for each answer of the client; 0 for ever
      * @return to be closed by the caller
      * @throws IOException none came in time
      */
     public static TcpQueuePairExchange accept(ServerSocket listener, int timeoutMillis) throws IOException {
-        listener.setSoTimeout(timeoutMillis);
         return open(listener.accept(), true, timeoutMillis);
     }
 

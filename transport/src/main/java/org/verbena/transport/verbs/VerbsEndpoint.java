@@ -120,6 +120,10 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     private int generation;
     private boolean isTouched;
     private @Nullable Throwable cause;
+
+    /** The device said that it gave up, not why. */
+    private boolean isCauseVague;
+
     private boolean wasConnected;
     private boolean isLocalEnd;
 
@@ -443,7 +447,11 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
 
     /** The device says that the queue pair, or all of it, is lost. Any thread. */
     void onDeviceFailure(String what) {
-        execute(() -> drain(new ConnectionException.Lost(connection() + " was lost: " + what)));
+        execute(() -> {
+            boolean first = state != State.DRAINING;
+            drain(new ConnectionException.Lost(connection() + " was lost: " + what));
+            isCauseVague |= first;
+        });
     }
 
     /** A queue is lost. Any thread. */
@@ -862,7 +870,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     }
 
     /**
-     * Ends the connection, or the attempt. The first call decides on the cause.
+     * Ends the connection, or the attempt. The first call decides on the cause, unless all it knew was that the device gave up on the queue pair: a completion tells
+     * more, and may come later.
      *
      * @param why null in good order
      */
@@ -871,8 +880,9 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             return;
         }
         if (state == State.DRAINING) {
-            if (cause == null && why != null && !isLocalEnd) {
+            if ((cause == null || isCauseVague) && why != null && !isLocalEnd) {
                 cause = why;
+                isCauseVague = false;
             }
             return;
         }
