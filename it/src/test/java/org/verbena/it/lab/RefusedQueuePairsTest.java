@@ -25,7 +25,7 @@ import org.verbena.verbs.Verbs;
 import org.verbena.verbs.VerbsException;
 
 /** Queue pairs that the lab's devices do not make, and what is said of it. */
-@Tag("unproven")
+@Tag("lab")
 @Timeout(60)
 class RefusedQueuePairsTest {
     private static final QueuePairCapabilities SIZES = new QueuePairCapabilities(16, 16, 2, 2, 64);
