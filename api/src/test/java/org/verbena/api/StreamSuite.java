@@ -875,6 +875,8 @@ public abstract class StreamSuite {
                                     .toString(),
                             "--enable-native-access=ALL-UNNAMED",
                             "--sun-misc-unsafe-memory-access=allow",
+                            "-XX:TieredStopAtLevel=1",
+                            "-XX:+UseSerialGC",
                             "-cp",
                             System.getProperty("java.class.path"),
                             Victim.class.getName(),
@@ -885,6 +887,9 @@ public abstract class StreamSuite {
                     .redirectOutput(ProcessBuilder.Redirect.INHERIT)
                     .start();
             try {
+                while (server.accepted.isEmpty() && other.isAlive()) {
+                    Thread.sleep(10); // a JVM takes its time to start in the lab's guest
+                }
                 Channel peer = server.next();
                 Patience.until("bytes come", () -> reader(peer).bytes > 0);
                 other.destroyForcibly();

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** What our commands tell of devices is what C's tell. */
-@Tag("unproven")
+@Tag("lab")
 @Timeout(90)
 class DevicesCommandTest {
     /** Lines without their layout. */

@@ -4,7 +4,7 @@ import org.junit.jupiter.api.Tag;
 import org.verbena.grpc.GrpcSuite;
 
 /** gRPC on verbs over soft RoCE. */
-@Tag("unproven")
+@Tag("lab")
 class GrpcOnRxeTest extends GrpcSuite {
     @Override
     protected String provider() {

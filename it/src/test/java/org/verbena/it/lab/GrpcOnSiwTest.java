@@ -4,7 +4,7 @@ import org.junit.jupiter.api.Tag;
 import org.verbena.grpc.GrpcSuite;
 
 /** gRPC on verbs over soft iWARP. */
-@Tag("unproven")
+@Tag("lab")
 class GrpcOnSiwTest extends GrpcSuite {
     @Override
     protected String provider() {

@@ -5,7 +5,7 @@ import org.junit.jupiter.api.Tag;
 import org.verbena.api.RdmaStreamSuite;
 
 /** Streams on verbs over soft RoCE. */
-@Tag("unproven")
+@Tag("lab")
 class StreamsOnRxeTest extends RdmaStreamSuite {
     {
         // Recording every access to every buffer is too slow for the guest.

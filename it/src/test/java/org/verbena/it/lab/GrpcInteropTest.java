@@ -1,0 +1,61 @@
+package org.verbena.it.lab;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.runner.JUnitCore;
+import org.junit.runner.Result;
+import org.junit.runner.RunWith;
+import org.junit.runners.JUnit4;
+import org.verbena.grpc.InteropSuite;
+
+/** gRPC's own interoperability suite, on verbs over both devices. It is written for JUnit 4, and so one test here. */
+@Tag("lab")
+@Timeout(400)
+class GrpcInteropTest {
+    private static final int LEAST_TESTS = 30;
+
+    @ParameterizedTest
+    @EnumSource
+    void passes(LabDevice device) {
+        Result result = new JUnitCore().run(device == LabDevice.RXE ? OnRxe.class : OnSiw.class);
+        assertThat(result.getFailures()).isEmpty();
+        assertThat(result.getRunCount()).isGreaterThanOrEqualTo(LEAST_TESTS);
+    }
+
+    /** In the clear, over soft RoCE. */
+    @RunWith(JUnit4.class)
+    public static class OnRxe extends InteropSuite {
+        @Override
+        protected String provider() {
+            return "verbs";
+        }
+
+        @Override
+        protected String host() {
+            return LabDevice.RXE.address();
+        }
+
+        @Override
+        protected boolean tls() {
+            return false;
+        }
+    }
+
+    /** With TLS and certificates on both ends, over soft iWARP. */
+    @RunWith(JUnit4.class)
+    public static class OnSiw extends OnRxe {
+        @Override
+        protected String host() {
+            return LabDevice.SIW.address();
+        }
+
+        @Override
+        protected boolean tls() {
+            return true;
+        }
+    }
+}
