@@ -224,6 +224,10 @@ public final class CompletionChannel extends VerbsObject {
                             + " cannot be closed: a thread waits in takeEvent(). Break its queue pairs first, which ends the wait.");
         }
         Calls.check("ibv_destroy_comp_channel", context.device().name(), LibIbverbs.destroyCompChannel(closing));
+    }
+
+    @Override
+    void freeMemory() {
         arena.close();
     }
 

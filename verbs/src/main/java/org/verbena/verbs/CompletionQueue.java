@@ -297,6 +297,10 @@ public final class CompletionQueue extends VerbsObject {
         }
         acknowledge(closing); // ibv_destroy_cq waits for them for ever
         Calls.check("ibv_destroy_cq", toString(), LibIbverbs.destroyCq(closing));
+    }
+
+    @Override
+    void freeMemory() {
         if (channel != null) {
             channel.assign(channelNumber, null);
         }

@@ -15,7 +15,9 @@ public enum Mtu implements NativeConstant {
     /** 2048 bytes. */
     MTU_2048(4),
     /** 4096 bytes. */
-    MTU_4096(5);
+    MTU_4096(5),
+    /** One this version does not know; some drivers say 0 while a port is down. */
+    UNKNOWN(-1);
 
     private final int value;
 
@@ -27,23 +29,24 @@ public enum Mtu implements NativeConstant {
      * The constant of a C value.
      *
      * @param value as C has it
-     * @return the constant
-     * @throws IllegalArgumentException a value that has none
+     * @return the constant; UNKNOWN for values that have none
      */
     public static Mtu of(int value) {
-        if (value < 1 || value > values().length) {
-            throw new IllegalArgumentException("no IBV_MTU_* has the value " + value);
+        for (Mtu mtu : values()) {
+            if (mtu.value == value) {
+                return mtu;
+            }
         }
-        return values()[value - 1];
+        return UNKNOWN;
     }
 
     /**
      * How much it is.
      *
-     * @return bytes
+     * @return bytes; 0 for UNKNOWN
      */
     public int bytes() {
-        return 128 << value;
+        return this == UNKNOWN ? 0 : 128 << value;
     }
 
     @Override

@@ -228,8 +228,12 @@ public final class QueuePair extends VerbsObject {
      * Where sends, writes, reads and atomics are posted.
      *
      * @return its send queue
+     * @throws IllegalStateException it is XRC_RECV, which has none
      */
     public SendQueue sendQueue() {
+        if (options.type() == QueuePairType.XRC_RECV) {
+            throw new IllegalStateException(this + " is the receiving side of XRC: nothing can be posted to it");
+        }
         return sendQueue;
     }
 
@@ -237,9 +241,13 @@ public final class QueuePair extends VerbsObject {
      * Where receives are posted.
      *
      * @return its receive queue
-     * @throws IllegalStateException receives come from {@link QueuePairOptions#sharedReceives}
+     * @throws IllegalStateException receives come from {@link QueuePairOptions#sharedReceives}, or it is of XRC, where they come from the
+     *     shared receive queue that the sender names
      */
     public ReceiveQueue receiveQueue() {
+        if (options.type() == QueuePairType.XRC_SEND || options.type() == QueuePairType.XRC_RECV) {
+            throw new IllegalStateException(this + " has no receive queue: post to an XRC shared receive queue");
+        }
         ReceiveQueue own = receiveQueue;
         if (own == null) {
             throw new IllegalStateException(this + " takes its receives from a shared receive queue: post them there");
@@ -437,6 +445,10 @@ public final class QueuePair extends VerbsObject {
                     this + (attachedGroups.isEmpty() ? "" : ", attached to " + attachedGroups),
                     LibIbverbs.destroyQp(closing));
         }
+    }
+
+    @Override
+    void freeMemory() {
         sendQueue.free();
         if (builder != null) {
             builder.free();

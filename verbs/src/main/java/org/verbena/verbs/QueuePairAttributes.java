@@ -385,6 +385,9 @@ public final class QueuePairAttributes {
          * @return this
          */
         public Builder pathMtu(Mtu mtu) {
+            if (mtu == Mtu.UNKNOWN) {
+                throw new IllegalArgumentException("pathMtu UNKNOWN: the port has none, see PortAttributes.state()");
+            }
             with(QueuePairAttribute.PATH_MTU).set(CStruct.ENUM, IbvQpAttr.PATH_MTU, mtu.value());
             return this;
         }

@@ -210,6 +210,10 @@ public final class SharedReceiveQueue extends VerbsObject {
     @Override
     void destroy(long closing) {
         Calls.check("ibv_destroy_srq", toString(), LibIbverbs.destroySrq(closing));
+    }
+
+    @Override
+    void freeMemory() {
         queue.free();
     }
 

@@ -107,10 +107,14 @@ public abstract sealed class VerbsObject implements AutoCloseable
         for (VerbsObject parent : parents) {
             parent.disown(this);
         }
+        freeMemory();
     }
 
+    /** Frees the native memory that went with the C object, which is gone now. */
+    void freeMemory() {}
+
     /**
-     * Gives the C object back.
+     * Gives the C object back. What it throws leaves the object open, so it does nothing after C has let go.
      *
      * @param closing its address
      */

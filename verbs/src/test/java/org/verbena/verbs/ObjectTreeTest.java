@@ -395,6 +395,9 @@ class ObjectTreeTest {
         assertThatThrownBy(() -> builder.retryCount(8)).isInstanceOf(IllegalArgumentException.class);
         assertThatThrownBy(() -> builder.sendPsn(1 << 24)).isInstanceOf(IllegalArgumentException.class);
         assertThatThrownBy(() -> builder.portNumber(0)).isInstanceOf(IllegalArgumentException.class);
+        assertThat(Mtu.of(0)).isEqualTo(Mtu.UNKNOWN);
+        assertThat(Mtu.of(5).bytes()).isEqualTo(4096);
+        assertThatThrownBy(() -> builder.pathMtu(Mtu.UNKNOWN)).isInstanceOf(IllegalArgumentException.class);
     }
 
     @Test

@@ -174,6 +174,12 @@ class SurfaceTest {
             try (QueuePair receiver = domain.createQueuePair(options, QueuePairExtension.xrc(xrc))) {
                 assertCalled("stub_create_qp_ex", 2, 0, 0, 0, xrc.nativeAddress());
                 assertThatIllegalStateException().isThrownBy(receiver::builder);
+                assertThatIllegalStateException()
+                        .isThrownBy(receiver::sendQueue)
+                        .withMessageContaining("XRC");
+                assertThatIllegalStateException()
+                        .isThrownBy(receiver::receiveQueue)
+                        .withMessageContaining("XRC");
             }
             try (SharedQueuePair shared = context.openQueuePair(xrc, 0x77)) {
                 assertCalled("stub_open_qp", 11, 0x77, QueuePairType.XRC_RECV.value(), xrc.nativeAddress());
