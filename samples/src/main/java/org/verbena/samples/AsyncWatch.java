@@ -1,17 +1,13 @@
 package org.verbena.samples;
 
 import java.io.PrintWriter;
-import java.util.List;
 import java.util.concurrent.Callable;
-import org.jspecify.annotations.Nullable;
 import org.verbena.cm.Descriptors;
 import org.verbena.verbs.AsyncEvent;
 import org.verbena.verbs.Context;
-import org.verbena.verbs.Device;
-import org.verbena.verbs.Verbs;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Option;
+import picocli.CommandLine.Mixin;
 
 /** Prints a device's asynchronous events as they come, as ibv_asyncwatch(1) does. */
 @Command(
@@ -21,11 +17,9 @@ final class AsyncWatch implements Callable<Integer> {
     /** How long to sleep before looking whether the thread was interrupted. */
     private static final int SLEEP_MILLIS = 500;
 
-    @Option(
-            names = {"-d", "--ib-dev"},
-            paramLabel = "DEVICE",
-            description = "The device; without it the first.")
-    private @Nullable String deviceName;
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private DeviceOption device;
 
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -33,16 +27,10 @@ final class AsyncWatch implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        Throwable cause = Verbs.unavailabilityCause();
-        if (cause != null) {
-            throw new CommandFailure("no RDMA device can be used: " + cause.getMessage());
-        }
         PrintWriter out = spec.commandLine().getOut();
-        List<Device> devices = Verbs.devices();
-        Device device = deviceName == null ? devices.getFirst() : Verbs.device(deviceName);
         try (Context context = device.open()) {
             ServerSignals.endWithZero();
-            out.println(device.name() + ": async event FD " + context.asyncFd());
+            out.println(context.device().name() + ": async event FD " + context.asyncFd());
             out.flush();
             while (!Thread.interrupted()) {
                 if (Descriptors.awaitReadable(SLEEP_MILLIS, context.asyncFd()) != 0) {

@@ -54,7 +54,7 @@ final class GrpcClient implements Callable<Integer> {
     @Override
     public Integer call() throws InterruptedException {
         if (count < 1) {
-            throw new CommandFailure("--count must be 1 or more, not " + count);
+            throw new CommandLine.ParameterException(spec.commandLine(), "--count must be 1 or more, not " + count);
         }
         EventLoopGroup group = transport.newGroup(options);
         ManagedChannel channel = NettyChannelBuilder.forAddress(options.host, options.port)

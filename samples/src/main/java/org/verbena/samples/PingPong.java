@@ -2,16 +2,14 @@ package org.verbena.samples;
 
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.net.InetSocketAddress;
-import java.net.ServerSocket;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.QueuePairPath;
-import org.verbena.cm.TcpQueuePairExchange;
 import org.verbena.verbs.Mtu;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
@@ -43,10 +41,10 @@ final class PingPong implements Callable<Integer> {
         XSRQ
     }
 
-    /** How long either side waits for the other over TCP. */
+    /** How long the client waits for the server over TCP; the server waits as long as it takes, as C's does. */
     private static final int EXCHANGE_MILLIS = 60_000;
 
-    @Parameters(index = "0", paramLabel = "KIND", description = "rc, uc, ud, srq or xsrq.")
+    @Parameters(index = "0", paramLabel = "KIND", description = "rc, uc, ud or srq; xsrq says what it lacks.")
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private Kind kind;
 
@@ -58,19 +56,6 @@ final class PingPong implements Callable<Integer> {
             defaultValue = "18515",
             description = "TCP port to exchange addresses on (${DEFAULT-VALUE}).")
     private int tcpPort;
-
-    @Option(
-            names = {"-d", "--ib-dev"},
-            paramLabel = "DEVICE",
-            description = "The device; without it the first.")
-    private @Nullable String deviceName;
-
-    @Option(
-            names = {"-i", "--ib-port"},
-            paramLabel = "PORT",
-            defaultValue = "1",
-            description = "Port of the device (${DEFAULT-VALUE}).")
-    private int devicePort;
 
     @Option(
             names = {"-s", "--size"},
@@ -120,16 +105,13 @@ final class PingPong implements Callable<Integer> {
     private boolean events;
 
     @Option(
-            names = {"-g", "--gid-idx"},
-            paramLabel = "INDEX",
-            defaultValue = "-1",
-            description = "Index of the port's GID to come from; RoCE needs one.")
-    private int gidIndex;
-
-    @Option(
             names = {"-c", "--chk"},
             description = "Check what was received.")
     private boolean validating;
+
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private ByHandOptions byHand;
 
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -138,7 +120,7 @@ final class PingPong implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         requireRange("port", tcpPort, 0, 65535);
-        requireRange("ib-port", devicePort, 1, 255);
+        requireRange("ib-port", byHand.devicePort, 1, 255);
         requireRange("rx-depth", receiveDepth, 1, 1 << 20);
         requireRange("iters", count, 1, Integer.MAX_VALUE);
         requireRange("sl", serviceLevel, 0, 15);
@@ -146,10 +128,10 @@ final class PingPong implements Callable<Integer> {
         // C's help says 2048 for datagrams, and its program takes 1024: what fits into the MTU of an Ethernet port.
         int size = sizeBytes != null ? sizeBytes : kind == Kind.UD ? 1024 : 4096;
         PrintWriter out = spec.commandLine().getOut();
-        QueuePairPath path = new QueuePairPath(devicePort, gidIndex, mtu, serviceLevel, 1);
+        QueuePairPath path = new QueuePairPath(byHand.devicePort, byHand.gidIndex, mtu, serviceLevel, 1);
         try (PingPongSession session = new PingPongSession(
                 kind,
-                deviceName,
+                byHand.open(),
                 path,
                 size,
                 kind == Kind.SRQ ? queuePairs : 1,
@@ -158,17 +140,7 @@ final class PingPong implements Callable<Integer> {
                 events,
                 validating,
                 out)) {
-            if (host == null) {
-                try (ServerSocket listener = new ServerSocket(tcpPort);
-                        TcpQueuePairExchange exchange = TcpQueuePairExchange.accept(listener, 0)) {
-                    session.run(exchange);
-                }
-            } else {
-                try (TcpQueuePairExchange exchange =
-                        TcpQueuePairExchange.connect(new InetSocketAddress(host, tcpPort), EXCHANGE_MILLIS)) {
-                    session.run(exchange);
-                }
-            }
+            ByHandOptions.meet(host, tcpPort, host == null ? 0 : EXCHANGE_MILLIS, session::run);
         } finally {
             out.flush();
         }
@@ -188,7 +160,7 @@ final class PingPong implements Callable<Integer> {
         @Override
         public Mtu convert(String text) {
             for (Mtu mtu : Mtu.values()) {
-                if (text.equals(String.valueOf(mtu.bytes()))) {
+                if (mtu != Mtu.UNKNOWN && text.equals(String.valueOf(mtu.bytes()))) {
                     return mtu;
                 }
             }

@@ -24,7 +24,6 @@ import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.CompletionChannel;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
-import org.verbena.verbs.Device;
 import org.verbena.verbs.DeviceCapability;
 import org.verbena.verbs.Gid;
 import org.verbena.verbs.MemoryRegion;
@@ -36,7 +35,6 @@ import org.verbena.verbs.QueuePairType;
 import org.verbena.verbs.ReceiveQueue;
 import org.verbena.verbs.SendFlags;
 import org.verbena.verbs.SharedReceiveQueue;
-import org.verbena.verbs.Verbs;
 import org.verbena.verbs.WorkCompletions;
 
 /**
@@ -97,7 +95,7 @@ final class PingPongSession implements AutoCloseable {
 
     PingPongSession(
             Kind kind,
-            @Nullable String deviceName,
+            Context device,
             QueuePairPath path,
             int sizeBytes,
             int queuePairCount,
@@ -117,7 +115,7 @@ final class PingPongSession implements AutoCloseable {
         this.pending = new int[queuePairCount];
         resources.push(polled);
         try {
-            Context context = own(open(deviceName));
+            Context context = own(device);
             if (kind == Kind.XSRQ) {
                 throw withoutXrc(context);
             }
@@ -162,18 +160,6 @@ final class PingPongSession implements AutoCloseable {
             close();
             throw refused;
         }
-    }
-
-    private static Context open(@Nullable String deviceName) {
-        if (deviceName != null) {
-            return Verbs.device(deviceName).open();
-        }
-        List<Device> devices = Verbs.devices();
-        if (devices.isEmpty()) {
-            Throwable cause = Verbs.unavailabilityCause();
-            throw new CommandFailure(cause == null ? "there is no RDMA device" : String.valueOf(cause.getMessage()));
-        }
-        return devices.getFirst().open();
     }
 
     private static CommandFailure withoutXrc(Context context) {

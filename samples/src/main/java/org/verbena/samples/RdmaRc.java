@@ -4,8 +4,6 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.net.InetSocketAddress;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Set;
@@ -25,10 +23,10 @@ import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.SendFlags;
-import org.verbena.verbs.Verbs;
 import org.verbena.verbs.WorkCompletions;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
@@ -68,25 +66,9 @@ final class RdmaRc implements Callable<Integer> {
             description = "TCP port to exchange addresses on (${DEFAULT-VALUE}).")
     private int tcpPort;
 
-    @Option(
-            names = {"-d", "--ib-dev"},
-            paramLabel = "DEVICE",
-            description = "The device; without it the first.")
-    private @Nullable String deviceName;
-
-    @Option(
-            names = {"-i", "--ib-port"},
-            paramLabel = "PORT",
-            defaultValue = "1",
-            description = "Port of the device (${DEFAULT-VALUE}).")
-    private int devicePort;
-
-    @Option(
-            names = {"-g", "--gid-idx"},
-            paramLabel = "INDEX",
-            defaultValue = "-1",
-            description = "Index of the port's GID to come from; RoCE needs one.")
-    private int gidIndex;
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private ByHandOptions byHand;
 
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -94,24 +76,13 @@ final class RdmaRc implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        if (host == null) {
-            try (ServerSocket listener = new ServerSocket(tcpPort);
-                    TcpQueuePairExchange exchange = TcpQueuePairExchange.accept(listener, EXCHANGE_MILLIS)) {
-                run(exchange);
-            }
-        } else {
-            try (TcpQueuePairExchange exchange =
-                    TcpQueuePairExchange.connect(new InetSocketAddress(host, tcpPort), EXCHANGE_MILLIS)) {
-                run(exchange);
-            }
-        }
+        ByHandOptions.meet(host, tcpPort, EXCHANGE_MILLIS, this::run);
         return CommandLine.ExitCode.OK;
     }
 
     private void run(TcpQueuePairExchange exchange) throws IOException {
-        QueuePairPath path = QueuePairPath.of(devicePort, gidIndex, Mtu.MTU_256);
-        String name = deviceName == null ? Verbs.devices().getFirst().name() : deviceName;
-        try (Context context = Verbs.device(name).open();
+        QueuePairPath path = QueuePairPath.of(byHand.devicePort, byHand.gidIndex, Mtu.MTU_256);
+        try (Context context = byHand.open();
                 ProtectionDomain domain = context.allocateProtectionDomain();
                 CompletionQueue completions = context.createCompletionQueue(4);
                 QueuePair queuePair = domain.createQueuePair(

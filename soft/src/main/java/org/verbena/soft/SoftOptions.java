@@ -1,5 +1,7 @@
 package org.verbena.soft;
 
+import org.verbena.transport.OptionProperties;
+
 /**
  * How the software provider behaves. The provider that {@link java.util.ServiceLoader} finds takes them from system
  * properties named {@code org.verbena.soft.} and the component's name.
@@ -62,14 +64,14 @@ public record SoftOptions(
      */
     public static SoftOptions ofSystemProperties() {
         return new SoftOptions(
-                flag("crc", DEFAULTS.crc),
-                number("mpaRevision", DEFAULTS.mpaRevision),
-                flag("peerToPeer", DEFAULTS.peerToPeer),
-                number("handshakeTimeoutMillis", DEFAULTS.handshakeTimeoutMillis),
-                number("maxHandshakes", DEFAULTS.maxHandshakes),
-                number("stallTimeoutMillis", DEFAULTS.stallTimeoutMillis),
-                number("maxFpduBytes", DEFAULTS.maxFpduBytes),
-                number("sharedReceiveDepth", DEFAULTS.sharedReceiveDepth));
+                OptionProperties.flag(PREFIX + "crc", DEFAULTS.crc),
+                OptionProperties.number(PREFIX + "mpaRevision", DEFAULTS.mpaRevision),
+                OptionProperties.flag(PREFIX + "peerToPeer", DEFAULTS.peerToPeer),
+                OptionProperties.number(PREFIX + "handshakeTimeoutMillis", DEFAULTS.handshakeTimeoutMillis),
+                OptionProperties.number(PREFIX + "maxHandshakes", DEFAULTS.maxHandshakes),
+                OptionProperties.number(PREFIX + "stallTimeoutMillis", DEFAULTS.stallTimeoutMillis),
+                OptionProperties.number(PREFIX + "maxFpduBytes", DEFAULTS.maxFpduBytes),
+                OptionProperties.number(PREFIX + "sharedReceiveDepth", DEFAULTS.sharedReceiveDepth));
     }
 
     /**
@@ -88,28 +90,5 @@ public record SoftOptions(
                 stallTimeoutMillis,
                 maxFpduBytes,
                 sharedReceiveDepth);
-    }
-
-    private static boolean flag(String name, boolean otherwise) {
-        String value = System.getProperty(PREFIX + name);
-        if (value == null) {
-            return otherwise;
-        }
-        if (!value.equals("true") && !value.equals("false")) {
-            throw new IllegalArgumentException(PREFIX + name + " is '" + value + "'; give true or false");
-        }
-        return value.equals("true");
-    }
-
-    private static int number(String name, int otherwise) {
-        String value = System.getProperty(PREFIX + name);
-        if (value == null) {
-            return otherwise;
-        }
-        try {
-            return Integer.parseInt(value);
-        } catch (NumberFormatException e) {
-            throw new IllegalArgumentException(PREFIX + name + " is '" + value + "'; give a number", e);
-        }
     }
 }

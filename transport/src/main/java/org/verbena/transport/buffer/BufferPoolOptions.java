@@ -3,6 +3,7 @@ package org.verbena.transport.buffer;
 import java.util.EnumSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import org.verbena.transport.OptionProperties;
 import org.verbena.transport.spi.MemoryDomain;
 
 /**
@@ -93,40 +94,12 @@ public record BufferPoolOptions(
      * @throws IllegalArgumentException a property is not such a value, or out of range
      */
     public static BufferPoolOptions ofSystemProperties() {
-        return DEFAULTS.withMaxRegisteredBytes(
-                        number("maxRegisteredBytes", Long.MAX_VALUE, DEFAULTS.maxRegisteredBytes))
-                .withChunkBytes((int) number("chunkBytes", Integer.MAX_VALUE, DEFAULTS.chunkBytes))
+        return DEFAULTS.withMaxRegisteredBytes(OptionProperties.number(
+                        PROPERTY_PREFIX + "maxRegisteredBytes", Long.MAX_VALUE, DEFAULTS.maxRegisteredBytes))
+                .withChunkBytes(OptionProperties.number(PROPERTY_PREFIX + "chunkBytes", DEFAULTS.chunkBytes))
                 .withLargestPooledBytes(
-                        (int) number("largestPooledBytes", Integer.MAX_VALUE, DEFAULTS.largestPooledBytes))
-                .withHugePages(flag("hugePages", DEFAULTS.hugePages));
-    }
-
-    private static long number(String name, long most, long otherwise) {
-        String value = System.getProperty(PROPERTY_PREFIX + name);
-        if (value == null) {
-            return otherwise;
-        }
-        try {
-            long number = Long.parseLong(value);
-            if (number >= 0 && number <= most) {
-                return number;
-            }
-        } catch (NumberFormatException notANumber) {
-            // Told below.
-        }
-        throw new IllegalArgumentException(
-                PROPERTY_PREFIX + name + " is '" + value + "'; give a number of bytes up to " + most);
-    }
-
-    private static boolean flag(String name, boolean otherwise) {
-        String value = System.getProperty(PROPERTY_PREFIX + name);
-        if (value == null) {
-            return otherwise;
-        }
-        if (!value.equals("true") && !value.equals("false")) {
-            throw new IllegalArgumentException(PROPERTY_PREFIX + name + " is '" + value + "'; give true or false");
-        }
-        return value.equals("true");
+                        OptionProperties.number(PROPERTY_PREFIX + "largestPooledBytes", DEFAULTS.largestPooledBytes))
+                .withHugePages(OptionProperties.flag(PROPERTY_PREFIX + "hugePages", DEFAULTS.hugePages));
     }
 
     /**

@@ -880,7 +880,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             return;
         }
         if (state == State.DRAINING) {
-            if ((cause == null || isCauseVague) && why != null && !isLocalEnd) {
+            boolean better = cause == null ? why != null : isCauseVague && why instanceof RdmaException;
+            if (better && !isLocalEnd) {
                 cause = why;
                 isCauseVague = false;
             }

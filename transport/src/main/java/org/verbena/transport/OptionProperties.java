@@ -1,0 +1,62 @@
+package org.verbena.transport;
+
+/** Reads options from system properties, for providers and buffers: a value that is none is refused with the property's name. */
+public final class OptionProperties {
+    private OptionProperties() {}
+
+    /**
+     * A whole number.
+     *
+     * @param property its full name
+     * @param most the largest value; the smallest is 0
+     * @param otherwise what it is where the property is not set
+     * @return the number
+     * @throws IllegalArgumentException it is set to something else
+     */
+    public static long number(String property, long most, long otherwise) {
+        String value = System.getProperty(property);
+        if (value == null) {
+            return otherwise;
+        }
+        try {
+            long number = Long.parseLong(value);
+            if (number >= 0 && number <= most) {
+                return number;
+            }
+        } catch (NumberFormatException notANumber) {
+            // Told below.
+        }
+        throw new IllegalArgumentException(property + " is '" + value + "'; give a number from 0 to " + most);
+    }
+
+    /**
+     * A whole number within the range of {@code int}.
+     *
+     * @param property its full name
+     * @param otherwise what it is where the property is not set
+     * @return the number
+     * @throws IllegalArgumentException it is set to something else
+     */
+    public static int number(String property, int otherwise) {
+        return (int) number(property, Integer.MAX_VALUE, otherwise);
+    }
+
+    /**
+     * Yes or no.
+     *
+     * @param property its full name
+     * @param otherwise what it is where the property is not set
+     * @return whether it is {@code true}
+     * @throws IllegalArgumentException it is neither {@code true} nor {@code false}
+     */
+    public static boolean flag(String property, boolean otherwise) {
+        String value = System.getProperty(property);
+        if (value == null) {
+            return otherwise;
+        }
+        if (!value.equals("true") && !value.equals("false")) {
+            throw new IllegalArgumentException(property + " is '" + value + "'; give true or false");
+        }
+        return value.equals("true");
+    }
+}
