@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -346,7 +347,7 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *d)
 
 	if (!async_pipe[0] && pipe(async_pipe))
 		return NULL;
-	verbs->sz = broken_abi == 2 ? 8 : broken_abi == 5 ? sizeof(*verbs) - 8 * 8 : sizeof(*verbs);
+	verbs->sz = broken_abi == 2 ? 8 : broken_abi == 5 ? sizeof(*verbs) - 8 * 8 : broken_abi == 6 ? sizeof(*verbs) - offsetof(struct verbs_context, ABI_placeholder1) : sizeof(*verbs);
 	verbs->query_port = stub_query_port;
 	if (!without_later)
 		later(verbs);
@@ -1010,8 +1011,156 @@ EXPORT int stub_complete_ex(struct stub_cq_ex *cq, uint64_t wr_id, int status, i
 
 EXPORT int stub_polling(struct stub_cq_ex *cq) { return cq->polling; }
 
+/* ---- steering ---- */
+
+/* What arrived, told by C's own structs. */
+static char text[1 << 16];
+
+EXPORT const char *stub_text(void) { return text; }
+
+#define SAY(...) do { size_t at = strlen(text); snprintf(text + at, sizeof(text) - at, __VA_ARGS__); } while (0)
+
+static void say_bytes(const char *name, const void *bytes, size_t length)
+{
+	SAY(" %s=", name);
+	for (size_t i = 0; i < length; i++)
+		SAY("%02x", ((const uint8_t *) bytes)[i]);
+}
+
+#define BOTH(spec, field) do { say_bytes(#field, &spec.val.field, sizeof(spec.val.field)); \
+		say_bytes("&", &spec.mask.field, sizeof(spec.mask.field)); } while (0)
+
+/* Takes a part out of a rule, of the size that its type has. */
+#define PART(struct_) struct struct_ part; if (size != sizeof(part)) return 0; memcpy(&part, at, sizeof(part))
+
+static int say_part(uint32_t type, uint16_t size, const char *at)
+{
+	if (type & IBV_FLOW_SPEC_INNER)
+		SAY(" inner");
+	switch (type & ~IBV_FLOW_SPEC_INNER) {
+	case IBV_FLOW_SPEC_ETH: { PART(ibv_flow_spec_eth);
+		SAY(" eth"); BOTH(part, dst_mac); BOTH(part, src_mac); BOTH(part, ether_type); BOTH(part, vlan_tag); return 1; }
+	case IBV_FLOW_SPEC_IPV4: { PART(ibv_flow_spec_ipv4);
+		SAY(" ipv4"); BOTH(part, src_ip); BOTH(part, dst_ip); return 1; }
+	case IBV_FLOW_SPEC_IPV4_EXT: { PART(ibv_flow_spec_ipv4_ext);
+		SAY(" ipv4_ext"); BOTH(part, src_ip); BOTH(part, dst_ip); BOTH(part, proto); BOTH(part, tos); BOTH(part, ttl);
+		BOTH(part, flags); return 1; }
+	case IBV_FLOW_SPEC_IPV6: { PART(ibv_flow_spec_ipv6);
+		SAY(" ipv6"); BOTH(part, src_ip); BOTH(part, dst_ip); BOTH(part, flow_label); BOTH(part, next_hdr);
+		BOTH(part, traffic_class); BOTH(part, hop_limit); return 1; }
+	case IBV_FLOW_SPEC_TCP: case IBV_FLOW_SPEC_UDP: { PART(ibv_flow_spec_tcp_udp);
+		SAY(type & 1 ? " udp" : " tcp"); BOTH(part, dst_port); BOTH(part, src_port); return 1; }
+	case IBV_FLOW_SPEC_VXLAN_TUNNEL: { PART(ibv_flow_spec_tunnel); SAY(" vxlan"); BOTH(part, tunnel_id); return 1; }
+	case IBV_FLOW_SPEC_GRE: { PART(ibv_flow_spec_gre);
+		SAY(" gre"); BOTH(part, c_ks_res0_ver); BOTH(part, protocol); BOTH(part, key); return 1; }
+	case IBV_FLOW_SPEC_MPLS: { PART(ibv_flow_spec_mpls); SAY(" mpls"); BOTH(part, label); return 1; }
+	case IBV_FLOW_SPEC_ESP: { PART(ibv_flow_spec_esp); SAY(" esp"); BOTH(part, spi); BOTH(part, seq); return 1; }
+	case IBV_FLOW_SPEC_ACTION_TAG: { PART(ibv_flow_spec_action_tag); SAY(" tag=%x", part.tag_id); return 1; }
+	case IBV_FLOW_SPEC_ACTION_DROP: { PART(ibv_flow_spec_action_drop); SAY(" drop"); return 1; }
+	case IBV_FLOW_SPEC_ACTION_HANDLE: { PART(ibv_flow_spec_action_handle); SAY(" handle=%p", part.action); return 1; }
+	case IBV_FLOW_SPEC_ACTION_COUNT: { PART(ibv_flow_spec_counter_action); SAY(" count=%p", part.counters); return 1; }
+	}
+	return 0;
+}
+
+static struct ibv_flow *stub_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
+{
+	const char *at = (const char *) (attr + 1), *end = (const char *) attr + attr->size;
+
+	FAIL_NULL();
+	text[0] = 0;
+	SAY("type=%u priority=%u port=%u flags=%u qp=%p", attr->type, attr->priority, attr->port, attr->flags, qp);
+	for (int i = 0; i < attr->num_of_specs; i++) {
+		struct { uint32_t type; uint16_t size; } head;
+		memcpy(&head, at, 6);
+		if (attr->comp_mask || head.size > end - at || !say_part(head.type, head.size, at)) {
+			errno = EINVAL;
+			return NULL;
+		}
+		at += head.size;
+	}
+	if (at != end) {
+		errno = EINVAL;
+		return NULL;
+	}
+	return MAKE(ibv_flow, qp->context);
+}
+
+static int stub_destroy_flow(struct ibv_flow *flow) { FAIL_ERRNO(); UNMAKE(flow); return 0; }
+
+static void say_esp(const struct ibv_flow_action_esp_attr *attr)
+{
+	text[0] = 0;
+	SAY("mask=%x esn=%x", attr->comp_mask, attr->esn);
+	if (attr->esp_attr)
+		SAY(" spi=%x seq=%x pad=%u flags=%x limit=%llx", attr->esp_attr->spi, attr->esp_attr->seq, attr->esp_attr->tfc_pad,
+		    attr->esp_attr->flags, (unsigned long long) attr->esp_attr->hard_limit_pkts);
+	if (attr->keymat_len == sizeof(struct ibv_flow_action_esp_keymat_aes_gcm)) {
+		const struct ibv_flow_action_esp_keymat_aes_gcm *key = attr->keymat_ptr;
+		SAY(" keymat=%u algo=%u icv=%u", attr->keymat_proto, key->iv_algo, key->icv_len);
+		say_bytes("iv", &key->iv, sizeof(key->iv));
+		say_bytes("salt", &key->salt, sizeof(key->salt));
+		say_bytes("key", key->aes_key, key->key_len);
+	}
+	if (attr->replay_len == sizeof(struct ibv_flow_action_esp_replay_bmp))
+		SAY(" replay=%u size=%u", attr->replay_proto, ((struct ibv_flow_action_esp_replay_bmp *) attr->replay_ptr)->size);
+	for (const struct ibv_flow_action_esp_encap *encap = attr->esp_encap; encap; encap = encap->next_ptr) {
+		SAY(" encap=%x", encap->type);
+		say_bytes("val", encap->val_ptr, encap->len);
+	}
+}
+
+static struct ibv_flow_action *stub_create_flow_action_esp(struct ibv_context *context, struct ibv_flow_action_esp_attr *attr)
+{
+	FAIL_NULL();
+	say_esp(attr);
+	return MAKE(ibv_flow_action, context);
+}
+
+static int stub_modify_flow_action_esp(struct ibv_flow_action *action, struct ibv_flow_action_esp_attr *attr)
+{
+	FAIL_ERRNO();
+	say_esp(attr);
+	return 0;
+}
+
+static int stub_destroy_flow_action(struct ibv_flow_action *action) { FAIL_ERRNO(); UNMAKE(action); return 0; }
+
+static struct ibv_counters *stub_create_counters(struct ibv_context *context, struct ibv_counters_init_attr *attr)
+{
+	FAIL_NULL();
+	return attr->comp_mask ? NULL : MAKE(ibv_counters, context);
+}
+
+static int stub_destroy_counters(struct ibv_counters *counters) { FAIL_ERRNO(); UNMAKE(counters); return 0; }
+
+static int stub_attach_counters(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow)
+{
+	FAIL_ERRNO();
+	call(__func__, attr->counter_desc, attr->index, attr->comp_mask, (uintptr_t) flow, (uintptr_t) counters);
+	return 0;
+}
+
+static int stub_read_counters(struct ibv_counters *counters, uint64_t *values, uint32_t count, uint32_t flags)
+{
+	FAIL_ERRNO();
+	call(__func__, (uintptr_t) counters, count, flags, 0, 0);
+	for (uint32_t i = 0; i < count; i++)
+		values[i] = 1000 + i;
+	return 0;
+}
+
 static void later(struct verbs_context *verbs)
 {
+	verbs->ibv_create_flow = stub_create_flow;
+	verbs->ibv_destroy_flow = stub_destroy_flow;
+	verbs->create_flow_action_esp = stub_create_flow_action_esp;
+	verbs->modify_flow_action_esp = stub_modify_flow_action_esp;
+	verbs->destroy_flow_action = stub_destroy_flow_action;
+	verbs->create_counters = stub_create_counters;
+	verbs->destroy_counters = stub_destroy_counters;
+	verbs->attach_counters_point_flow = stub_attach_counters;
+	verbs->read_counters = stub_read_counters;
 	verbs->alloc_td = stub_alloc_td;
 	verbs->dealloc_td = stub_dealloc_td;
 	verbs->alloc_parent_domain = stub_alloc_parent_domain;

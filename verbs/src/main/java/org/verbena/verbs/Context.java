@@ -531,6 +531,27 @@ public final class Context extends VerbsObject {
     }
 
     /**
+     * Creates counters for flows.
+     *
+     * @return the counters, which count nothing yet; the caller closes them
+     * @throws VerbsException the device has none
+     */
+    public Counters createCounters() {
+        return Counters.create(this);
+    }
+
+    /**
+     * Creates an action that decrypts or encrypts the ESP packets of flows.
+     *
+     * @param parameters how; association and key have to be there
+     * @return the action; the caller closes it
+     * @throws VerbsException the device cannot, or refused the key
+     */
+    public FlowAction createFlowAction(EspParameters parameters) {
+        return FlowAction.create(this, parameters);
+    }
+
+    /**
      * Creates a completion channel. Its descriptor does not block.
      *
      * @return the channel; the caller closes it

@@ -147,6 +147,29 @@ enum Failures {
             "ibv_post_srq_recv",
             Errno.ENOMEM,
             "the shared receive queue is full: poll completions first, or make it deeper"),
+    /** Raw packets. */
+    FLOW_DENIED("ibv_create_flow", Errno.EPERM, "steering rules need CAP_NET_RAW"),
+    /** A rule the device does not take. */
+    FLOW_INVALID(
+            "ibv_create_flow",
+            Errno.EINVAL,
+            "the queue pair is not of RAW_PACKET or UD, the port does not exist, or the device does not match such headers, masks or"
+                    + " priorities"),
+    /** Steering is switched off. */
+    FLOW_OFF(
+            "ibv_create_flow",
+            Errno.ENXIO,
+            "steering by the device is not switched on: see its driver's documentation (mlx4: log_num_mgm_entry_size=-1)"),
+    /** Counters in use. */
+    COUNTERS_BOUND(
+            "ibv_attach_counters_point_flow",
+            Errno.EBUSY,
+            "a flow counts with them already: attach all kinds before the first flow is created"),
+    /** A kind the device lacks. */
+    COUNTERS_UNSUPPORTED(
+            "ibv_attach_counters_point_flow",
+            Errno.EOPNOTSUPP,
+            "the device does not have this function, this kind of counter, or counters for flows that exist already"),
     /** Children in the kernel. */
     BUSY("*", Errno.EBUSY, "something still uses it: close what lies on it, and acknowledge its events, first"),
     /** Device gone. */

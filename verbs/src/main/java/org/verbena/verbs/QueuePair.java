@@ -435,6 +435,18 @@ public final class QueuePair extends VerbsObject {
         }
     }
 
+    /**
+     * Has packets with certain headers come to this queue pair; of RAW_PACKET or UD.
+     *
+     * @param rule which packets, and what else is done with them
+     * @return the rule in force; the caller closes it before this queue pair
+     * @throws IllegalArgumentException the rule names counters or actions of another context
+     * @throws VerbsException the device cannot steer packets, does not take the rule, or CAP_NET_RAW is missing (EPERM)
+     */
+    public Flow createFlow(FlowRule rule) {
+        return Flow.create(this, rule);
+    }
+
     @Override
     void destroy(long closing) {
         if (foreignDestroyer != null) {

@@ -1,5 +1,6 @@
 package org.verbena.verbs;
 
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
@@ -27,12 +28,17 @@ public abstract sealed class VerbsObject implements AutoCloseable
                 SharedReceiveQueue,
                 QueuePair,
                 SharedQueuePair,
-                AddressHandle {
+                AddressHandle,
+                Flow,
+                FlowAction,
+                Counters {
 
     /** How many open children an error message names before it only counts. */
     private static final int NAMED_CHILDREN = 5;
 
-    private final VerbsObject[] parents;
+    /** Grows by {@link #alsoLieOn}, while closing is kept off; {@link #close()} reads it after that. */
+    private volatile VerbsObject[] parents;
+
     private final Set<VerbsObject> children = Collections.newSetFromMap(new IdentityHashMap<>()); // guarded by this
     private int childrenBeingMade; // guarded by this
 
@@ -151,6 +157,25 @@ public abstract sealed class VerbsObject implements AutoCloseable
         for (VerbsObject parent : parents) {
             parent.release();
         }
+    }
+
+    /**
+     * Makes an open object lie on one more parent. The caller {@link #hold holds} both.
+     *
+     * @param parent what shall outlive this
+     */
+    final void alsoLieOn(VerbsObject parent) {
+        synchronized (this) {
+            for (VerbsObject known : parents) {
+                if (known == parent) {
+                    return;
+                }
+            }
+            VerbsObject[] more = Arrays.copyOf(parents, parents.length + 1);
+            more[parents.length] = parent;
+            parents = more;
+        }
+        parent.adopt(this);
     }
 
     private synchronized void release() {

@@ -23,7 +23,12 @@ class ConstantsTest {
             AtomicCapability.class,
             CompletionField.class,
             CompletionStatus.class,
+            CounterKind.class,
             DeviceCapability.class,
+            EspFlag.class,
+            FlowFlag.class,
+            FlowRuleType.class,
+            FlowSpecType.class,
             ForkStatus.class,
             GidType.class,
             LinkLayer.class,
@@ -63,6 +68,11 @@ class ConstantsTest {
                 bound.put(constant.cName(), (long) constant.value());
             }
         });
+        bound.put("IBV_READ_COUNTERS_ATTR_PREFER_CACHED", (long) Counters.PREFER_CACHED);
+        bound.put("IBV_FLOW_ACTION_ESP_MASK_ESN", (long) EspParameters.WITH_ESN);
+        bound.put("IBV_FLOW_ACTION_ESP_KEYMAT_AES_GCM", (long) EspParameters.AES_GCM);
+        bound.put("IBV_FLOW_ACTION_IV_ALGO_SEQ", (long) EspParameters.SEQUENTIAL_VECTORS);
+        bound.put("IBV_FLOW_ACTION_ESP_REPLAY_BMP", (long) EspParameters.REPLAY_BITMAP);
         bound.put("IBV_SEND_FENCE", (long) SendFlags.FENCE);
         bound.put("IBV_SEND_SIGNALED", (long) SendFlags.SIGNALED);
         bound.put("IBV_SEND_SOLICITED", (long) SendFlags.SOLICITED);

@@ -54,7 +54,7 @@ final class Stub {
     /** Calls a function that returns a string. */
     static String text(String function) {
         return ((MemorySegment) invoke(function, ValueLayout.ADDRESS))
-                .reinterpret(256)
+                .reinterpret(1 << 16)
                 .getString(0);
     }
 

@@ -32,8 +32,15 @@ import org.verbena.verbs.CompletionReader;
 import org.verbena.verbs.CompletionStatus;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.EnhancedConnection;
+import org.verbena.verbs.EspAssociation;
+import org.verbena.verbs.EspKey;
+import org.verbena.verbs.EspParameters;
 import org.verbena.verbs.EthernetAddress;
 import org.verbena.verbs.ExtendedDeviceAttributes;
+import org.verbena.verbs.FlowEffect;
+import org.verbena.verbs.FlowMatch;
+import org.verbena.verbs.FlowRule;
+import org.verbena.verbs.FlowRuleType;
 import org.verbena.verbs.ForkStatus;
 import org.verbena.verbs.Gid;
 import org.verbena.verbs.GlobalRoute;
@@ -481,6 +488,24 @@ class VerbsSurfaceTest {
                 .hasMessageContaining(function)
                 .hasMessageContaining("EOPNOTSUPP")
                 .hasMessageContaining("does not have this function");
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void packetsAreNotSteered(LabDevice device) {
+        try (Context context = Verbs.device(device.deviceName()).open();
+                ProtectionDomain domain = context.allocateProtectionDomain();
+                CompletionQueue completions = context.createCompletionQueue(16);
+                QueuePair queuePair = domain.createQueuePair(QueuePairOptions.reliable(completions, SIZES))) {
+            FlowRule rule = FlowRule.steering(1, FlowMatch.udp().destinationPort(4791), FlowEffect.drop());
+            assertUnsupported("ibv_create_flow", () -> queuePair.createFlow(rule));
+            assertUnsupported("ibv_create_flow", () -> queuePair.createFlow(FlowRule.of(FlowRuleType.SNIFFER, 1)));
+            assertUnsupported("ibv_create_counters", context::createCounters);
+            EspKey key = new EspKey(new byte[16], new byte[4], new byte[8], 16);
+            assertUnsupported(
+                    "ibv_create_flow_action_esp",
+                    () -> context.createFlowAction(EspParameters.of(EspAssociation.inlineCrypto(Set.of()), key)));
+        }
     }
 
     @Test

@@ -13,6 +13,7 @@ public final class Errno {
     public static final int ENOENT = 2;
     public static final int EINTR = 4;
     public static final int EIO = 5;
+    public static final int ENXIO = 6;
     public static final int EBADF = 9;
     public static final int EAGAIN = 11;
     public static final int ENOMEM = 12;
@@ -43,6 +44,7 @@ public final class Errno {
             Map.entry(ENOENT, "ENOENT"),
             Map.entry(EINTR, "EINTR"),
             Map.entry(EIO, "EIO"),
+            Map.entry(ENXIO, "ENXIO"),
             Map.entry(EBADF, "EBADF"),
             Map.entry(EAGAIN, "EAGAIN"),
             Map.entry(ENOMEM, "ENOMEM"),

@@ -1,0 +1,165 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.IbvCounterAttachAttr;
+import org.verbena.verbs.ffm.IbvCounters;
+import org.verbena.verbs.ffm.IbvCountersInitAttr;
+import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.ffm.VerbsContext;
+import org.verbena.verbs.ffm.VerbsOps;
+
+/**
+ * Numbers that the device counts for flows. Any thread.
+ *
+ * <pre>{@code
+ * counters.attach(CounterKind.PACKETS, 0);
+ * counters.attach(CounterKind.BYTES, 1);
+ * Flow flow = queuePair.createFlow(FlowRule.steering(1, match, FlowEffect.count(counters)));
+ * long packets = counters.read(false)[0];
+ * }</pre>
+ *
+ * <p>Source: ibv_create_counters(3), ibv_attach_counters_point_flow(3), ibv_read_counters(3)
+ */
+public final class Counters extends VerbsObject {
+    /** Each reading has room for every index up to the highest one in use; devices have a handful. */
+    public static final int MAX_INDEX = 255;
+
+    /** {@code IBV_READ_COUNTERS_ATTR_PREFER_CACHED}. */
+    static final int PREFER_CACHED = 1;
+
+    private final Context context;
+    private final MemorySegment destroyFunction;
+
+    /** One more than the highest index in use; any thread. */
+    private final AtomicInteger values = new AtomicInteger();
+
+    private Counters(long address, Context context, MemorySegment destroyFunction) {
+        super(address, context);
+        this.context = context;
+        this.destroyFunction = destroyFunction;
+    }
+
+    static Counters create(Context context) {
+        hold(context);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment function = context.extendedOperation("ibv_create_counters", VerbsContext.CREATE_COUNTERS);
+            MemorySegment destroy = context.extendedOperation("ibv_destroy_counters", VerbsContext.DESTROY_COUNTERS);
+            MemorySegment attr = arena.allocate(IbvCountersInitAttr.LAYOUT);
+            long counters = Calls.create(
+                    "ibv_create_counters",
+                    context.device().name(),
+                    errno -> VerbsOps.createCounters(function, errno, context.nativeAddress(), attr.address()));
+            AbiCheck.expect(
+                    "ibv_counters.context", context.nativeAddress(), Pointers.readLong(counters + IbvCounters.CONTEXT));
+            return new Counters(counters, context, destroy);
+        } finally {
+            release(context);
+        }
+    }
+
+    /**
+     * Says what an index counts, of all flows that will name these counters in {@link FlowEffect#count}. Before the first of them is
+     * created.
+     *
+     * @param kind what it counts
+     * @param index where {@link #read} tells it, 0 to {@link #MAX_INDEX}; several kinds at one index are added up
+     * @throws VerbsException the device does not count that (EOPNOTSUPP), or a flow names these counters already (EBUSY)
+     */
+    public void attach(CounterKind kind, int index) {
+        attach(kind, index, null);
+    }
+
+    /**
+     * Says what an index counts, of a flow that exists.
+     *
+     * @param kind what it counts
+     * @param index where {@link #read} tells it, 0 to {@link #MAX_INDEX}
+     * @param flow whose packets; it has to be closed before these counters
+     * @throws VerbsException the device does not count that, or only for flows yet to be created (EOPNOTSUPP)
+     */
+    public void attachTo(Flow flow, CounterKind kind, int index) {
+        if (flow.context() != context) {
+            throw new IllegalArgumentException(flow + " is of another context than " + this);
+        }
+        hold(flow);
+        try {
+            attach(kind, index, flow);
+        } finally {
+            release(flow);
+        }
+    }
+
+    private void attach(CounterKind kind, int index, @Nullable Flow flow) {
+        Ranges.check("index", index, 0, MAX_INDEX);
+        hold(this);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment function = context.extendedOperation(
+                    "ibv_attach_counters_point_flow", VerbsContext.ATTACH_COUNTERS_POINT_FLOW);
+            MemorySegment attr = arena.allocate(IbvCounterAttachAttr.LAYOUT);
+            attr.set(CStruct.ENUM, IbvCounterAttachAttr.COUNTER_DESC, kind.value());
+            attr.set(CStruct.U32, IbvCounterAttachAttr.INDEX, index);
+            Calls.check(
+                    "ibv_attach_counters_point_flow",
+                    kind + ", index=" + index + (flow == null ? "" : ", " + flow),
+                    VerbsOps.attachCountersPointFlow(
+                            function, nativeAddress(), attr.address(), flow == null ? 0 : flow.nativeAddress()));
+            if (flow != null) {
+                flow.alsoLieOn(this);
+            }
+            values.accumulateAndGet(index + 1, Math::max);
+        } finally {
+            release(this);
+        }
+    }
+
+    /**
+     * Reads the numbers.
+     *
+     * @param preferCached whether numbers that are not quite new will do, which costs no access to the device
+     * @return one for each index up to the highest that counts; they only grow
+     * @throws IllegalStateException nothing has been attached
+     * @throws VerbsException no flow names these counters yet, or the device refused
+     */
+    public long[] read(boolean preferCached) {
+        int count = values.get();
+        if (count == 0) {
+            throw new IllegalStateException(this + " count nothing: attach a kind first");
+        }
+        hold(this);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment function = context.extendedOperation("ibv_read_counters", VerbsContext.READ_COUNTERS);
+            MemorySegment numbers = arena.allocate(CStruct.U64, count);
+            Calls.check(
+                    "ibv_read_counters",
+                    toString(),
+                    VerbsOps.readCounters(
+                            function, nativeAddress(), numbers.address(), count, preferCached ? PREFER_CACHED : 0));
+            return numbers.toArray(CStruct.U64);
+        } finally {
+            release(this);
+        }
+    }
+
+    /**
+     * What they lie on.
+     *
+     * @return the context
+     */
+    Context context() {
+        return context;
+    }
+
+    @Override
+    void destroy(long closing) {
+        Calls.check("ibv_destroy_counters", toString(), VerbsOps.destroyCounters(destroyFunction, closing));
+    }
+
+    @Override
+    public String toString() {
+        return "Counters of " + context.device().name();
+    }
+}

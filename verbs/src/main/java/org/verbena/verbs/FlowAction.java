@@ -1,0 +1,87 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.verbena.verbs.ffm.IbvFlowAction;
+import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.ffm.VerbsContext;
+import org.verbena.verbs.ffm.VerbsOps;
+
+/**
+ * A change that flows make to packets: IPsec's decryption or encryption. {@link FlowEffect#change} names it. Any thread.
+ *
+ * <p>Source: ibv_flow_action_esp(3)
+ */
+public final class FlowAction extends VerbsObject {
+    private final Context context;
+    private final MemorySegment destroyFunction;
+
+    private FlowAction(long address, Context context, MemorySegment destroyFunction) {
+        super(address, context);
+        this.context = context;
+        this.destroyFunction = destroyFunction;
+    }
+
+    static FlowAction create(Context context, EspParameters parameters) {
+        if (parameters.association() == null || parameters.key() == null) {
+            throw new IllegalArgumentException("an ESP action needs an association and a key to begin with");
+        }
+        hold(context);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment function =
+                    context.extendedOperation("ibv_create_flow_action_esp", VerbsContext.CREATE_FLOW_ACTION_ESP);
+            MemorySegment destroy =
+                    context.extendedOperation("ibv_destroy_flow_action", VerbsContext.DESTROY_FLOW_ACTION);
+            long action = parameters.apply(
+                    arena,
+                    attr -> Calls.create(
+                            "ibv_create_flow_action_esp",
+                            parameters.toString(),
+                            errno -> VerbsOps.createFlowActionEsp(function, errno, context.nativeAddress(), attr)));
+            AbiCheck.expect(
+                    "ibv_flow_action.context",
+                    context.nativeAddress(),
+                    Pointers.readLong(action + IbvFlowAction.CONTEXT));
+            return new FlowAction(action, context, destroy);
+        } finally {
+            release(context);
+        }
+    }
+
+    /**
+     * Changes it for all flows that name it, at once.
+     *
+     * @param parameters what changes; what is not given stays
+     * @throws VerbsException the device refused
+     */
+    public void modify(EspParameters parameters) {
+        hold(this);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment function =
+                    context.extendedOperation("ibv_modify_flow_action_esp", VerbsContext.MODIFY_FLOW_ACTION_ESP);
+            Calls.check("ibv_modify_flow_action_esp", parameters.toString(), (int)
+                    parameters.apply(arena, attr -> VerbsOps.modifyFlowActionEsp(function, nativeAddress(), attr)));
+        } finally {
+            release(this);
+        }
+    }
+
+    /**
+     * What it lies on.
+     *
+     * @return the context
+     */
+    Context context() {
+        return context;
+    }
+
+    @Override
+    void destroy(long closing) {
+        Calls.check("ibv_destroy_flow_action", toString(), VerbsOps.destroyFlowAction(destroyFunction, closing));
+    }
+
+    @Override
+    public String toString() {
+        return "ESP FlowAction of " + context.device().name();
+    }
+}
