@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@
 
 static struct { char function[64]; int error; int times; } failures[MAX_FAILURES];
 static int failures_asked;
-static int live, device_count = 1, broken_abi, without_later;
+static int live, device_count = 1, broken_abi, without_later, wq_without_post;
 static int complete_status, complete_vendor;
 static enum { REFUSE_POSITIVE, REFUSE_NEGATIVE, REFUSE_MINUS_ONE, REFUSE_ZERO } refusal;
 
@@ -57,7 +58,7 @@ EXPORT void stub_reset(void)
 	memset(failures, 0, sizeof(failures));
 	failures_asked = 0;
 	device_count = 1;
-	without_later = 0;
+	without_later = wq_without_post = 0;
 	broken_abi = complete_status = complete_vendor = 0;
 	refusal = REFUSE_POSITIVE;
 	posted_count = post_calls = acked_events = taken_events = 0;
@@ -713,6 +714,20 @@ static void call(const char *name, uint64_t a, uint64_t b, uint64_t c, uint64_t 
 	called.argument[4] = e;
 }
 
+/* What arrived, told by C's own structs. */
+static char text[1 << 16];
+
+EXPORT const char *stub_text(void) { return text; }
+
+#define SAY(...) do { size_t at = strlen(text); snprintf(text + at, sizeof(text) - at, __VA_ARGS__); } while (0)
+
+static void say_bytes(const char *name, const void *bytes, size_t length)
+{
+	SAY(" %s=", name);
+	for (size_t i = 0; i < length; i++)
+		SAY("%02x", ((const uint8_t *) bytes)[i]);
+}
+
 EXPORT int ibv_fork_init(void) { FAIL_MINUS_ONE(); return 0; }
 EXPORT enum ibv_fork_status ibv_is_fork_initialized(void) { return IBV_FORK_UNNEEDED; }
 
@@ -911,6 +926,12 @@ static struct ibv_qp *stub_create_qp_ex(struct ibv_context *context, struct ibv_
 	FAIL_NULL();
 	qp = calloc(1, sizeof(*qp));
 	call(__func__, attr->comp_mask, attr->create_flags, attr->send_ops_flags, attr->max_tso_header, (uintptr_t) attr->xrcd);
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_RX_HASH) {
+		text[0] = 0;
+		SAY("table=%p send_cq=%p recv_cq=%p srq=%p function=%u fields=%llx", attr->rwq_ind_tbl, attr->send_cq, attr->recv_cq,
+		    attr->srq, attr->rx_hash_conf.rx_hash_function, (unsigned long long) attr->rx_hash_conf.rx_hash_fields_mask);
+		say_bytes("key", attr->rx_hash_conf.rx_hash_key, attr->rx_hash_conf.rx_hash_key_len);
+	}
 	qp->ex.qp_base.context = context;
 	qp->ex.qp_base.pd = attr->pd;
 	qp->ex.qp_base.qp_type = attr->qp_type;
@@ -1012,20 +1033,6 @@ EXPORT int stub_complete_ex(struct stub_cq_ex *cq, uint64_t wr_id, int status, i
 EXPORT int stub_polling(struct stub_cq_ex *cq) { return cq->polling; }
 
 /* ---- steering ---- */
-
-/* What arrived, told by C's own structs. */
-static char text[1 << 16];
-
-EXPORT const char *stub_text(void) { return text; }
-
-#define SAY(...) do { size_t at = strlen(text); snprintf(text + at, sizeof(text) - at, __VA_ARGS__); } while (0)
-
-static void say_bytes(const char *name, const void *bytes, size_t length)
-{
-	SAY(" %s=", name);
-	for (size_t i = 0; i < length; i++)
-		SAY("%02x", ((const uint8_t *) bytes)[i]);
-}
 
 #define BOTH(spec, field) do { say_bytes(#field, &spec.val.field, sizeof(spec.val.field)); \
 		say_bytes("&", &spec.mask.field, sizeof(spec.mask.field)); } while (0)
@@ -1150,8 +1157,82 @@ static int stub_read_counters(struct ibv_counters *counters, uint64_t *values, u
 	return 0;
 }
 
+/* ---- spreading ---- */
+
+struct stub_wq { struct ibv_wq base; unsigned receives, depth; };
+
+EXPORT void stub_wq_without_post(int without) { wq_without_post = without; }
+
+static int stub_post_wq_recv(struct ibv_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct stub_wq *self = (struct stub_wq *) wq;
+
+	return post_receives(wr, bad, &self->receives, self->depth);
+}
+
+static struct ibv_wq *stub_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr)
+{
+	FAIL_NULL();
+	struct stub_wq *wq = malloc(sizeof(*wq));
+	memset(wq, 0xaa, sizeof(*wq)); /* whoever calls initialises the locks */
+	text[0] = 0;
+	SAY("context=%p type=%u max_wr=%u max_sge=%u pd=%p cq=%p mask=%x flags=%x", attr->wq_context, attr->wq_type, attr->max_wr,
+	    attr->max_sge, attr->pd, attr->cq, attr->comp_mask, attr->create_flags);
+	attr->max_wr++;
+	wq->base.context = context;
+	wq->base.pd = attr->pd;
+	wq->base.cq = attr->cq;
+	wq->base.wq_num = 0x77;
+	wq->base.state = IBV_WQS_RESET;
+	wq->base.wq_type = attr->wq_type;
+	wq->base.post_recv = wq_without_post ? NULL : stub_post_wq_recv;
+	wq->receives = 0;
+	wq->depth = attr->max_wr;
+	live++;
+	return &wq->base;
+}
+
+/* As acknowledging an event does. */
+EXPORT int stub_wq_lock(struct ibv_wq *wq)
+{
+	int error = pthread_mutex_trylock(&wq->mutex) || pthread_cond_signal(&wq->cond) || pthread_mutex_unlock(&wq->mutex);
+
+	return error || wq->events_completed || wq->wq_context;
+}
+
+static int stub_modify_wq(struct ibv_wq *wq, struct ibv_wq_attr *attr)
+{
+	FAIL_ERRNO();
+	call(__func__, attr->attr_mask, attr->wq_state, attr->curr_wq_state, attr->flags, attr->flags_mask);
+	if (attr->attr_mask & IBV_WQ_ATTR_STATE)
+		wq->state = attr->wq_state;
+	return 0;
+}
+
+static int stub_destroy_wq(struct ibv_wq *wq) { FAIL_ERRNO(); UNMAKE(wq); return 0; }
+
+static struct ibv_rwq_ind_table *stub_create_rwq_ind_table(struct ibv_context *context, struct ibv_rwq_ind_table_init_attr *attr)
+{
+	FAIL_NULL();
+	text[0] = 0;
+	SAY("log=%u mask=%u", attr->log_ind_tbl_size, attr->comp_mask);
+	for (unsigned i = 0; i < 1u << attr->log_ind_tbl_size; i++) {
+		if (attr->ind_tbl[i]->wq_num != 0x77)
+			return NULL;
+		SAY(" %p", attr->ind_tbl[i]);
+	}
+	return MAKE(ibv_rwq_ind_table, context);
+}
+
+static int stub_destroy_rwq_ind_table(struct ibv_rwq_ind_table *table) { FAIL_ERRNO(); UNMAKE(table); return 0; }
+
 static void later(struct verbs_context *verbs)
 {
+	verbs->create_wq = stub_create_wq;
+	verbs->modify_wq = stub_modify_wq;
+	verbs->destroy_wq = stub_destroy_wq;
+	verbs->create_rwq_ind_table = stub_create_rwq_ind_table;
+	verbs->destroy_rwq_ind_table = stub_destroy_rwq_ind_table;
 	verbs->ibv_create_flow = stub_create_flow;
 	verbs->ibv_destroy_flow = stub_destroy_flow;
 	verbs->create_flow_action_esp = stub_create_flow_action_esp;

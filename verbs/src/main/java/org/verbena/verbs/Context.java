@@ -531,6 +531,18 @@ public final class Context extends VerbsObject {
     }
 
     /**
+     * Creates a table over which a queue pair spreads what it receives.
+     *
+     * @param queues its entries, a power of two; a queue may be in several
+     * @return the table; the caller closes it before the queues
+     * @throws IllegalArgumentException another number of entries, or queues of another context
+     * @throws VerbsException the device has none, or not so large ones
+     */
+    public IndirectionTable createIndirectionTable(List<ReceiveWorkQueue> queues) {
+        return IndirectionTable.create(this, queues);
+    }
+
+    /**
      * Creates counters for flows.
      *
      * @return the counters, which count nothing yet; the caller closes them

@@ -147,6 +147,33 @@ enum Failures {
             "ibv_post_srq_recv",
             Errno.ENOMEM,
             "the shared receive queue is full: poll completions first, or make it deeper"),
+    /** Over the limits. */
+    WQ_LIMIT(
+            "ibv_create_wq",
+            Errno.EINVAL,
+            "depth, SGEs or the number of queues are over the device's limits (maxReceiveWorkQueues), or it does not have one of the"
+                    + " flags"),
+    /** Out of queues or locked memory. */
+    WQ_MEMORY(
+            "ibv_create_wq",
+            Errno.ENOMEM,
+            "the device has no receive work queue left, or memory could not be pinned: " + Failures.MEMLOCK),
+    /** A wrong transition. */
+    WQ_MODIFY(
+            "ibv_modify_wq",
+            Errno.EINVAL,
+            "the step is not allowed from the current state, the assumed state is not the current one, or the device cannot change these"
+                    + " flags"),
+    /** Queue full. */
+    WQ_FULL(
+            "ibv_post_wq_recv",
+            Errno.ENOMEM,
+            "the receive work queue is full: poll completions first, or ask for a deeper queue"),
+    /** Over the limits. */
+    TABLE_LIMIT(
+            "ibv_create_rwq_ind_table",
+            Errno.EINVAL,
+            "more entries than the device's maxIndirectionTableEntries, or a queue that cannot be in a table"),
     /** Raw packets. */
     FLOW_DENIED("ibv_create_flow", Errno.EPERM, "steering rules need CAP_NET_RAW"),
     /** A rule the device does not take. */

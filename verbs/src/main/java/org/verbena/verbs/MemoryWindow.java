@@ -98,6 +98,7 @@ public final class MemoryWindow extends VerbsObject {
             throw new IllegalStateException("only type 1 windows are bound like this; see SendQueue.bindWindow");
         }
         checkBinding(region, offsetBytes, lengthBytes);
+        queuePair.sendQueue(); // refuses where there is none to bind by
         MemorySegment function = domain.context().requiredInlineOperation("ibv_bind_mw", IbvContextOps.BIND_MW);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment bind = arena.allocate(IbvMwBind.LAYOUT);

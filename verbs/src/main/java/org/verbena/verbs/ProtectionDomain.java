@@ -257,6 +257,21 @@ public final class ProtectionDomain extends VerbsObject {
         return SharedReceiveQueue.create(this, depthWrs, maxSges);
     }
 
+    /**
+     * Creates a queue of receives that packets are spread to.
+     *
+     * @param depthWrs how many receives it holds, 1 or more
+     * @param maxSges how many pieces a receive may have, 1 or more
+     * @param completions where receives complete
+     * @param flags what it does to packets
+     * @return the queue, in RESET; the caller closes it
+     * @throws VerbsException the device has none, or refused
+     */
+    public ReceiveWorkQueue createReceiveWorkQueue(
+            int depthWrs, int maxSges, CompletionQueue completions, Set<WorkQueueFlag> flags) {
+        return ReceiveWorkQueue.create(this, depthWrs, maxSges, completions, flags);
+    }
+
     @Override
     void destroy(long closing) {
         destroyer.accept(closing);

@@ -56,6 +56,11 @@ public final class QueuePair extends VerbsObject {
     private final @Nullable Runnable foreignDestroyer;
     private final @Nullable WorkRequestBuilder builder;
 
+    /** Whether it was asked for without sends and spreads receives: some devices then have no send queue at all. */
+    private final boolean receivesAreSpread;
+
+    private final boolean withoutSends;
+
     /** What {@link #attachMulticast} joined, for the message of a refused close; any thread. */
     private final Set<Gid> attachedGroups = ConcurrentHashMap.newKeySet();
 
@@ -64,6 +69,7 @@ public final class QueuePair extends VerbsObject {
             ProtectionDomain domain,
             QueuePairOptions granted,
             @Nullable QueuePairExtension extension,
+            boolean withoutSends,
             @Nullable Runnable foreignDestroyer) {
         super(address, parents(domain, granted, extension));
         this.domain = domain;
@@ -75,8 +81,10 @@ public final class QueuePair extends VerbsObject {
         AbiCheck.expect("ibv_qp.qp_type", granted.type().value(), struct.get(CStruct.ENUM, IbvQp.QP_TYPE));
         this.number = struct.get(CStruct.U32, IbvQp.QP_NUM);
         QueuePairCapabilities sizes = granted.capabilities();
+        this.receivesAreSpread = extension != null && extension.receiveHash() != null;
+        this.withoutSends = receivesAreSpread && withoutSends;
         this.sendQueue = new SendQueue(this, context.inlineOperation(IbvContextOps.POST_SEND), sizes);
-        this.receiveQueue = granted.sharedReceives() != null
+        this.receiveQueue = granted.sharedReceives() != null || receivesAreSpread
                 ? null
                 : new ReceiveQueue(
                         this,
@@ -106,6 +114,10 @@ public final class QueuePair extends VerbsObject {
         if (xrc != null) {
             parents.add(xrc);
         }
+        ReceiveHash hash = extension == null ? null : extension.receiveHash();
+        if (hash != null) {
+            parents.add(hash.table());
+        }
         return parents.toArray(VerbsObject[]::new);
     }
 
@@ -119,7 +131,7 @@ public final class QueuePair extends VerbsObject {
                     "ibv_create_qp",
                     options.type() + ", " + options.capabilities(),
                     errno -> LibIbverbs.createQp(errno, domain.nativeAddress(), attr.address()));
-            return new QueuePair(qp, domain, options.granted(attr), null, null);
+            return new QueuePair(qp, domain, options.granted(attr), null, false, null);
         } finally {
             release(parents);
         }
@@ -128,6 +140,10 @@ public final class QueuePair extends VerbsObject {
     static QueuePair createExtended(ProtectionDomain domain, QueuePairOptions options, QueuePairExtension extension) {
         Context context = domain.context();
         MemorySegment function = context.extendedOperation("ibv_create_qp_ex", VerbsContext.CREATE_QP_EX);
+        ReceiveHash hash = extension.receiveHash();
+        if (hash != null) {
+            checkSpreading(domain, options, extension, hash);
+        }
         VerbsObject[] parents = parents(domain, options, extension);
         hold(parents);
         try (Arena arena = Arena.ofConfined()) {
@@ -158,15 +174,46 @@ public final class QueuePair extends VerbsObject {
                 mask |= WITH_SEND_OPERATIONS;
                 attr.set(CStruct.U64, IbvQpInitAttrEx.SEND_OPS_FLAGS, NativeConstant.mask(extension.sendOperations()));
             }
+            if (hash != null) {
+                mask |= WITH_INDIRECTION_TABLE | WITH_RECEIVE_HASH;
+                hash.write(arena, attr);
+                attr.set(CStruct.PTR, IbvQpInitAttrEx.RECV_CQ, 0);
+                if (options.capabilities().maxSendWrs() == 0) {
+                    attr.set(CStruct.PTR, IbvQpInitAttrEx.SEND_CQ, 0);
+                }
+            }
             attr.set(CStruct.U32, IbvQpInitAttrEx.COMP_MASK, mask);
             long qp = Calls.createQueue(
                     context,
                     "ibv_create_qp_ex",
                     options.type() + ", " + options.capabilities() + ", " + extension,
                     errno -> VerbsOps.createQpEx(function, errno, context.nativeAddress(), attr.address()));
-            return new QueuePair(qp, domain, options.granted(attr), extension, null);
+            return new QueuePair(
+                    qp,
+                    domain,
+                    options.granted(attr),
+                    extension,
+                    options.capabilities().maxSendWrs() == 0,
+                    null);
         } finally {
             release(parents);
+        }
+    }
+
+    /** What does not go with work queues that others own. */
+    private static void checkSpreading(
+            ProtectionDomain domain, QueuePairOptions options, QueuePairExtension extension, ReceiveHash hash) {
+        QueuePairCapabilities sizes = options.capabilities();
+        if (hash.table().context() != domain.context()) {
+            throw new IllegalArgumentException(hash.table() + " is of another context than " + domain);
+        }
+        if (options.sharedReceives() != null || sizes.maxReceiveWrs() > 0 || sizes.maxReceiveSges() > 0) {
+            throw new IllegalArgumentException("a queue pair that spreads what it receives has no receives of its own:"
+                    + " set maxReceiveWrs and maxReceiveSges to 0, without shared receives");
+        }
+        if (sizes.maxSendWrs() == 0 && !extension.sendOperations().isEmpty()) {
+            throw new IllegalArgumentException(
+                    "send operations " + extension.sendOperations() + " need maxSendWrs of 1 or more");
         }
     }
 
@@ -176,6 +223,8 @@ public final class QueuePair extends VerbsObject {
     private static final int WITH_XRC_DOMAIN = 1 << 1;
     private static final int WITH_CREATE_FLAGS = 1 << 2;
     private static final int WITH_TSO_HEADER = 1 << 3;
+    private static final int WITH_INDIRECTION_TABLE = 1 << 4;
+    private static final int WITH_RECEIVE_HASH = 1 << 5;
     private static final int WITH_SEND_OPERATIONS = 1 << 6;
 
     /**
@@ -191,7 +240,7 @@ public final class QueuePair extends VerbsObject {
         VerbsObject[] parents = parents(domain, granted, null);
         hold(parents);
         try {
-            return new QueuePair(ibvQp, domain, granted, null, destroyer);
+            return new QueuePair(ibvQp, domain, granted, null, false, destroyer);
         } finally {
             release(parents);
         }
@@ -228,11 +277,14 @@ public final class QueuePair extends VerbsObject {
      * Where sends, writes, reads and atomics are posted.
      *
      * @return its send queue
-     * @throws IllegalStateException it is XRC_RECV, which has none
+     * @throws IllegalStateException it is XRC_RECV, which has none, or spreads receives and was created without sends
      */
     public SendQueue sendQueue() {
         if (options.type() == QueuePairType.XRC_RECV) {
             throw new IllegalStateException(this + " is the receiving side of XRC: nothing can be posted to it");
+        }
+        if (withoutSends) {
+            throw new IllegalStateException(this + " was created without sends: nothing can be posted to it");
         }
         return sendQueue;
     }
@@ -242,11 +294,15 @@ public final class QueuePair extends VerbsObject {
      *
      * @return its receive queue
      * @throws IllegalStateException receives come from {@link QueuePairOptions#sharedReceives}, or it is of XRC, where they come from the
-     *     shared receive queue that the sender names
+     *     shared receive queue that the sender names, or from receive work queues
      */
     public ReceiveQueue receiveQueue() {
         if (options.type() == QueuePairType.XRC_SEND || options.type() == QueuePairType.XRC_RECV) {
             throw new IllegalStateException(this + " has no receive queue: post to an XRC shared receive queue");
+        }
+        if (receivesAreSpread) {
+            throw new IllegalStateException(
+                    this + " spreads what it receives: post to the receive work queues of its table");
         }
         ReceiveQueue own = receiveQueue;
         if (own == null) {

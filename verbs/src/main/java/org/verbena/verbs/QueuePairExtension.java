@@ -13,13 +13,15 @@ import org.jspecify.annotations.Nullable;
  * @param xrcDomain of an XRC_RECV queue pair; null otherwise
  * @param maxTsoHeaderBytes the longest header of a segmented send, 0 without
  * @param sourceNumber what datagrams carry as their source, with SOURCE_QPN
+ * @param receiveHash how it spreads what it receives over receive work queues, instead of having receives of its own; null without
  */
 public record QueuePairExtension(
         Set<SendOperation> sendOperations,
         Set<QueuePairCreateFlag> createFlags,
         @Nullable XrcDomain xrcDomain,
         int maxTsoHeaderBytes,
-        int sourceNumber) {
+        int sourceNumber,
+        @Nullable ReceiveHash receiveHash) {
 
     /** Copies the sets and checks ranges. */
     public QueuePairExtension {
@@ -27,6 +29,34 @@ public record QueuePairExtension(
         createFlags = Set.copyOf(createFlags);
         Ranges.check("maxTsoHeaderBytes", maxTsoHeaderBytes, 0, 0xffff);
         Ranges.check("sourceNumber", sourceNumber, 0, 0xffffff);
+    }
+
+    /**
+     * Without a receive hash.
+     *
+     * @param sendOperations what its builder shall be able to build
+     * @param createFlags out of the ordinary
+     * @param xrcDomain of an XRC_RECV queue pair
+     * @param maxTsoHeaderBytes the longest header of a segmented send
+     * @param sourceNumber what datagrams carry as their source
+     */
+    public QueuePairExtension(
+            Set<SendOperation> sendOperations,
+            Set<QueuePairCreateFlag> createFlags,
+            @Nullable XrcDomain xrcDomain,
+            int maxTsoHeaderBytes,
+            int sourceNumber) {
+        this(sendOperations, createFlags, xrcDomain, maxTsoHeaderBytes, sourceNumber, null);
+    }
+
+    /**
+     * For a queue pair that spreads what it receives. Its {@link QueuePairOptions} have no receives and, on most devices, no sends.
+     *
+     * @param hash how it does so
+     * @return the extension
+     */
+    public static QueuePairExtension spreading(ReceiveHash hash) {
+        return new QueuePairExtension(Set.of(), Set.of(), null, 0, 0, hash);
     }
 
     /**

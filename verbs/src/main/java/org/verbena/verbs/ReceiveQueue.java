@@ -6,7 +6,7 @@ import org.verbena.verbs.ffm.IbvRecvWr;
 import org.verbena.verbs.ffm.VerbsOps;
 
 /**
- * Where receives are posted: of one queue pair, or shared.
+ * Where receives are posted: of one queue pair, shared, or of a receive work queue.
  *
  * <pre>{@code
  * queue.receive(id).piece(region, 0, 4096);
@@ -18,7 +18,14 @@ import org.verbena.verbs.ffm.VerbsOps;
 public final class ReceiveQueue extends WorkQueue {
     private static final int LOCAL_WRITE = AccessFlag.LOCAL_WRITE.value();
 
-    private final boolean shared;
+    /** Whose receives these are: which of C's functions takes them. */
+    private enum Owner {
+        QUEUE_PAIR,
+        SHARED,
+        WORK_QUEUE
+    }
+
+    private final Owner kind;
 
     ReceiveQueue(
             VerbsObject owner,
@@ -38,7 +45,9 @@ public final class ReceiveQueue extends WorkQueue {
                 IbvRecvWr.NEXT,
                 IbvRecvWr.SG_LIST,
                 0);
-        this.shared = owner instanceof SharedReceiveQueue;
+        this.kind = owner instanceof SharedReceiveQueue
+                ? Owner.SHARED
+                : owner instanceof ReceiveWorkQueue ? Owner.WORK_QUEUE : Owner.QUEUE_PAIR;
     }
 
     /**
@@ -74,8 +83,10 @@ public final class ReceiveQueue extends WorkQueue {
 
     @Override
     int post(MemorySegment pointer, long queue, long first, long refused) {
-        return shared
-                ? VerbsOps.postSrqRecv(pointer, queue, first, refused)
-                : VerbsOps.postRecv(pointer, queue, first, refused);
+        return switch (kind) {
+            case QUEUE_PAIR -> VerbsOps.postRecv(pointer, queue, first, refused);
+            case SHARED -> VerbsOps.postSrqRecv(pointer, queue, first, refused);
+            case WORK_QUEUE -> VerbsOps.postWqRecv(pointer, queue, first, refused);
+        };
     }
 }

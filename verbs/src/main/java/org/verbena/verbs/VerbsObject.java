@@ -31,7 +31,9 @@ public abstract sealed class VerbsObject implements AutoCloseable
                 AddressHandle,
                 Flow,
                 FlowAction,
-                Counters {
+                Counters,
+                ReceiveWorkQueue,
+                IndirectionTable {
 
     /** How many open children an error message names before it only counts. */
     private static final int NAMED_CHILDREN = 5;

@@ -41,10 +41,13 @@ class ConstantsTest {
             QueuePairState.class,
             QueuePairType.class,
             Rate.class,
+            ReceiveHashField.class,
             SendOperation.class,
             TransportType.class,
             WindowType.class,
             WorkCompletionOpcode.class,
+            WorkQueueFlag.class,
+            WorkQueueState.class,
             WorkRequestOpcode.class);
 
     /** Constants that rdma-core 45 brought: older headers do not have them. */
@@ -68,6 +71,14 @@ class ConstantsTest {
                 bound.put(constant.cName(), (long) constant.value());
             }
         });
+        // A bit that C has as an unsigned long.
+        bound.put("IBV_RX_HASH_INNER", Integer.toUnsignedLong(ReceiveHashField.INNER.value()));
+        bound.put("IBV_RX_HASH_FUNC_TOEPLITZ", (long) ReceiveHash.TOEPLITZ);
+        bound.put("IBV_WQT_RQ", (long) ReceiveWorkQueue.RECEIVE);
+        bound.put("IBV_WQ_INIT_ATTR_FLAGS", (long) ReceiveWorkQueue.WITH_FLAGS);
+        bound.put("IBV_WQ_ATTR_STATE", (long) ReceiveWorkQueue.STATE);
+        bound.put("IBV_WQ_ATTR_CURR_STATE", (long) ReceiveWorkQueue.CURRENT_STATE);
+        bound.put("IBV_WQ_ATTR_FLAGS", (long) ReceiveWorkQueue.FLAGS);
         bound.put("IBV_READ_COUNTERS_ATTR_PREFER_CACHED", (long) Counters.PREFER_CACHED);
         bound.put("IBV_FLOW_ACTION_ESP_MASK_ESN", (long) EspParameters.WITH_ESN);
         bound.put("IBV_FLOW_ACTION_ESP_KEYMAT_AES_GCM", (long) EspParameters.AES_GCM);

@@ -492,7 +492,7 @@ class VerbsSurfaceTest {
 
     @ParameterizedTest
     @EnumSource
-    void packetsAreNotSteered(LabDevice device) {
+    void packetsAreNeitherSteeredNorSpread(LabDevice device) {
         try (Context context = Verbs.device(device.deviceName()).open();
                 ProtectionDomain domain = context.allocateProtectionDomain();
                 CompletionQueue completions = context.createCompletionQueue(16);
@@ -501,6 +501,7 @@ class VerbsSurfaceTest {
             assertUnsupported("ibv_create_flow", () -> queuePair.createFlow(rule));
             assertUnsupported("ibv_create_flow", () -> queuePair.createFlow(FlowRule.of(FlowRuleType.SNIFFER, 1)));
             assertUnsupported("ibv_create_counters", context::createCounters);
+            assertUnsupported("ibv_create_wq", () -> domain.createReceiveWorkQueue(1, 1, completions, Set.of()));
             EspKey key = new EspKey(new byte[16], new byte[4], new byte[8], 16);
             assertUnsupported(
                     "ibv_create_flow_action_esp",

@@ -1,0 +1,107 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Set;
+import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.IbvRwqIndTable;
+import org.verbena.verbs.ffm.IbvRwqIndTableInitAttr;
+import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.ffm.VerbsContext;
+import org.verbena.verbs.ffm.VerbsOps;
+
+/**
+ * Which {@link ReceiveWorkQueue} a packet goes to: its {@link ReceiveHash hash} picks an entry. The queues stay open at least as long.
+ *
+ * <p>Source: ibv_create_rwq_ind_table(3)
+ */
+public final class IndirectionTable extends VerbsObject {
+    /** Devices have a few thousand; the device checks its own limit. */
+    public static final int MAX_ENTRIES = 1 << 16;
+
+    private final Context context;
+    private final int entries;
+    private final MemorySegment destroyFunction;
+
+    private IndirectionTable(
+            long address, Context context, int entries, MemorySegment destroyFunction, VerbsObject[] parents) {
+        super(address, parents);
+        this.context = context;
+        this.entries = entries;
+        this.destroyFunction = destroyFunction;
+    }
+
+    static IndirectionTable create(Context context, List<ReceiveWorkQueue> given) {
+        List<ReceiveWorkQueue> queues = List.copyOf(given);
+        int entries = queues.size();
+        Ranges.check("number of entries", entries, 1, MAX_ENTRIES);
+        if (Integer.bitCount(entries) != 1) {
+            throw new IllegalArgumentException(
+                    entries + " entries are not a power of two: name some of the queues more than once");
+        }
+        Set<VerbsObject> distinct = Collections.newSetFromMap(new IdentityHashMap<>());
+        for (ReceiveWorkQueue queue : queues) {
+            if (queue.domain().context() != context) {
+                throw new IllegalArgumentException(queue + " is of another context than " + context);
+            }
+            distinct.add(queue);
+        }
+        VerbsObject[] parents = distinct.toArray(VerbsObject[]::new);
+        hold(parents);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment function =
+                    context.extendedOperation("ibv_create_rwq_ind_table", VerbsContext.CREATE_RWQ_IND_TABLE);
+            MemorySegment destroy =
+                    context.extendedOperation("ibv_destroy_rwq_ind_table", VerbsContext.DESTROY_RWQ_IND_TABLE);
+            MemorySegment table = arena.allocate(CStruct.PTR, entries);
+            for (int i = 0; i < entries; i++) {
+                table.setAtIndex(CStruct.PTR, i, queues.get(i).nativeAddress());
+            }
+            MemorySegment attr = arena.allocate(IbvRwqIndTableInitAttr.LAYOUT);
+            attr.set(CStruct.U32, IbvRwqIndTableInitAttr.LOG_IND_TBL_SIZE, Integer.numberOfTrailingZeros(entries));
+            attr.set(CStruct.PTR, IbvRwqIndTableInitAttr.IND_TBL, table.address());
+            long made = Calls.create(
+                    "ibv_create_rwq_ind_table",
+                    "entries=" + entries,
+                    errno -> VerbsOps.createRwqIndTable(function, errno, context.nativeAddress(), attr.address()));
+            AbiCheck.expect(
+                    "ibv_rwq_ind_table.context",
+                    context.nativeAddress(),
+                    Pointers.readLong(made + IbvRwqIndTable.CONTEXT));
+            return new IndirectionTable(made, context, entries, destroy, parents);
+        } finally {
+            release(parents);
+        }
+    }
+
+    /**
+     * How many entries it has.
+     *
+     * @return a power of two
+     */
+    public int entries() {
+        return entries;
+    }
+
+    /**
+     * What it lies on.
+     *
+     * @return the context
+     */
+    Context context() {
+        return context;
+    }
+
+    @Override
+    void destroy(long closing) {
+        Calls.check("ibv_destroy_rwq_ind_table", toString(), VerbsOps.destroyRwqIndTable(destroyFunction, closing));
+    }
+
+    @Override
+    public String toString() {
+        return "IndirectionTable of " + context.device().name();
+    }
+}

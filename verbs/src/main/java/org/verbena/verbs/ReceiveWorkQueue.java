@@ -1,0 +1,247 @@
+package org.verbena.verbs;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Collections;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.ffm.IbvWq;
+import org.verbena.verbs.ffm.IbvWqAttr;
+import org.verbena.verbs.ffm.IbvWqInitAttr;
+import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.ffm.Pthreads;
+import org.verbena.verbs.ffm.VerbsContext;
+import org.verbena.verbs.ffm.VerbsOps;
+
+/**
+ * Receives without a queue pair of their own: an {@link IndirectionTable} spreads packets over several of these. Posting belongs to one
+ * thread at a time, and so does closing it.
+ *
+ * <pre>{@code
+ *   RESET --> RDY --> ERR --> RESET      with moveTo; it begins in RESET
+ * }</pre>
+ *
+ * <p>Source: ibv_create_wq(3), ibv_modify_wq(3)
+ */
+public final class ReceiveWorkQueue extends VerbsObject {
+    /** {@code IBV_WQ_INIT_ATTR_FLAGS}. */
+    static final int WITH_FLAGS = 1;
+
+    /** {@code IBV_WQ_ATTR_STATE}. */
+    static final int STATE = 1;
+
+    /** {@code IBV_WQ_ATTR_CURR_STATE}. */
+    static final int CURRENT_STATE = 1 << 1;
+
+    /** {@code IBV_WQ_ATTR_FLAGS}. */
+    static final int FLAGS = 1 << 2;
+
+    /** {@code IBV_WQT_RQ}. */
+    static final int RECEIVE = 0;
+
+    private final ProtectionDomain domain;
+    private final MemorySegment destroyFunction;
+    private final int number;
+    private final int maxSges;
+    private final ReceiveQueue queue;
+
+    private ReceiveWorkQueue(
+            long address,
+            ProtectionDomain domain,
+            MemorySegment postFunction,
+            MemorySegment destroyFunction,
+            int depthWrs,
+            int maxSges,
+            VerbsObject... parents) {
+        super(address, parents);
+        this.domain = domain;
+        this.destroyFunction = destroyFunction;
+        this.number = Pointers.readInt(address + IbvWq.WQ_NUM);
+        this.maxSges = maxSges;
+        this.queue = new ReceiveQueue(this, domain, "ibv_post_wq_recv", postFunction, depthWrs, maxSges);
+    }
+
+    static ReceiveWorkQueue create(
+            ProtectionDomain domain, int depthWrs, int maxSges, CompletionQueue completions, Set<WorkQueueFlag> flags) {
+        Ranges.check("depthWrs", depthWrs, 1, Integer.MAX_VALUE);
+        Ranges.check("maxSges", maxSges, 1, Integer.MAX_VALUE);
+        Context context = domain.context();
+        if (completions.context() != context) {
+            throw new IllegalArgumentException(completions + " is of another context than " + domain);
+        }
+        VerbsObject[] parents = {domain, completions};
+        hold(parents);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment function = context.extendedOperation("ibv_create_wq", VerbsContext.CREATE_WQ);
+            MemorySegment destroy = context.extendedOperation("ibv_destroy_wq", VerbsContext.DESTROY_WQ);
+            MemorySegment attr = arena.allocate(IbvWqInitAttr.LAYOUT);
+            attr.set(CStruct.ENUM, IbvWqInitAttr.WQ_TYPE, RECEIVE);
+            attr.set(CStruct.U32, IbvWqInitAttr.MAX_WR, depthWrs);
+            attr.set(CStruct.U32, IbvWqInitAttr.MAX_SGE, maxSges);
+            attr.set(CStruct.PTR, IbvWqInitAttr.PD, domain.nativeAddress());
+            attr.set(CStruct.PTR, IbvWqInitAttr.CQ, completions.nativeAddress());
+            if (!flags.isEmpty()) {
+                attr.set(CStruct.U32, IbvWqInitAttr.COMP_MASK, WITH_FLAGS);
+                attr.set(CStruct.U32, IbvWqInitAttr.CREATE_FLAGS, NativeConstant.mask(flags));
+            }
+            long wq = Calls.create(
+                    "ibv_create_wq",
+                    "max_wr=" + depthWrs + ", max_sge=" + maxSges + ", " + flags,
+                    errno -> VerbsOps.createWq(function, errno, context.nativeAddress(), attr.address()));
+            MemorySegment struct = Pointers.view(wq, IbvWq.SIZE);
+            AbiCheck.expect("ibv_wq.context", context.nativeAddress(), struct.get(CStruct.PTR, IbvWq.CONTEXT));
+            AbiCheck.expect("ibv_wq.cq", completions.nativeAddress(), struct.get(CStruct.PTR, IbvWq.CQ));
+            // As the header's inline does: providers leave these to it, and acknowledging events uses them.
+            struct.set(CStruct.PTR, IbvWq.WQ_CONTEXT, 0);
+            struct.set(CStruct.U32, IbvWq.EVENTS_COMPLETED, 0);
+            Pthreads.initializeMutex(wq + IbvWq.MUTEX);
+            Pthreads.initializeCondition(wq + IbvWq.COND);
+            long post = struct.get(CStruct.PTR, IbvWq.POST_RECV);
+            if (post == 0) {
+                Calls.check("ibv_destroy_wq", context.device().name(), VerbsOps.destroyWq(destroy, wq));
+                throw Failures.failure("ibv_post_wq_recv", context.device().name(), Errno.EOPNOTSUPP);
+            }
+            return new ReceiveWorkQueue(
+                    wq,
+                    domain,
+                    Pointers.function(post),
+                    destroy,
+                    attr.get(CStruct.U32, IbvWqInitAttr.MAX_WR),
+                    attr.get(CStruct.U32, IbvWqInitAttr.MAX_SGE),
+                    parents);
+        } finally {
+            release(parents);
+        }
+    }
+
+    /**
+     * Where its memory is registered.
+     *
+     * @return the protection domain
+     */
+    public ProtectionDomain domain() {
+        return domain;
+    }
+
+    /**
+     * Its number.
+     *
+     * @return 24 bits
+     */
+    public int number() {
+        return number;
+    }
+
+    /**
+     * How many scatter/gather elements a receive may have.
+     *
+     * @return what the device granted
+     */
+    public int maxSges() {
+        return maxSges;
+    }
+
+    /**
+     * Where receives are posted.
+     *
+     * @return its queue
+     */
+    public ReceiveQueue receiveQueue() {
+        return queue;
+    }
+
+    /**
+     * The state that the library last put it into; errors change it on the device.
+     *
+     * @return the state
+     */
+    public WorkQueueState lastKnownState() {
+        return WorkQueueState.of(Pointers.readInt(nativeAddress() + IbvWq.STATE));
+    }
+
+    /**
+     * Takes it to another state.
+     *
+     * @param state RESET, RDY or ERR
+     * @throws VerbsException there is no such step, or the device refused
+     */
+    public void moveTo(WorkQueueState state) {
+        moveTo(null, state);
+    }
+
+    /**
+     * Takes it to another state if it is in a certain one.
+     *
+     * @param assumed the state that it is in; null for any
+     * @param state RESET, RDY or ERR
+     * @throws VerbsException it is in another state, there is no such step, or the device refused
+     */
+    public void moveTo(@Nullable WorkQueueState assumed, WorkQueueState state) {
+        if (state == WorkQueueState.UNKNOWN || assumed == WorkQueueState.UNKNOWN) {
+            throw new IllegalArgumentException("UNKNOWN is no state to go to or to come from");
+        }
+        modify(
+                (assumed == null ? "" : assumed + " -> ") + state,
+                assumed == null ? STATE : STATE | CURRENT_STATE,
+                state,
+                assumed == null ? WorkQueueState.RESET : assumed,
+                Set.of(),
+                Set.of());
+    }
+
+    /**
+     * Changes what it does to packets.
+     *
+     * @param on what it shall do
+     * @param off what it shall not do
+     * @throws IllegalArgumentException nothing to change, or the same flag in both
+     * @throws VerbsException the device refused
+     */
+    public void changeFlags(Set<WorkQueueFlag> on, Set<WorkQueueFlag> off) {
+        if ((on.isEmpty() && off.isEmpty()) || !Collections.disjoint(on, off)) {
+            throw new IllegalArgumentException(
+                    "flags to switch on, " + on + ", and off, " + off + ": there must be one, and none may be in both");
+        }
+        modify("on=" + on + ", off=" + off, FLAGS, WorkQueueState.RESET, WorkQueueState.RESET, on, off);
+    }
+
+    private void modify(
+            String what,
+            int mask,
+            WorkQueueState state,
+            WorkQueueState assumed,
+            Set<WorkQueueFlag> on,
+            Set<WorkQueueFlag> off) {
+        hold(this);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment function = domain.context().extendedOperation("ibv_modify_wq", VerbsContext.MODIFY_WQ);
+            MemorySegment attr = arena.allocate(IbvWqAttr.LAYOUT);
+            attr.set(CStruct.U32, IbvWqAttr.ATTR_MASK, mask);
+            attr.set(CStruct.ENUM, IbvWqAttr.WQ_STATE, state.value());
+            attr.set(CStruct.ENUM, IbvWqAttr.CURR_WQ_STATE, assumed.value());
+            attr.set(CStruct.U32, IbvWqAttr.FLAGS, NativeConstant.mask(on));
+            attr.set(CStruct.U32, IbvWqAttr.FLAGS_MASK, NativeConstant.mask(on) | NativeConstant.mask(off));
+            Calls.check(
+                    "ibv_modify_wq", this + ", " + what, VerbsOps.modifyWq(function, nativeAddress(), attr.address()));
+        } finally {
+            release(this);
+        }
+    }
+
+    @Override
+    void destroy(long closing) {
+        Calls.check("ibv_destroy_wq", toString(), VerbsOps.destroyWq(destroyFunction, closing));
+    }
+
+    @Override
+    void freeMemory() {
+        queue.free();
+    }
+
+    @Override
+    public String toString() {
+        return "ReceiveWorkQueue " + number + " of " + domain.context().device().name();
+    }
+}
