@@ -16,7 +16,7 @@ import org.verbena.verbs.QueuePairType;
 
 /**
  * The way out of this machine for queue pairs that are connected without a connection manager, and the steps that connect them: RESET to
- * INIT, and after addresses were exchanged to RTR and RTS. For RC, UC and UD; iWARP needs the connection manager.
+ * INIT, and after addresses were exchanged to RTR and RTS. For RC, UC, UD and the two kinds of XRC; iWARP needs the connection manager.
  *
  * @param port of the device, from 1
  * @param gidIndex which of the port's GIDs to come from; {@link #NO_GID} for local routes, which only InfiniBand has
@@ -91,7 +91,7 @@ public record QueuePairPath(int port, int gidIndex, Mtu mtu, int serviceLevel, i
     /**
      * RESET to INIT: receives may be posted then.
      *
-     * @param queuePair RC or UC
+     * @param queuePair RC, UC or XRC
      * @param peerMay some of REMOTE_READ, REMOTE_WRITE, REMOTE_ATOMIC; none for sends alone
      */
     public void initialize(QueuePair queuePair, AccessFlag... peerMay) {
@@ -119,13 +119,13 @@ public record QueuePairPath(int port, int gidIndex, Mtu mtu, int serviceLevel, i
     /**
      * INIT to RTR to RTS: connected.
      *
-     * @param queuePair RC or UC
+     * @param queuePair RC, UC or XRC
      * @param local its address, as the peer was told
      * @param remote the peer's
-     * @param reads how many reads and atomics may be under way each way; 0 for UC
+     * @param reads how many reads and atomics may be under way each way; 0 for UC, and each way has a queue pair of its own with XRC
      */
     public void connect(QueuePair queuePair, QueuePairAddress local, QueuePairAddress remote, int reads) {
-        boolean reliable = queuePair.options().type() == QueuePairType.RC;
+        QueuePairType type = queuePair.options().type();
         QueuePairAttributes.Builder receive = QueuePairAttributes.to(QueuePairState.RTR)
                 .pathMtu(mtu)
                 .destinationQueuePair(remote.queuePairNumber())
@@ -133,12 +133,14 @@ public record QueuePairPath(int port, int gidIndex, Mtu mtu, int serviceLevel, i
                 .address(vectorTo(remote));
         QueuePairAttributes.Builder send =
                 QueuePairAttributes.to(QueuePairState.RTS).sendPsn(local.packetSequenceNumber());
-        if (reliable) {
+        if (type == QueuePairType.RC || type == QueuePairType.XRC_RECV) {
             receive.maxReadsAsTarget(reads).minRnrTimer(RNR_TIMER);
-            send.timeout(TIMEOUT_EXPONENT)
-                    .retryCount(RETRIES)
-                    .rnrRetryCount(RETRIES)
-                    .maxReadsAsInitiator(reads);
+        }
+        if (type != QueuePairType.UC) {
+            send.timeout(TIMEOUT_EXPONENT);
+        }
+        if (type == QueuePairType.RC || type == QueuePairType.XRC_SEND) {
+            send.retryCount(RETRIES).rnrRetryCount(RETRIES).maxReadsAsInitiator(reads);
         }
         queuePair.modify(receive.build());
         queuePair.modify(send.build());

@@ -2,6 +2,7 @@ package org.verbena.verbs;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -377,6 +378,17 @@ public final class Context extends VerbsObject {
      */
     public XrcDomain openXrcDomain() {
         return XrcDomain.open(this, -1, XrcDomain.O_CREAT);
+    }
+
+    /**
+     * Opens the XRC domain that all processes share which open it by the same file; the first of them makes it.
+     *
+     * @param file which; an empty one is made if there is none, readable to its owner and group
+     * @return the domain; the caller closes it
+     * @throws VerbsException the device has no XRC, or the file cannot be opened
+     */
+    public XrcDomain openXrcDomain(Path file) {
+        return XrcDomain.open(this, file);
     }
 
     /**

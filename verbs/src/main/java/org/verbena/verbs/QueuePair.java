@@ -157,9 +157,15 @@ public final class QueuePair extends VerbsObject {
                 }
                 mask |= WITH_XRC_DOMAIN;
                 attr.set(CStruct.PTR, IbvQpInitAttrEx.XRCD, xrc.nativeAddress());
+                // The shared receive queue that a message names has the completion queue.
+                attr.set(CStruct.PTR, IbvQpInitAttr.SEND_CQ, 0);
+                attr.set(CStruct.PTR, IbvQpInitAttr.RECV_CQ, 0);
             } else {
                 mask |= WITH_DOMAIN;
                 attr.set(CStruct.PTR, IbvQpInitAttrEx.PD, domain.nativeAddress());
+                if (options.type() == QueuePairType.XRC_SEND) {
+                    attr.set(CStruct.PTR, IbvQpInitAttr.RECV_CQ, 0);
+                }
             }
             if (!extension.createFlags().isEmpty()) {
                 mask |= WITH_CREATE_FLAGS;

@@ -2,7 +2,10 @@ package org.verbena.verbs;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
 import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.ffm.FileDescriptors;
 import org.verbena.verbs.ffm.IbvXrcdInitAttr;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
@@ -20,6 +23,9 @@ public final class XrcDomain extends VerbsObject {
 
     /** {@code IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS}: both must be there. */
     private static final int FD_AND_OFLAGS = 3;
+
+    /** Who may open the file may receive into the domain's queues. */
+    private static final int OWNER_AND_GROUP_READ = 0440;
 
     private final Context context;
 
@@ -43,6 +49,23 @@ public final class XrcDomain extends VerbsObject {
             return new XrcDomain(xrcd, context);
         } finally {
             release(context);
+        }
+    }
+
+    /** The kernel holds on to the file's inode, so that the descriptor is not needed afterwards. */
+    static XrcDomain open(Context context, Path file) {
+        int fd;
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment errno = Errno.newCapture(arena);
+            fd = FileDescriptors.openOrCreate(errno, arena.allocateFrom(file.toString()), OWNER_AND_GROUP_READ);
+            if (fd < 0) {
+                throw Failures.failure("open", file.toString(), Errno.get(errno));
+            }
+        }
+        try {
+            return open(context, fd, O_CREAT);
+        } finally {
+            FileDescriptors.close(fd);
         }
     }
 

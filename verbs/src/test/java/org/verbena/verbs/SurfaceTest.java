@@ -7,12 +7,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.EnumSet;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.verbena.verbs.ffm.Errno;
 
 /** What no lab device has, called rightly: arguments, results, life cycles, and the answer where a provider lacks it. */
@@ -155,6 +158,32 @@ class SurfaceTest {
             assertThat(queuePair.queryEnhancedConnection()).isEqualTo(new EnhancedConnection(0x15b3, 0x30000002));
             queuePair.setEnhancedConnection(new EnhancedConnection(1, 2));
             assertCalled("ibv_set_ece", 1, 2, 0);
+        }
+    }
+
+    @Test
+    void anXrcDomainIsSharedByItsFile(@TempDir Path directory) throws Exception {
+        Path file = directory.resolve("domain");
+        try (XrcDomain first = context.openXrcDomain(file);
+                XrcDomain second = context.openXrcDomain(file)) {
+            assertThat(second).isNotEqualTo(first);
+            assertCalled("stub_open_xrcd", 3, Stub.number("stub_argument", 1), 0x40);
+            assertThat(Stub.number("stub_argument", 1)).isPositive();
+            assertThat(file).isEmptyFile();
+        }
+        assertThatThrownBy(() -> context.openXrcDomain(directory.resolve("missing/domain")))
+                .isInstanceOf(VerbsException.class)
+                .hasMessageContaining("missing/domain")
+                .hasMessageContaining("ENOENT");
+        long before = openDescriptors();
+        Stub.failNext("stub_open_xrcd", 95);
+        assertThatThrownBy(() -> context.openXrcDomain(file)).hasMessageContaining("EOPNOTSUPP");
+        assertThat(openDescriptors()).isEqualTo(before);
+    }
+
+    private static long openDescriptors() throws Exception {
+        try (var open = Files.list(Path.of("/proc/self/fd"))) {
+            return open.count();
         }
     }
 

@@ -7,7 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 
-/** What has to be done to file descriptors that C libraries open. Source: fcntl(2), poll(2) */
+/** What has to be done to file descriptors that C libraries open, or want to be given. Source: open(2), close(2), fcntl(2), poll(2) */
 @SuppressWarnings("restricted") // binds a function of the C library
 public final class FileDescriptors {
     private static final int F_GETFL = 3;
@@ -36,7 +36,55 @@ public final class FileDescriptors {
                     Linker.nativeLinker().defaultLookup().findOrThrow("poll"),
                     FunctionDescriptor.of(CStruct.I32, CStruct.PTR, CStruct.U64, CStruct.I32));
 
+    /** As {@link #O_NONBLOCK}. */
+    private static final int O_CREAT = 0x40;
+
+    private static final int O_CLOEXEC = 0x80000;
+
+    /** {@code int open(const char *pathname, int flags, ... mode_t mode)} */
+    private static final MethodHandle OPEN = Linker.nativeLinker()
+            .downcallHandle(
+                    Linker.nativeLinker().defaultLookup().findOrThrow("open"),
+                    FunctionDescriptor.of(CStruct.I32, CStruct.PTR, CStruct.I32, CStruct.I32),
+                    Linker.Option.firstVariadicArg(2),
+                    Errno.CAPTURE);
+
+    /** {@code int close(int fd)} */
+    private static final MethodHandle CLOSE = Linker.nativeLinker()
+            .downcallHandle(
+                    Linker.nativeLinker().defaultLookup().findOrThrow("close"),
+                    FunctionDescriptor.of(CStruct.I32, CStruct.I32));
+
     private FileDescriptors() {}
+
+    /**
+     * Opens a file for reading, and makes an empty one if there is none.
+     *
+     * @param errno receives errno
+     * @param path its name, ended by a zero byte
+     * @param mode rights of a file that is made
+     * @return a descriptor for {@link #close}, or -1
+     */
+    public static int openOrCreate(MemorySegment errno, MemorySegment path, int mode) {
+        try {
+            return (int) OPEN.invokeExact(errno, path.address(), O_CREAT | O_CLOEXEC, mode);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    /**
+     * Gives a descriptor back. What a failure would tell, of data that was not written, cannot be: it was opened for reading.
+     *
+     * @param descriptor an open descriptor
+     */
+    public static void close(int descriptor) {
+        try {
+            int ignored = (int) CLOSE.invokeExact(descriptor);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
 
     /**
      * Makes what {@link #awaitReadable} needs.
