@@ -98,7 +98,8 @@ public final class Main implements Runnable {
                 || failure instanceof UnsupportedOperationException
                 || failure instanceof CommandFailure
                 || failure instanceof java.io.IOException;
-        command.getErr().println(command.getCommandName() + ": " + (ours ? failure.getMessage() : failure.toString()));
+        String name = command.getCommandSpec().qualifiedName().replaceFirst("^verbena ", "");
+        command.getErr().println(name + ": " + (ours ? failure.getMessage() : failure.toString()));
         if (!ours || Verbosity.isRaised()) {
             failure.printStackTrace(command.getErr());
         }

@@ -25,6 +25,7 @@ import picocli.CommandLine.TypeConversionException;
 @Command(
         name = "pingpong",
         description = "Sends messages to and fro, as ibv_rc_pingpong(1) and its like do; each end talks with C's.",
+        subcommands = XsrqPingPong.class,
         footer = "%nOn RoCE both sides need -g: the index of a RoCE v2 GID that `verbena devices` lists.")
 final class PingPong implements Callable<Integer> {
     /** What is measured. */
@@ -36,17 +37,19 @@ final class PingPong implements Callable<Integer> {
         /** Unreliable datagrams. */
         UD,
         /** Reliable connections with a shared receive queue. */
-        SRQ,
-        /** Extended reliable connections. */
-        XSRQ
+        SRQ
     }
 
     /** How long the client waits for the server over TCP; the server waits as long as it takes, as C's does. */
     private static final int EXCHANGE_MILLIS = 60_000;
 
-    @Parameters(index = "0", paramLabel = "KIND", description = "rc, uc, ud or srq; xsrq says what it lacks.")
-    @SuppressWarnings("NullAway.Init") // picocli sets it
-    private Kind kind;
+    // Optional for picocli, since it is missing where xsrq, which is a command with options of its own, is called.
+    @Parameters(
+            index = "0",
+            arity = "0..1",
+            paramLabel = "KIND",
+            description = "rc, uc, ud or srq; or the command xsrq.")
+    private @Nullable Kind givenKind;
 
     @Parameters(index = "1", arity = "0..1", paramLabel = "HOST", description = "The server; without it be the server.")
     private @Nullable String host;
@@ -119,12 +122,16 @@ final class PingPong implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        requireRange("port", tcpPort, 0, 65535);
-        requireRange("ib-port", byHand.devicePort, 1, 255);
-        requireRange("rx-depth", receiveDepth, 1, 1 << 20);
-        requireRange("iters", count, 1, Integer.MAX_VALUE);
-        requireRange("sl", serviceLevel, 0, 15);
-        requireRange("num-qp", queuePairs, 1, PingPongSession.MAX_QUEUE_PAIRS);
+        Kind kind = givenKind;
+        if (kind == null) {
+            throw new ParameterException(spec.commandLine(), "Missing required parameter: 'KIND'");
+        }
+        requireRange(spec, "port", tcpPort, 0, 65535);
+        requireRange(spec, "ib-port", byHand.devicePort, 1, 255);
+        requireRange(spec, "rx-depth", receiveDepth, 1, 1 << 20);
+        requireRange(spec, "iters", count, 1, Integer.MAX_VALUE);
+        requireRange(spec, "sl", serviceLevel, 0, 15);
+        requireRange(spec, "num-qp", queuePairs, 1, PingPongSession.MAX_QUEUE_PAIRS);
         // C's help says 2048 for datagrams, and its program takes 1024: what fits into the MTU of an Ethernet port.
         int size = sizeBytes != null ? sizeBytes : kind == Kind.UD ? 1024 : 4096;
         PrintWriter out = spec.commandLine().getOut();
@@ -147,7 +154,7 @@ final class PingPong implements Callable<Integer> {
         return CommandLine.ExitCode.OK;
     }
 
-    private void requireRange(String name, int value, int min, int max) {
+    static void requireRange(CommandLine.Model.CommandSpec spec, String name, int value, int min, int max) {
         if (value < min || value > max) {
             throw new ParameterException(
                     spec.commandLine(),

@@ -24,7 +24,6 @@ import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.CompletionChannel;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
-import org.verbena.verbs.DeviceCapability;
 import org.verbena.verbs.Gid;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.ProtectionDomain;
@@ -116,9 +115,6 @@ final class PingPongSession implements AutoCloseable {
         resources.push(polled);
         try {
             Context context = own(device);
-            if (kind == Kind.XSRQ) {
-                throw withoutXrc(context);
-            }
             if (kind == Kind.UD) {
                 requireOnePacket(context);
             }
@@ -160,16 +156,6 @@ final class PingPongSession implements AutoCloseable {
             close();
             throw refused;
         }
-    }
-
-    private static CommandFailure withoutXrc(Context context) {
-        String device = context.device().name();
-        return new CommandFailure(
-                context.queryDevice().has(DeviceCapability.XRC)
-                        ? "verbena has no xsrq, though " + device
-                                + " has what it takes: use srq, or C's ibv_xsrq_pingpong"
-                        : "xsrq needs extended reliable connections (XRC), which " + device
-                                + " does not have: use srq");
     }
 
     /** A queue pair's address, or what the user has to give for there to be one. */
@@ -344,6 +330,11 @@ final class PingPongSession implements AutoCloseable {
 
     @Override
     public void close() {
+        closeAll(resources);
+    }
+
+    /** Closes what was taken last first, all of it, and throws what was refused first. */
+    static void closeAll(Deque<AutoCloseable> resources) {
         RuntimeException first = null;
         while (!resources.isEmpty()) {
             try {

@@ -48,6 +48,15 @@ class MainTest {
     }
 
     @Test
+    void xsrqHasHelpOfItsOwn() {
+        Answer help = run("pingpong", "xsrq", "--help");
+        assertThat(help.exitCode()).isZero();
+        assertThat(help.out().replaceAll("\\s+", " "))
+                .contains("Usage: verbena pingpong xsrq", "--clients", "--num_tests", "not yet on an adapter");
+        assertThat(run("pingpong", "--help").out()).contains("Usage: verbena pingpong", "KIND", "xsrq");
+    }
+
+    @Test
     void asksWhichCommand() {
         Answer answer = run();
         assertThat(answer.exitCode()).isEqualTo(2);
@@ -73,6 +82,11 @@ class MainTest {
                 "pingpong rc -n 0",
                 "pingpong rc -r 0",
                 "pingpong rc host1 host2",
+                "pingpong xsrq -n 0",
+                "pingpong xsrq -c 0",
+                "pingpong xsrq -c",
+                "pingpong xsrq host1 host2",
+                "pingpong -d rxe0 xsrq",
                 "echo-client --count 0",
                 "grpc-client --count 0",
                 "echo-client --spin -1",

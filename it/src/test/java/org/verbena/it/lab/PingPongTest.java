@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.verbena.samples.Main;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.GidEntry;
@@ -116,13 +117,17 @@ class PingPongTest {
         }
     }
 
-    @Test
-    void saysThatThereIsNoXrc() {
-        Command command = Command.run("pingpong", "xsrq", "-d", DEVICE, "-g", gidIndex());
-        assertThat(command.exitCode()).isEqualTo(1);
-        assertThat(command.err())
-                .isEqualToIgnoringNewLines(
-                        "pingpong: xsrq needs extended reliable connections (XRC), which rxe0 does not have: use srq");
+    @ParameterizedTest
+    @EnumSource
+    void saysThatThereIsNoXrc(LabDevice device) {
+        for (String host : new String[] {"", " " + HOST}) {
+            String line = "pingpong xsrq -d " + device.deviceName() + " -g 0" + host;
+            Command command = Command.run(line.split(" "));
+            assertThat(command.exitCode()).isEqualTo(1);
+            assertThat(command.err())
+                    .isEqualToIgnoringNewLines("pingpong xsrq: xsrq needs extended reliable connections (XRC), which "
+                            + device.deviceName() + " does not have: use srq");
+        }
     }
 
     @Test

@@ -1,0 +1,124 @@
+package org.verbena.samples;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import org.verbena.cm.QueuePairPath;
+import org.verbena.verbs.Mtu;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+
+/**
+ * The program {@code ibv_xsrq_pingpong} of rdma-core once more: one server and several clients over extended reliable connections, whose
+ * messages land in a shared receive queue that the sender names. {@link XsrqSession} has what happens on the device.
+ *
+ * <p>Source: ibv_xsrq_pingpong(1)
+ */
+@Command(
+        name = "xsrq",
+        description =
+                "Sends messages to and fro over extended reliable connections (XRC), as ibv_xsrq_pingpong(1) does.",
+        footer = {
+            "%nFew adapters have XRC: InfiniBand and RoCE ones of NVIDIA do, rxe and siw do not. It was tested against C's program on a simulated"
+                    + " device, and not yet on an adapter.",
+            "%nThe clients of one server run on one machine, and share its file /tmp/xrc_domain.",
+            "%nOn RoCE both sides need -g: the index of a RoCE v2 GID that `verbena devices` lists."
+        })
+final class XsrqPingPong implements Callable<Integer> {
+    /** C's server takes any number; each client costs two queue pairs here. */
+    private static final int MAX_CLIENTS = 1024;
+
+    /** As in C. */
+    private static final int HOP_LIMIT = 5;
+
+    @Parameters(index = "0", arity = "0..1", paramLabel = "HOST", description = "The server; without it be the server.")
+    private @Nullable String host;
+
+    @Option(
+            names = {"-p", "--port"},
+            defaultValue = "18515",
+            description = "TCP port to exchange addresses on (${DEFAULT-VALUE}).")
+    private int tcpPort;
+
+    @Option(
+            names = {"-s", "--size"},
+            defaultValue = "4096",
+            converter = ByteSize.class,
+            description = "Bytes of a message (${DEFAULT-VALUE}).")
+    private int sizeBytes;
+
+    @Option(
+            names = {"-m", "--mtu"},
+            defaultValue = "1024",
+            converter = PingPong.MtuConverter.class,
+            description = "Path MTU: 256, 512, 1024, 2048 or 4096 (${DEFAULT-VALUE}).")
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private Mtu mtu;
+
+    @Option(
+            names = {"-c", "--clients"},
+            paramLabel = "COUNT",
+            defaultValue = "1",
+            description = "server: how many clients to wait for and to serve (${DEFAULT-VALUE}).")
+    private int clients;
+
+    @Option(
+            names = {"-n", "--num_tests"},
+            paramLabel = "COUNT",
+            defaultValue = "5",
+            description = "Messages each way with each client, the same on all sides (${DEFAULT-VALUE}).")
+    private int count;
+
+    @Option(
+            names = {"-l", "--sl"},
+            paramLabel = "LEVEL",
+            defaultValue = "0",
+            description = "Service level (${DEFAULT-VALUE}).")
+    private int serviceLevel;
+
+    @Option(
+            names = {"-e", "--events"},
+            description = "Sleep until messages come; without it poll.")
+    private boolean events;
+
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private ByHandOptions byHand;
+
+    @CommandLine.Spec
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CommandLine.Model.CommandSpec spec;
+
+    @Override
+    public Integer call() throws IOException {
+        if (!spec.parent().commandLine().getParseResult().matchedOptions().isEmpty()) {
+            throw new ParameterException(spec.commandLine(), "Options belong behind xsrq: pingpong xsrq -d DEVICE ...");
+        }
+        PingPong.requireRange(spec, "port", tcpPort, 0, 65535);
+        PingPong.requireRange(spec, "ib-port", byHand.devicePort, 1, 255);
+        PingPong.requireRange(spec, "clients", clients, 1, MAX_CLIENTS);
+        PingPong.requireRange(spec, "num_tests", count, 1, Integer.MAX_VALUE);
+        PingPong.requireRange(spec, "sl", serviceLevel, 0, 15);
+        PrintWriter out = spec.commandLine().getOut();
+        QueuePairPath path = new QueuePairPath(byHand.devicePort, byHand.gidIndex, mtu, serviceLevel, HOP_LIMIT);
+        try (XsrqSession session = new XsrqSession(
+                byHand.open(),
+                path,
+                sizeBytes,
+                host == null ? clients : 1,
+                count,
+                events,
+                out,
+                spec.commandLine().getErr())) {
+            session.run(host, tcpPort);
+        } finally {
+            out.flush();
+        }
+        return CommandLine.ExitCode.OK;
+    }
+}
