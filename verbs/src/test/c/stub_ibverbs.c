@@ -100,7 +100,7 @@ struct stub_channel { struct ibv_comp_channel base; int write_fd; };
 struct stub_cq { struct ibv_cq base; struct ibv_wc *ring; unsigned capacity, head, tail; int armed; unsigned events; };
 struct stub_qp { struct ibv_qp base; struct ibv_qp_init_attr init; unsigned outstanding, receives; struct ibv_qp_attr attr; };
 struct stub_qp_opened { struct ibv_context *context; struct ibv_qp rest; };
-struct stub_srq { struct ibv_srq base; struct ibv_srq_attr attr; unsigned receives; };
+struct stub_srq { struct ibv_srq base; struct ibv_srq_attr attr; unsigned receives; struct ibv_tm_cap tags; unsigned tag_ops; };
 
 static struct ibv_device device = { .node_type = IBV_NODE_CA, .transport_type = IBV_TRANSPORT_IB, .name = "stub0",
 	.dev_name = "uverbs0", .dev_path = "/sys/class/infiniband_verbs/uverbs0", .ibdev_path = "/sys/class/infiniband/stub0" };
@@ -830,6 +830,7 @@ static int stub_query_device_ex(struct ibv_context *context, const struct ibv_qu
 	attr->odp_caps.per_transport_caps.rc_odp_caps = 0x1f;
 	attr->hca_core_clock = 156000;
 	attr->tm_caps.max_num_tags = 64;
+	attr->tm_caps.max_sge = 2;
 	attr->cq_mod_caps.max_cq_period = 65535;
 	attr->max_dm_size = 1 << 20;
 	attr->pci_atomic_caps.compare_swap = 7;
@@ -877,9 +878,43 @@ static struct ibv_srq *stub_create_srq_ex(struct ibv_context *context, struct ib
 	srq->base.context = context;
 	srq->base.pd = attr->pd;
 	srq->attr = attr->attr;
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TM)
+		srq->tags = attr->tm_cap;
 	live++;
 	return &srq->base;
 }
+
+/* As many operations as were asked for when the queue was created; tags are called 7, 8 ... */
+static int stub_post_srq_ops(struct ibv_srq *ibsrq, struct ibv_ops_wr *op, struct ibv_ops_wr **bad)
+{
+	struct stub_srq *srq = (struct stub_srq *) ibsrq;
+	int error = failing(__func__);
+
+	text[0] = 0;
+	for (; op; op = op->next) {
+		if (error || srq->tag_ops == srq->tags.max_ops) {
+			*bad = op;
+			return error ? error : ENOMEM;
+		}
+		SAY("[id=%llu op=%u flags=%d unexpected=%u", (unsigned long long) op->wr_id, op->opcode, op->flags, op->tm.unexpected_cnt);
+		if (op->opcode == IBV_WR_TAG_ADD) {
+			SAY(" receive=%llu tag=%llx mask=%llx", (unsigned long long) op->tm.add.recv_wr_id,
+			    (unsigned long long) op->tm.add.tag, (unsigned long long) op->tm.add.mask);
+			for (int i = 0; i < op->tm.add.num_sge; i++)
+				SAY(" %llx+%u/%x", (unsigned long long) op->tm.add.sg_list[i].addr, op->tm.add.sg_list[i].length,
+				    op->tm.add.sg_list[i].lkey);
+			op->tm.handle = 7 + srq->tag_ops;
+		} else if (op->opcode == IBV_WR_TAG_DEL) {
+			SAY(" handle=%u", op->tm.handle);
+		}
+		SAY("]");
+		srq->tag_ops++;
+	}
+	return 0;
+}
+
+/* As if all operations had completed. */
+EXPORT int stub_tag_ops_done(struct ibv_srq *srq) { return ((struct stub_srq *) srq)->tag_ops = 0; }
 
 static int stub_get_srq_num(struct ibv_srq *srq, uint32_t *number) { FAIL_ERRNO(); *number = 0x4242; return 0; }
 
@@ -969,7 +1004,7 @@ static struct ibv_mw *stub_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 static int stub_dealloc_mw(struct ibv_mw *mw) { FAIL_ERRNO(); UNMAKE(mw); return 0; }
 
 /* An extended completion queue: a plain one whose ring is read one by one. */
-struct stub_cq_ex { struct ibv_cq_ex ex; struct ibv_wc wc; int waiting, polling; };
+struct stub_cq_ex { struct ibv_cq_ex ex; struct ibv_wc wc; int waiting, polling, flags; };
 
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
@@ -1026,9 +1061,12 @@ static struct ibv_cq_ex *stub_create_cq_ex(struct ibv_context *context, struct i
 EXPORT int stub_complete_ex(struct stub_cq_ex *cq, uint64_t wr_id, int status, int opcode, uint32_t bytes, uint32_t imm)
 {
 	cq->wc = (struct ibv_wc) { .wr_id = wr_id, .status = status, .opcode = opcode, .byte_len = bytes, .qp_num = 5, .src_qp = 6,
-		.wc_flags = 2, .vendor_err = 9, .imm_data = imm };
+		.wc_flags = cq->flags ? cq->flags : 2, .vendor_err = 9, .imm_data = imm };
 	return ++cq->waiting;
 }
+
+/* The flags that completions of an extended queue have from now on. */
+EXPORT int stub_complete_flags(struct stub_cq_ex *cq, int flags) { return cq->flags = flags; }
 
 EXPORT int stub_polling(struct stub_cq_ex *cq) { return cq->polling; }
 
@@ -1228,6 +1266,7 @@ static int stub_destroy_rwq_ind_table(struct ibv_rwq_ind_table *table) { FAIL_ER
 
 static void later(struct verbs_context *verbs)
 {
+	verbs->post_srq_ops = stub_post_srq_ops;
 	verbs->create_wq = stub_create_wq;
 	verbs->modify_wq = stub_modify_wq;
 	verbs->destroy_wq = stub_destroy_wq;

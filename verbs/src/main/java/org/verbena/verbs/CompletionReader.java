@@ -410,6 +410,42 @@ public final class CompletionReader {
         return tagInfo.get(CStruct.U32, IbvWcTmInfo.PRIV);
     }
 
+    /** {@code IBV_WC_TM_SYNC_REQ}. */
+    static final int TAG_SYNC_REQUESTED = 1 << 4;
+
+    /** {@code IBV_WC_TM_MATCH}. */
+    static final int TAG_MATCHED = 1 << 5;
+
+    /** {@code IBV_WC_TM_DATA_VALID}. */
+    static final int TAG_DATA_VALID = 1 << 6;
+
+    /**
+     * Whether the device asks for {@link TagList#synchronize}.
+     *
+     * @return true if it does
+     */
+    public boolean isTagSynchronizationRequested() {
+        return (flags() & TAG_SYNC_REQUESTED) != 0;
+    }
+
+    /**
+     * Whether a message matched a tag.
+     *
+     * @return false if it took an ordinary receive
+     */
+    public boolean isTagMatched() {
+        return (flags() & TAG_MATCHED) != 0;
+    }
+
+    /**
+     * Whether the data of a tagged message is in its memory.
+     *
+     * @return false if it only matched so far
+     */
+    public boolean isTagDataValid() {
+        return (flags() & TAG_DATA_VALID) != 0;
+    }
+
     /** Gives the native memory back, when the queue is destroyed. */
     void free() {
         arena.close();

@@ -147,6 +147,22 @@ enum Failures {
             "ibv_post_srq_recv",
             Errno.ENOMEM,
             "the shared receive queue is full: poll completions first, or make it deeper"),
+    /** A type the device does not have. */
+    SRQ_TYPE(
+            "ibv_create_srq_ex",
+            Errno.EOPNOTSUPP,
+            "the device or its driver does not have this function, or shared receive queues of this type: see"
+                    + " Context.queryDeviceExtended, maxTags, and DeviceCapability.XRC"),
+    /** List full. */
+    TAGS_FULL(
+            "ibv_post_srq_ops",
+            Errno.ENOMEM,
+            "the list of tags or of its operations is full: poll completions first, signal operations, or ask for more"),
+    /** An operation the queue does not take. */
+    TAGS_INVALID(
+            "ibv_post_srq_ops",
+            Errno.EINVAL,
+            "more scatter/gather elements than the device's maxTagSges, or a queue that matches no tags"),
     /** Over the limits. */
     WQ_LIMIT(
             "ibv_create_wq",

@@ -2,12 +2,14 @@ package org.verbena.verbs;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvContextOps;
 import org.verbena.verbs.ffm.IbvSrq;
 import org.verbena.verbs.ffm.IbvSrqAttr;
 import org.verbena.verbs.ffm.IbvSrqInitAttr;
 import org.verbena.verbs.ffm.IbvSrqInitAttrEx;
+import org.verbena.verbs.ffm.IbvTmCap;
 import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.VerbsContext;
@@ -16,7 +18,7 @@ import org.verbena.verbs.ffm.VerbsOps;
 /**
  * Receives that several queue pairs draw from. Posting belongs to one thread at a time.
  *
- * <p>Source: ibv_create_srq(3), ibv_modify_srq(3), ibv_query_srq(3)
+ * <p>Source: ibv_create_srq(3), ibv_create_srq_ex(3), ibv_modify_srq(3), ibv_query_srq(3)
  */
 public final class SharedReceiveQueue extends VerbsObject {
     /** {@code IBV_SRQ_MAX_WR}. */
@@ -29,8 +31,23 @@ public final class SharedReceiveQueue extends VerbsObject {
     private final int maxSges;
     private final ReceiveQueue queue;
 
+    /** Of a queue that matches tags. */
+    private final @Nullable TagList tags;
+
     private SharedReceiveQueue(
             long address, ProtectionDomain domain, int depthWrs, int maxSges, VerbsObject... parents) {
+        this(address, domain, depthWrs, maxSges, null, 0, 0, parents);
+    }
+
+    private SharedReceiveQueue(
+            long address,
+            ProtectionDomain domain,
+            int depthWrs,
+            int maxSges,
+            @Nullable MemorySegment tagFunction,
+            int depthTagOperations,
+            int maxTagSges,
+            VerbsObject... parents) {
         super(address, parents);
         this.domain = domain;
         this.maxSges = maxSges;
@@ -42,6 +59,7 @@ public final class SharedReceiveQueue extends VerbsObject {
                 domain.context().inlineOperation(IbvContextOps.POST_SRQ_RECV),
                 depthWrs,
                 maxSges);
+        this.tags = tagFunction == null ? null : new TagList(this, tagFunction, depthTagOperations, maxTagSges);
     }
 
     static SharedReceiveQueue create(ProtectionDomain domain, int depthWrs, int maxSges) {
@@ -100,6 +118,64 @@ public final class SharedReceiveQueue extends VerbsObject {
         }
     }
 
+    static SharedReceiveQueue createTagMatching(
+            ProtectionDomain domain,
+            int depthWrs,
+            int maxSges,
+            int maxTags,
+            int maxTagOperations,
+            CompletionQueue completions) {
+        Ranges.check("depthWrs", depthWrs, 1, Integer.MAX_VALUE);
+        Ranges.check("maxSges", maxSges, 1, Integer.MAX_VALUE);
+        Ranges.check("maxTags", maxTags, 1, Integer.MAX_VALUE);
+        Ranges.check("maxTagOperations", maxTagOperations, 1, Integer.MAX_VALUE);
+        Context context = domain.context();
+        if (completions.context() != context) {
+            throw new IllegalArgumentException(completions + " is of another context than " + domain);
+        }
+        VerbsObject[] parents = {domain, completions};
+        hold(parents);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment function = context.extendedOperation("ibv_create_srq_ex", VerbsContext.CREATE_SRQ_EX);
+            MemorySegment post = context.extendedOperation("ibv_post_srq_ops", VerbsContext.POST_SRQ_OPS);
+            int maxTagSges = Math.clamp(context.queryDeviceExtended().maxTagSges(), 1, MAX_TAG_SGES);
+            MemorySegment attr = arena.allocate(IbvSrqInitAttrEx.LAYOUT);
+            attr.set(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_WR, depthWrs);
+            attr.set(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_SGE, maxSges);
+            attr.set(CStruct.U32, IbvSrqInitAttrEx.COMP_MASK, TAG_MATCHING_MASK);
+            attr.set(CStruct.ENUM, IbvSrqInitAttrEx.SRQ_TYPE, TAG_MATCHING_TYPE);
+            attr.set(CStruct.PTR, IbvSrqInitAttrEx.PD, domain.nativeAddress());
+            attr.set(CStruct.PTR, IbvSrqInitAttrEx.CQ, completions.nativeAddress());
+            attr.set(CStruct.U32, IbvSrqInitAttrEx.TM_CAP + IbvTmCap.MAX_NUM_TAGS, maxTags);
+            attr.set(CStruct.U32, IbvSrqInitAttrEx.TM_CAP + IbvTmCap.MAX_OPS, maxTagOperations);
+            long srq = Calls.create(
+                    "ibv_create_srq_ex",
+                    "tag matching, max_wr=" + depthWrs + ", max_sge=" + maxSges + ", max_num_tags=" + maxTags
+                            + ", max_ops=" + maxTagOperations,
+                    errno -> VerbsOps.createSrqEx(function, errno, context.nativeAddress(), attr.address()));
+            return new SharedReceiveQueue(
+                    srq,
+                    domain,
+                    attr.get(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_WR),
+                    attr.get(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_SGE),
+                    post,
+                    attr.get(CStruct.U32, IbvSrqInitAttrEx.TM_CAP + IbvTmCap.MAX_OPS),
+                    maxTagSges,
+                    parents);
+        } finally {
+            release(parents);
+        }
+    }
+
+    /** {@code IBV_SRQ_INIT_ATTR_TYPE | _PD | _CQ | _TM}. */
+    static final int TAG_MATCHING_MASK = 1 | 1 << 1 | 1 << 3 | 1 << 4;
+
+    /** {@code IBV_SRQT_TM}. */
+    static final int TAG_MATCHING_TYPE = 2;
+
+    /** Devices have one. */
+    private static final int MAX_TAG_SGES = 16;
+
     /** {@code IBV_SRQ_INIT_ATTR_TYPE | _PD | _XRCD | _CQ}. */
     private static final int XRC_MASK = 1 | 1 << 1 | 1 << 2 | 1 << 3;
 
@@ -137,6 +213,21 @@ public final class SharedReceiveQueue extends VerbsObject {
      */
     public ReceiveQueue receiveQueue() {
         return queue;
+    }
+
+    /**
+     * Where tags are added and removed.
+     *
+     * @return its list
+     * @throws IllegalStateException it was not created for tag matching
+     */
+    public TagList tagList() {
+        TagList own = tags;
+        if (own == null) {
+            throw new IllegalStateException(
+                    this + " matches no tags: see ProtectionDomain.createTagMatchingReceiveQueue");
+        }
+        return own;
     }
 
     /**
@@ -215,6 +306,9 @@ public final class SharedReceiveQueue extends VerbsObject {
     @Override
     void freeMemory() {
         queue.free();
+        if (tags != null) {
+            tags.free();
+        }
     }
 
     @Override

@@ -18,7 +18,7 @@ import org.verbena.verbs.ffm.IbvSge;
  * <p>The device has copied what it took when a flush returns. What it refuses stays staged from the refused one on: flush again after
  * completions, or {@link #discard()}.
  */
-public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue {
+public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList {
     /**
      * How many work requests fit between two flushes at the most. A flush costs one call however many there are; UCX and others find little
      * to gain beyond this, and each connection pays for the slots.

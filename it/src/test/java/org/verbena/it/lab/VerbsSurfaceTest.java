@@ -455,6 +455,7 @@ class VerbsSurfaceTest {
             assertUnsupported("ibv_alloc_dm", () -> context.allocateDeviceMemory(4096, 0));
             assertUnsupported("ibv_alloc_null_mr", domain::allocateNullRegion);
             assertUnsupported("ibv_open_xrcd", context::openXrcDomain);
+            assertUnsupported("ibv_create_srq_ex", () -> domain.createTagMatchingReceiveQueue(4, 1, 4, 4, completions));
             assertUnsupported("ibv_alloc_td", context::allocateThreadDomain);
             assertUnsupported("ibv_alloc_parent_domain", () -> context.allocateParentDomain(domain, null));
             assertUnsupported("ibv_modify_cq", () -> completions.moderate(16, 10));
