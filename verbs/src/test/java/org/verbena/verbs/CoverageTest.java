@@ -2,6 +2,9 @@ package org.verbena.verbs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -12,6 +15,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.zip.GZIPInputStream;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -23,12 +27,15 @@ class CoverageTest {
     private static final Path HEADER = Path.of("/usr/include/infiniband/verbs.h");
     private static final Pattern ROW = Pattern.compile("\\| `(\\w+)` \\| (.*?) \\|(?: (.*?) \\|)?.*");
     private static final Pattern INLINE = Pattern.compile("static inline\\s+[^;{}()]*?\\b(\\w+)\\s*\\(");
+    private static final Path MANUAL = Path.of("/usr/share/man/man3");
+    private static final Pattern SYNOPSIS = Pattern.compile("\\n\\.SH SYNOPSIS(.*?)\\n\\.SH", Pattern.DOTALL);
+    private static final Pattern PROTOTYPE = Pattern.compile("\\b((?:ibv|rdma|mult_to_ibv|mbps_to_ibv)_\\w+)\\s*\\(");
     private static final Pattern EXPORT = Pattern.compile("\\S+ T (\\w+)@@?(\\S+)");
 
-    private static Map<String, String> rows(String heading) throws Exception {
+    private static Map<String, String> rows(Path table, String heading) throws Exception {
         Map<String, String> rows = new TreeMap<>();
         boolean inside = false;
-        for (String line : Files.readAllLines(TABLE)) {
+        for (String line : Files.readAllLines(table)) {
             if (line.startsWith("## ")) {
                 inside = line.equals("## " + heading);
             }
@@ -62,13 +69,13 @@ class CoverageTest {
                 functions.add(export.group(1));
             }
         }
-        Set<String> table = new TreeSet<>(rows("Verbs").keySet());
-        table.addAll(rows("Verbs that are not bound").keySet());
+        Set<String> table = new TreeSet<>(rows(TABLE, "Verbs").keySet());
+        table.addAll(rows(TABLE, "Verbs that are not bound").keySet());
         Set<String> missing = new TreeSet<>(functions);
         missing.removeAll(table);
         Set<String> gone = new TreeSet<>(table);
         gone.removeAll(functions);
-        if (Files.readString(HEADER).contains("IBV_WR_FLUSH")) {
+        if (isLater()) {
             // Headers later than the table: what they add is theirs, what they lack is still an error.
             System.out.println("Later than rdma-core 44, and not in the table: " + missing);
         } else {
@@ -78,8 +85,54 @@ class CoverageTest {
     }
 
     @Test
+    void whatManPagesDocumentIsBound() throws Exception {
+        Set<String> documented = documented();
+        System.out.println(documented.size() + " functions in the synopses of " + MANUAL);
+        assertThat(documented).hasSizeGreaterThan(120);
+        documented.removeAll(rows(TABLE, "Verbs").keySet());
+        rows(Path.of("../docs/coverage-librdmacm.md"), "librdmacm").forEach((function, java) -> {
+            if (!java.equals("none")) {
+                documented.remove(function);
+            }
+        });
+        if (isLater()) {
+            System.out.println("Documented by a later rdma-core, and not bound: " + documented);
+        } else {
+            assertThat(documented).as("documented and not bound").isEmpty();
+        }
+    }
+
+    private static boolean isLater() throws Exception {
+        return Files.exists(HEADER) && Files.readString(HEADER).contains("IBV_WR_FLUSH");
+    }
+
+    /** The functions that the synopses of man pages name. */
+    private static Set<String> documented() throws Exception {
+        Set<String> functions = new TreeSet<>();
+        if (Files.isDirectory(MANUAL)) {
+            try (DirectoryStream<Path> found =
+                    Files.newDirectoryStream(MANUAL, "{ibv_,rdma_,mult_to_ibv_,mbps_to_ibv_}*.3*")) {
+                for (Path page : found) {
+                    Matcher synopsis = SYNOPSIS.matcher(text(page).replaceAll("\\\\f(\\[\\w*]|\\w)|\\\\-|\"", ""));
+                    assertThat(synopsis.find()).as("a synopsis in " + page).isTrue();
+                    PROTOTYPE.matcher(synopsis.group(1)).results().forEach(name -> functions.add(name.group(1)));
+                }
+            }
+        }
+        Assumptions.assumeTrue(!functions.isEmpty(), "the man pages of libibverbs-dev are not installed");
+        return functions;
+    }
+
+    private static String text(Path page) throws Exception {
+        try (InputStream file = Files.newInputStream(page);
+                InputStream plain = page.toString().endsWith(".gz") ? new GZIPInputStream(file) : file) {
+            return new String(plain.readAllBytes(), StandardCharsets.UTF_8);
+        }
+    }
+
+    @Test
     void tableNamesMethodsThatExist() throws Exception {
-        rows("Verbs").forEach((function, java) -> {
+        rows(TABLE, "Verbs").forEach((function, java) -> {
             String[] name = java.substring(1, java.length() - 1).split("\\.");
             try {
                 Class<?> type = Class.forName("org.verbena.verbs." + name[0]);
