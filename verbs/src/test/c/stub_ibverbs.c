@@ -951,7 +951,7 @@ WR(wr_atomic_write, (QP, uint32_t rkey, uint64_t addr, const void *value), rkey,
 WR(wr_flush, (QP, uint32_t rkey, uint64_t addr, size_t length, uint8_t type, uint8_t level), rkey, addr, length, type << 8 | level, qp->wr_id)
 static int wr_complete(QP) { call("wr_complete", 0, 0, 0, 0, 0); return failing("wr_complete"); }
 
-EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp) { return (struct ibv_qp_ex *) qp; }
+EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp) { FAIL_NULL(); return (struct ibv_qp_ex *) qp; }
 
 static struct ibv_qp *stub_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {

@@ -7,6 +7,7 @@ import java.net.InetSocketAddress;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -23,6 +24,7 @@ import org.verbena.verbs.EnhancedConnection;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairAttributes;
+import org.verbena.verbs.QueuePairExtension;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.QueuePairState;
 import org.verbena.verbs.QueuePairType;
@@ -441,9 +443,31 @@ public final class CmId implements AutoCloseable {
      * @throws IllegalStateException before the id has a device, or if it has a queue pair
      */
     public QueuePair createQueuePair(ProtectionDomain domain, QueuePairOptions options) {
+        return makeQueuePair(domain, options, null);
+    }
+
+    /**
+     * Makes the id's queue pair with more than {@link QueuePairOptions} say: a {@link QueuePair#builder() builder} of work requests, for
+     * example. Otherwise like {@link #createQueuePair(ProtectionDomain, QueuePairOptions)}.
+     *
+     * @param domain on the id's {@link #device()}
+     * @param options completion queues, sizes, shared receive queue and type
+     * @param extension what else
+     * @return to be closed by the caller
+     * @throws CmException EOPNOTSUPP or EINVAL if the device does not have what the extension asks for
+     * @throws IllegalArgumentException for a domain of another device, or a type or extension that does not fit
+     * @throws IllegalStateException before the id has a device, or if it has a queue pair
+     */
+    public QueuePair createQueuePair(ProtectionDomain domain, QueuePairOptions options, QueuePairExtension extension) {
+        return makeQueuePair(domain, options, Objects.requireNonNull(extension));
+    }
+
+    private QueuePair makeQueuePair(
+            ProtectionDomain domain, QueuePairOptions options, @Nullable QueuePairExtension extension) {
+        String function = extension == null ? "rdma_create_qp" : "rdma_create_qp_ex";
         ReentrantLock lock = lock();
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment open = requireDevice("rdma_create_qp");
+            MemorySegment open = requireDevice(function);
             if (queuePair != null) {
                 throw new IllegalStateException(this + " has a queue pair already: " + queuePair);
             }
@@ -456,17 +480,25 @@ public final class CmId implements AutoCloseable {
                         + (datagram ? "UD queue pairs only" : "no UD queue pairs") + ", not " + options.type());
             }
             MemorySegment errno = Errno.newCapture(arena);
-            MemorySegment attributes = options.toNative(arena);
-            if (RdmaCm.createQp(errno, open.address(), domain.nativeAddress(), attributes.address()) != 0) {
+            MemorySegment attributes =
+                    extension == null ? options.toNative(arena) : QueuePair.toNative(arena, domain, options, extension);
+            int result = extension == null
+                    ? RdmaCm.createQp(errno, open.address(), domain.nativeAddress(), attributes.address())
+                    : RdmaCm.createQpEx(errno, open.address(), attributes.address());
+            if (result != 0) {
                 int code = Errno.get(errno);
                 throw new CmException(
-                        "rdma_create_qp(" + options.type() + ", " + options.capabilities() + ")",
+                        function + "(" + options.type() + ", " + options.capabilities()
+                                + (extension == null ? "" : ", " + extension) + ")",
                         code,
                         Siw.remark(domain.context().queryDevice().vendorId(), code));
             }
             try {
-                QueuePair created =
-                        QueuePair.wrap(domain, RdmaCmId.qp(open), options.granted(attributes), this::destroyQueuePair);
+                QueuePairOptions granted = options.granted(attributes);
+                long made = RdmaCmId.qp(open);
+                QueuePair created = extension == null
+                        ? QueuePair.wrap(domain, made, granted, this::destroyQueuePair)
+                        : QueuePair.wrap(domain, made, options, granted, extension, this::destroyQueuePair);
                 queuePair = created;
                 return created;
             } catch (RuntimeException refused) {

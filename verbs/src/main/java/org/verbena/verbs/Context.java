@@ -676,6 +676,19 @@ public final class Context extends VerbsObject {
     }
 
     /**
+     * Refuses an object of another device, which C would take for one of this: a pointer to something else.
+     *
+     * @param object to be used with another
+     * @param its what the object lies on
+     * @param with the other, which lies on this
+     */
+    void checkOwns(Object object, Context its, Object with) {
+        if (its != this && its.nativeAddress() != nativeAddress()) {
+            throw new IllegalArgumentException(object + " is of another context than " + with);
+        }
+    }
+
+    /**
      * Looks up a function of {@code verbs_context}, as verbs_get_ctx_op does: the struct grows at its top, so a function is there if the
      * provider's struct is long enough to reach up to it, and its pointer is set.
      *

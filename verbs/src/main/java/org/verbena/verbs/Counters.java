@@ -82,9 +82,7 @@ public final class Counters extends VerbsObject {
      * @throws VerbsException the device does not count that, or only for flows yet to be created (EOPNOTSUPP)
      */
     public void attachTo(Flow flow, CounterKind kind, int index) {
-        if (flow.context() != context) {
-            throw new IllegalArgumentException(flow + " is of another context than " + this);
-        }
+        context.checkOwns(flow, flow.context(), this);
         hold(flow);
         try {
             attach(kind, index, flow);

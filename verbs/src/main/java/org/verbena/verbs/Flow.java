@@ -32,9 +32,7 @@ public final class Flow extends VerbsObject {
         lies.add(queuePair);
         for (VerbsObject object : rule.needs()) {
             Context its = object instanceof FlowAction action ? action.context() : ((Counters) object).context();
-            if (its != context) {
-                throw new IllegalArgumentException(object + " is of another context than " + queuePair);
-            }
+            context.checkOwns(object, its, queuePair);
             lies.add(object);
         }
         VerbsObject[] parents = lies.toArray(VerbsObject[]::new);

@@ -44,9 +44,7 @@ public final class IndirectionTable extends VerbsObject {
         }
         Set<VerbsObject> distinct = Collections.newSetFromMap(new IdentityHashMap<>());
         for (ReceiveWorkQueue queue : queues) {
-            if (queue.domain().context() != context) {
-                throw new IllegalArgumentException(queue + " is of another context than " + context);
-            }
+            context.checkOwns(queue, queue.domain().context(), context);
             distinct.add(queue);
         }
         VerbsObject[] parents = distinct.toArray(VerbsObject[]::new);

@@ -99,6 +99,7 @@ public final class MemoryWindow extends VerbsObject {
         }
         checkBinding(region, offsetBytes, lengthBytes);
         queuePair.sendQueue(); // refuses where there is none to bind by
+        domain.context().checkOwns(queuePair, queuePair.domain().context(), this);
         MemorySegment function = domain.context().requiredInlineOperation("ibv_bind_mw", IbvContextOps.BIND_MW);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment bind = arena.allocate(IbvMwBind.LAYOUT);

@@ -8,6 +8,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvContextOps;
 import org.verbena.verbs.ffm.IbvEce;
 import org.verbena.verbs.ffm.IbvQp;
@@ -121,7 +122,20 @@ public final class QueuePair extends VerbsObject {
         return parents.toArray(VerbsObject[]::new);
     }
 
+    /** Refuses queues of other devices. */
+    private static void checkQueues(ProtectionDomain domain, QueuePairOptions options) {
+        Context context = domain.context();
+        context.checkOwns(options.sendCompletions(), options.sendCompletions().context(), domain);
+        context.checkOwns(
+                options.receiveCompletions(), options.receiveCompletions().context(), domain);
+        SharedReceiveQueue shared = options.sharedReceives();
+        if (shared != null) {
+            context.checkOwns(shared, shared.domain().context(), domain);
+        }
+    }
+
     static QueuePair create(ProtectionDomain domain, QueuePairOptions options) {
+        checkQueues(domain, options);
         VerbsObject[] parents = parents(domain, options, null);
         hold(parents);
         try (Arena arena = Arena.ofConfined()) {
@@ -140,60 +154,20 @@ public final class QueuePair extends VerbsObject {
     static QueuePair createExtended(ProtectionDomain domain, QueuePairOptions options, QueuePairExtension extension) {
         Context context = domain.context();
         MemorySegment function = context.extendedOperation("ibv_create_qp_ex", VerbsContext.CREATE_QP_EX);
-        ReceiveHash hash = extension.receiveHash();
-        if (hash != null) {
-            checkSpreading(domain, options, extension, hash);
-        }
         VerbsObject[] parents = parents(domain, options, extension);
         hold(parents);
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment attr = arena.allocate(IbvQpInitAttrEx.LAYOUT);
-            attr.copyFrom(options.toNative(arena)); // the extended struct begins as the plain one
-            int mask = 0;
-            XrcDomain xrc = extension.xrcDomain();
-            if (options.type() == QueuePairType.XRC_RECV) {
-                if (xrc == null) {
-                    throw new IllegalArgumentException("an XRC_RECV queue pair needs an XRC domain");
-                }
-                mask |= WITH_XRC_DOMAIN;
-                attr.set(CStruct.PTR, IbvQpInitAttrEx.XRCD, xrc.nativeAddress());
-                // The shared receive queue that a message names has the completion queue.
-                attr.set(CStruct.PTR, IbvQpInitAttr.SEND_CQ, 0);
-                attr.set(CStruct.PTR, IbvQpInitAttr.RECV_CQ, 0);
-            } else {
-                mask |= WITH_DOMAIN;
-                attr.set(CStruct.PTR, IbvQpInitAttrEx.PD, domain.nativeAddress());
-                if (options.type() == QueuePairType.XRC_SEND) {
-                    attr.set(CStruct.PTR, IbvQpInitAttr.RECV_CQ, 0);
-                }
-            }
-            if (!extension.createFlags().isEmpty()) {
-                mask |= WITH_CREATE_FLAGS;
-                attr.set(CStruct.U32, IbvQpInitAttrEx.CREATE_FLAGS, NativeConstant.mask(extension.createFlags()));
-                attr.set(CStruct.U32, IbvQpInitAttrEx.SOURCE_QPN, extension.sourceNumber());
-            }
-            if (extension.maxTsoHeaderBytes() > 0) {
-                mask |= WITH_TSO_HEADER;
-                attr.set(CStruct.U16, IbvQpInitAttrEx.MAX_TSO_HEADER, (short) extension.maxTsoHeaderBytes());
-            }
-            if (!extension.sendOperations().isEmpty()) {
-                mask |= WITH_SEND_OPERATIONS;
-                attr.set(CStruct.U64, IbvQpInitAttrEx.SEND_OPS_FLAGS, NativeConstant.mask(extension.sendOperations()));
-            }
-            if (hash != null) {
-                mask |= WITH_INDIRECTION_TABLE | WITH_RECEIVE_HASH;
-                hash.write(arena, attr);
-                attr.set(CStruct.PTR, IbvQpInitAttrEx.RECV_CQ, 0);
-                if (options.capabilities().maxSendWrs() == 0) {
-                    attr.set(CStruct.PTR, IbvQpInitAttrEx.SEND_CQ, 0);
-                }
-            }
-            attr.set(CStruct.U32, IbvQpInitAttrEx.COMP_MASK, mask);
+            MemorySegment attr = toNative(arena, domain, options, extension);
+            String arguments = options.type() + ", " + options.capabilities() + ", " + extension;
             long qp = Calls.createQueue(
                     context,
                     "ibv_create_qp_ex",
-                    options.type() + ", " + options.capabilities() + ", " + extension,
+                    arguments,
                     errno -> VerbsOps.createQpEx(function, errno, context.nativeAddress(), attr.address()));
+            if (lacksBuilder(qp, extension)) {
+                Calls.check("ibv_destroy_qp", arguments, LibIbverbs.destroyQp(qp));
+                throw Failures.failure("ibv_qp_to_qp_ex", arguments, Errno.EOPNOTSUPP);
+            }
             return new QueuePair(
                     qp,
                     domain,
@@ -206,13 +180,79 @@ public final class QueuePair extends VerbsObject {
         }
     }
 
+    /** Whether a builder was asked for and the provider made a queue pair without. */
+    private static boolean lacksBuilder(long ibvQp, QueuePairExtension extension) {
+        return !extension.sendOperations().isEmpty() && LibIbverbs.qpToQpEx(ibvQp) == 0;
+    }
+
+    /**
+     * The C struct of an extended queue pair, for bindings of libraries that create such, as librdmacm's {@code rdma_create_qp_ex}.
+     *
+     * @param arena owns the struct
+     * @param domain where it will be created
+     * @param options what it is created with
+     * @param extension and what else
+     * @return an {@code ibv_qp_init_attr_ex}; C writes what it granted back into it
+     * @throws IllegalArgumentException options and extension do not go together
+     */
+    public static MemorySegment toNative(
+            Arena arena, ProtectionDomain domain, QueuePairOptions options, QueuePairExtension extension) {
+        checkQueues(domain, options);
+        ReceiveHash hash = extension.receiveHash();
+        if (hash != null) {
+            checkSpreading(domain, options, extension, hash);
+        }
+        MemorySegment attr = arena.allocate(IbvQpInitAttrEx.LAYOUT);
+        attr.copyFrom(options.toNative(arena)); // the extended struct begins as the plain one
+        int mask = 0;
+        XrcDomain xrc = extension.xrcDomain();
+        if (options.type() == QueuePairType.XRC_RECV) {
+            if (xrc == null) {
+                throw new IllegalArgumentException("an XRC_RECV queue pair needs an XRC domain");
+            }
+            domain.context().checkOwns(xrc, xrc.context(), domain);
+            mask |= WITH_XRC_DOMAIN;
+            attr.set(CStruct.PTR, IbvQpInitAttrEx.XRCD, xrc.nativeAddress());
+            // The shared receive queue that a message names has the completion queue.
+            attr.set(CStruct.PTR, IbvQpInitAttr.SEND_CQ, 0);
+            attr.set(CStruct.PTR, IbvQpInitAttr.RECV_CQ, 0);
+        } else {
+            mask |= WITH_DOMAIN;
+            attr.set(CStruct.PTR, IbvQpInitAttrEx.PD, domain.nativeAddress());
+            if (options.type() == QueuePairType.XRC_SEND) {
+                attr.set(CStruct.PTR, IbvQpInitAttr.RECV_CQ, 0);
+            }
+        }
+        if (!extension.createFlags().isEmpty()) {
+            mask |= WITH_CREATE_FLAGS;
+            attr.set(CStruct.U32, IbvQpInitAttrEx.CREATE_FLAGS, NativeConstant.mask(extension.createFlags()));
+            attr.set(CStruct.U32, IbvQpInitAttrEx.SOURCE_QPN, extension.sourceNumber());
+        }
+        if (extension.maxTsoHeaderBytes() > 0) {
+            mask |= WITH_TSO_HEADER;
+            attr.set(CStruct.U16, IbvQpInitAttrEx.MAX_TSO_HEADER, (short) extension.maxTsoHeaderBytes());
+        }
+        if (!extension.sendOperations().isEmpty()) {
+            mask |= WITH_SEND_OPERATIONS;
+            attr.set(CStruct.U64, IbvQpInitAttrEx.SEND_OPS_FLAGS, NativeConstant.mask(extension.sendOperations()));
+        }
+        if (hash != null) {
+            mask |= WITH_INDIRECTION_TABLE | WITH_RECEIVE_HASH;
+            hash.write(arena, attr);
+            attr.set(CStruct.PTR, IbvQpInitAttrEx.RECV_CQ, 0);
+            if (options.capabilities().maxSendWrs() == 0) {
+                attr.set(CStruct.PTR, IbvQpInitAttrEx.SEND_CQ, 0);
+            }
+        }
+        attr.set(CStruct.U32, IbvQpInitAttrEx.COMP_MASK, mask);
+        return attr;
+    }
+
     /** What does not go with work queues that others own. */
     private static void checkSpreading(
             ProtectionDomain domain, QueuePairOptions options, QueuePairExtension extension, ReceiveHash hash) {
         QueuePairCapabilities sizes = options.capabilities();
-        if (hash.table().context() != domain.context()) {
-            throw new IllegalArgumentException(hash.table() + " is of another context than " + domain);
-        }
+        domain.context().checkOwns(hash.table(), hash.table().context(), domain);
         if (options.sharedReceives() != null || sizes.maxReceiveWrs() > 0 || sizes.maxReceiveSges() > 0) {
             throw new IllegalArgumentException("a queue pair that spreads what it receives has no receives of its own:"
                     + " set maxReceiveWrs and maxReceiveSges to 0, without shared receives");
@@ -243,10 +283,45 @@ public final class QueuePair extends VerbsObject {
      * @return the queue pair
      */
     public static QueuePair wrap(ProtectionDomain domain, long ibvQp, QueuePairOptions granted, Runnable destroyer) {
-        VerbsObject[] parents = parents(domain, granted, null);
+        return wrap(domain, ibvQp, granted, null, false, destroyer);
+    }
+
+    /**
+     * Takes an extended queue pair that another library created, such as librdmacm's {@code rdma_create_qp_ex}.
+     *
+     * @param domain the protection domain it was created on
+     * @param ibvQp address of an {@code ibv_qp}; it stays valid until the destroyer is called
+     * @param asked what it was created with
+     * @param granted the same with the sizes that were granted
+     * @param extension what else it was created with
+     * @param destroyer called once, when this is closed: destroys the queue pair, or throws and leaves it
+     * @return the queue pair
+     * @throws VerbsException a builder was asked for, and the provider made a queue pair without: the caller still has it
+     */
+    public static QueuePair wrap(
+            ProtectionDomain domain,
+            long ibvQp,
+            QueuePairOptions asked,
+            QueuePairOptions granted,
+            QueuePairExtension extension,
+            Runnable destroyer) {
+        if (lacksBuilder(ibvQp, extension)) {
+            throw Failures.failure("ibv_qp_to_qp_ex", extension.toString(), Errno.EOPNOTSUPP);
+        }
+        return wrap(domain, ibvQp, granted, extension, asked.capabilities().maxSendWrs() == 0, destroyer);
+    }
+
+    private static QueuePair wrap(
+            ProtectionDomain domain,
+            long ibvQp,
+            QueuePairOptions granted,
+            @Nullable QueuePairExtension extension,
+            boolean withoutSends,
+            Runnable destroyer) {
+        VerbsObject[] parents = parents(domain, granted, extension);
         hold(parents);
         try {
-            return new QueuePair(ibvQp, domain, granted, null, false, destroyer);
+            return new QueuePair(ibvQp, domain, granted, extension, withoutSends, destroyer);
         } finally {
             release(parents);
         }

@@ -68,9 +68,7 @@ public final class ReceiveWorkQueue extends VerbsObject {
         Ranges.check("depthWrs", depthWrs, 1, Integer.MAX_VALUE);
         Ranges.check("maxSges", maxSges, 1, Integer.MAX_VALUE);
         Context context = domain.context();
-        if (completions.context() != context) {
-            throw new IllegalArgumentException(completions + " is of another context than " + domain);
-        }
+        context.checkOwns(completions, completions.context(), domain);
         VerbsObject[] parents = {domain, completions};
         hold(parents);
         try (Arena arena = Arena.ofConfined()) {

@@ -90,6 +90,8 @@ public final class SharedReceiveQueue extends VerbsObject {
             ProtectionDomain domain, int depthWrs, int maxSges, XrcDomain xrc, CompletionQueue completions) {
         Ranges.check("depthWrs", depthWrs, 1, Integer.MAX_VALUE);
         Ranges.check("maxSges", maxSges, 1, Integer.MAX_VALUE);
+        domain.context().checkOwns(completions, completions.context(), domain);
+        domain.context().checkOwns(xrc, xrc.context(), domain);
         MemorySegment function = domain.context().extendedOperation("ibv_create_srq_ex", VerbsContext.CREATE_SRQ_EX);
         VerbsObject[] parents = {domain, xrc, completions};
         hold(parents);
@@ -130,9 +132,7 @@ public final class SharedReceiveQueue extends VerbsObject {
         Ranges.check("maxTags", maxTags, 1, Integer.MAX_VALUE);
         Ranges.check("maxTagOperations", maxTagOperations, 1, Integer.MAX_VALUE);
         Context context = domain.context();
-        if (completions.context() != context) {
-            throw new IllegalArgumentException(completions + " is of another context than " + domain);
-        }
+        context.checkOwns(completions, completions.context(), domain);
         VerbsObject[] parents = {domain, completions};
         hold(parents);
         try (Arena arena = Arena.ofConfined()) {

@@ -10,7 +10,9 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Set;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -306,6 +308,52 @@ class SurfaceTest {
             assertThatThrownBy(builder::complete)
                     .hasMessageContaining("ibv_wr_complete")
                     .hasMessageContaining("ENOMEM");
+        }
+    }
+
+    @Test
+    void aQueuePairThatCameWithoutABuilderIsGivenBack() {
+        Stub.failNext("ibv_qp_to_qp_ex", Errno.EOPNOTSUPP);
+        int live = Stub.live();
+        assertThatThrownBy(() -> domain.createQueuePair(
+                        QueuePairOptions.reliable(completions, SIZES),
+                        QueuePairExtension.building(EnumSet.of(SendOperation.SEND))))
+                .isInstanceOf(VerbsException.class)
+                .hasMessageContaining("ibv_qp_to_qp_ex")
+                .hasMessageContaining("EOPNOTSUPP");
+        assertThat(Stub.live()).isEqualTo(live);
+    }
+
+    @Test
+    void whatIsOfAnotherContextIsRefused() {
+        try (Context other = Verbs.device("stub0").open();
+                ProtectionDomain otherDomain = other.allocateProtectionDomain();
+                CompletionQueue otherCompletions = other.createCompletionQueue(8);
+                SharedReceiveQueue otherReceives = otherDomain.createSharedReceiveQueue(1, 1);
+                XrcDomain otherXrc = other.openXrcDomain();
+                XrcDomain xrc = context.openXrcDomain();
+                MemoryWindow window = domain.allocateMemoryWindow(WindowType.TYPE_1);
+                QueuePair otherPair = otherDomain.createQueuePair(QueuePairOptions.reliable(otherCompletions, SIZES))) {
+            QueuePairOptions own = QueuePairOptions.reliable(completions, SIZES);
+            QueuePairOptions foreign = QueuePairOptions.reliable(otherCompletions, SIZES);
+            QueuePairOptions half =
+                    new QueuePairOptions(QueuePairType.RC, completions, otherCompletions, null, SIZES, false);
+            QueuePairExtension building = QueuePairExtension.building(EnumSet.of(SendOperation.SEND));
+            List<ThrowingCallable> mixtures = List.of(
+                    () -> domain.createQueuePair(foreign),
+                    () -> domain.createQueuePair(half),
+                    () -> domain.createQueuePair(own.withSharedReceives(otherReceives)),
+                    () -> domain.createQueuePair(foreign, building),
+                    () -> domain.createQueuePair(
+                            own.withType(QueuePairType.XRC_RECV), QueuePairExtension.xrc(otherXrc)),
+                    () -> domain.createXrcSharedReceiveQueue(1, 1, xrc, otherCompletions),
+                    () -> domain.createXrcSharedReceiveQueue(1, 1, otherXrc, completions),
+                    () -> window.bind(otherPair, 1, 0, region, 0, 8, Set.of()));
+            for (ThrowingCallable mixture : mixtures) {
+                assertThatThrownBy(mixture)
+                        .isInstanceOf(IllegalArgumentException.class)
+                        .hasMessageContaining("another context");
+            }
         }
     }
 

@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.verbena.cm.CmEvent;
 import org.verbena.cm.CmEventType;
 import org.verbena.cm.CmException;
@@ -27,6 +28,7 @@ import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
+import org.verbena.verbs.QueuePairExtension;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.WorkCompletions;
 
@@ -47,13 +49,20 @@ final class ConnectedPair implements AutoCloseable {
         final MemoryRegion region;
 
         End(CmId id) {
+            this(id, null);
+        }
+
+        End(CmId id, @Nullable QueuePairExtension extension) {
             this.id = id;
             Context device = Objects.requireNonNull(id.device());
             ProtectionDomain domain = device.allocateProtectionDomain();
             resources.push(domain);
             completions = device.createCompletionQueue(64);
             resources.push(completions);
-            queuePair = id.createQueuePair(domain, QueuePairOptions.reliable(completions, QUEUES));
+            QueuePairOptions options = QueuePairOptions.reliable(completions, QUEUES);
+            queuePair = extension == null
+                    ? id.createQueuePair(domain, options)
+                    : id.createQueuePair(domain, options, extension);
             resources.push(queuePair);
             Arena arena = Arena.ofShared();
             resources.push(arena);
@@ -98,6 +107,15 @@ final class ConnectedPair implements AutoCloseable {
     }
 
     ConnectedPair(String address, ConnectionParameters asked, ConnectionParameters answered) {
+        this(address, asked, answered, null);
+    }
+
+    /** With more to the client's queue pair. */
+    ConnectedPair(
+            String address,
+            ConnectionParameters asked,
+            ConnectionParameters answered,
+            @Nullable QueuePairExtension extension) {
         resources.push(events);
         CmId listener = own(CmId.create(events, PortSpace.TCP));
         InetSocketAddress at = new InetSocketAddress(address, NEXT_PORT.incrementAndGet());
@@ -105,7 +123,7 @@ final class ConnectedPair implements AutoCloseable {
         listener.listen(8);
         CmId active = own(CmId.create(events, PortSpace.TCP));
         resolve(events, active, at);
-        client = own(new End(active));
+        client = own(new End(active, extension));
         active.connect(asked);
         request = expect(CmEventType.CONNECT_REQUEST);
         own(request.id());

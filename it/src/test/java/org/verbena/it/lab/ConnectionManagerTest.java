@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.FutureTask;
@@ -34,10 +35,17 @@ import org.verbena.cm.PortSpace;
 import org.verbena.cm.RejectReason;
 import org.verbena.samples.RpingClient;
 import org.verbena.samples.RpingServer;
+import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.CompletionStatus;
 import org.verbena.verbs.Context;
+import org.verbena.verbs.ProtectionDomain;
+import org.verbena.verbs.QueuePairCapabilities;
+import org.verbena.verbs.QueuePairExtension;
+import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.SendFlags;
+import org.verbena.verbs.SendOperation;
 import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.WorkRequestBuilder;
 
 /** What the connection manager says when something is wrong, and that it gives everything back. */
 @Tag("lab")
@@ -125,6 +133,59 @@ class ConnectionManagerTest {
             assertThatExceptionOfType(CmException.class)
                     .isThrownBy(() -> id.bind(new InetSocketAddress("203.0.113.1", PORT)))
                     .withMessageMatching("(?s).*(EADDRNOTAVAIL|ENODEV).*");
+        }
+    }
+
+    @Test
+    void connectsAQueuePairWithABuilder() {
+        QueuePairExtension extension =
+                QueuePairExtension.building(EnumSet.of(SendOperation.SEND, SendOperation.RDMA_WRITE));
+        try (ConnectedPair pair = new ConnectedPair(
+                        LabDevice.RXE.address(),
+                        ConnectionParameters.DEFAULT,
+                        ConnectionParameters.DEFAULT,
+                        extension);
+                WorkCompletions polled = new WorkCompletions(1)) {
+            pair.client.region.segment().setString(0, "built");
+            pair.server.queuePair.receiveQueue().receive(7).piece(pair.server.region, 1024, 64);
+            pair.server.queuePair.receiveQueue().flush();
+            WorkRequestBuilder builder = pair.client.queuePair.builder();
+            builder.start();
+            builder.write(1, SendFlags.SIGNALED, pair.server.region.address(), pair.server.region.remoteKey())
+                    .piece(pair.client.region, 0, 6);
+            builder.send(2, SendFlags.SIGNALED).piece(pair.client.region, 0, 6);
+            builder.complete();
+            assertThat(pair.client.awaitCompletion(polled).workRequestId(0)).isEqualTo(1);
+            assertThat(polled.isSuccess(0)).isTrue();
+            assertThat(pair.client.awaitCompletion(polled).workRequestId(0)).isEqualTo(2);
+            assertThat(polled.isSuccess(0)).isTrue();
+            assertThat(pair.server.awaitCompletion(polled).workRequestId(0)).isEqualTo(7);
+            assertThat(polled.lengthBytes(0)).isEqualTo(6);
+            assertThat(pair.server.region.segment().getString(0)).isEqualTo("built");
+            assertThat(pair.server.region.segment().getString(1024)).isEqualTo("built");
+            assertThatIllegalStateException().isThrownBy(pair.server.queuePair::builder);
+        }
+    }
+
+    @Test
+    void saysThatSiwHasNoBuilders() {
+        InetSocketAddress silent = new InetSocketAddress(LabDevice.SIW.address(), PORT);
+        try (EventChannel events = EventChannel.open();
+                CmId id = CmId.create(events, PortSpace.TCP)) {
+            ConnectedPair.resolve(events, id, silent);
+            Context device = Objects.requireNonNull(id.device());
+            try (ProtectionDomain domain = device.allocateProtectionDomain();
+                    CompletionQueue completions = device.createCompletionQueue(16)) {
+                QueuePairOptions options =
+                        QueuePairOptions.reliable(completions, new QueuePairCapabilities(4, 4, 1, 1, 0));
+                assertThatExceptionOfType(CmException.class)
+                        .isThrownBy(() -> id.createQueuePair(
+                                domain, options, QueuePairExtension.building(EnumSet.of(SendOperation.SEND))))
+                        .withMessageContaining("rdma_create_qp_ex")
+                        .withMessageContaining("EOPNOTSUPP");
+                // Nothing was left behind: a plain one can be made.
+                id.createQueuePair(domain, options).close();
+            }
         }
     }
 

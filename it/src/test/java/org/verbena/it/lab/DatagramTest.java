@@ -152,6 +152,36 @@ class DatagramTest {
     }
 
     @Test
+    void sendsToAGroupThatItDoesNotReceiveFrom() {
+        InetSocketAddress group = new InetSocketAddress("239.77.0.4", 0);
+        try (EventChannel events = EventChannel.open();
+                CmId member = CmId.create(events, PortSpace.UDP);
+                CmId sender = CmId.create(events, PortSpace.UDP);
+                Arena arena = Arena.ofShared()) {
+            member.bind(LOCAL);
+            sender.bind(LOCAL);
+            try (CmEndpoint receiving = CmEndpoint.create(member, 1, 4);
+                    CmEndpoint sending = CmEndpoint.create(sender, 4, 1);
+                    MemoryRegion buffer =
+                            receiving.registerMessages(arena.allocate(GLOBAL_ROUTE_BYTES + MESSAGE_BYTES));
+                    MemoryRegion message = sending.registerMessages(arena.allocate(MESSAGE_BYTES))) {
+                receiving.postReceive(1, buffer, 0, GLOBAL_ROUTE_BYTES + MESSAGE_BYTES);
+                join(events, member, group, MulticastMembership.FULL);
+                DatagramParameters to =
+                        Objects.requireNonNull(join(events, sender, group, MulticastMembership.SEND_ONLY)
+                                .datagram());
+                message.segment().setString(0, "to the others");
+                try (AddressHandle handle = sending.domain().createAddressHandle(to.address())) {
+                    sending.postDatagram(3, message, 0, MESSAGE_BYTES, SendFlags.SIGNALED, handle, to);
+                    requireSuccess(sending.awaitSend(WAIT_MILLIS));
+                    requireSuccess(receiving.awaitReceive(WAIT_MILLIS));
+                    assertThat(buffer.segment().getString(GLOBAL_ROUTE_BYTES)).isEqualTo("to the others");
+                }
+            }
+        }
+    }
+
+    @Test
     void receivesWhatMckeySends() {
         InetSocketAddress group = new InetSocketAddress("239.77.0.2", 0);
         try (EventChannel events = EventChannel.open();
