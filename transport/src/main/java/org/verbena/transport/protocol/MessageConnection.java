@@ -2805,6 +2805,9 @@ public final class MessageConnection implements EndpointHandler {
 
     /** Why it ended; null if in good order. */
     private @Nullable Throwable ending(Endpoint endpoint, @Nullable Throwable cause) {
+        if (firstCause instanceof WorkCompletionException && isExplained(cause)) {
+            firstCause = cause;
+        }
         if (firstCause != null) {
             return firstCause;
         }
@@ -2818,6 +2821,11 @@ public final class MessageConnection implements EndpointHandler {
                 + (state == State.ACTIVE
                         ? " disconnected without saying CLOSE: its program ended or was killed"
                         : " disconnected during the handshake"));
+    }
+
+    /** Whether the endpoint knows what a work request failed for: what its device has reported of itself. */
+    private static boolean isExplained(@Nullable Throwable cause) {
+        return cause instanceof ConnectionException && cause.getCause() instanceof WorkCompletionException;
     }
 
     private void releaseEndpointMemory() {

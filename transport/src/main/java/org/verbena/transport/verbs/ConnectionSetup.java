@@ -289,7 +289,7 @@ final class ConnectionSetup implements CmEventSink {
             case TIMEWAIT_EXIT -> onPeerGone();
             case DEVICE_REMOVAL -> {
                 isDisconnectSeen = true;
-                endpoint.onDeviceFailure("its device was removed");
+                endpoint.onDeviceRemoval();
             }
             case ADDR_CHANGE ->
                 // Bonding failed over: if the connection is dead its retries run out, and the completion says so.

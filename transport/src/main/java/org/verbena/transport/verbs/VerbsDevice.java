@@ -184,10 +184,15 @@ final class VerbsDevice {
         return source == null ? null : endpoints.get(source);
     }
 
-    /** Puts what is known about the device in front of a failure that it explains: that no answer came. */
+    /**
+     * Puts what is known about the device in front of a failure that it explains: that no answer came or, as rxe says where its network
+     * interface is down and it finds no route for a packet, that this side's queue pair failed.
+     */
     Throwable explain(WorkCompletionException failure, String connection) {
         String known = trouble;
-        return known == null || failure.status() != WorkStatus.TRANSPORT_RETRY_EXCEEDED
+        boolean explained = failure.status() == WorkStatus.TRANSPORT_RETRY_EXCEEDED
+                || failure.status() == WorkStatus.LOCAL_QUEUE_PAIR_OPERATION_ERROR;
+        return known == null || !explained
                 ? failure
                 : new ConnectionException.Lost(connection + " was lost: " + known, failure);
     }

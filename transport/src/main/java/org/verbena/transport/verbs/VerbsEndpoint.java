@@ -454,6 +454,15 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         });
     }
 
+    /** The connection manager says that the device is gone. Any thread. */
+    void onDeviceRemoval() {
+        execute(() -> {
+            VerbsDevice used = device;
+            drain(new ConnectionException.Lost(
+                    connection() + " was lost: its device " + (used == null ? "" : used.name() + " ") + "was removed"));
+        });
+    }
+
     /** A queue is lost. Any thread. */
     void onQueueError(@Nullable VerbsObject source) {
         execute(() -> {

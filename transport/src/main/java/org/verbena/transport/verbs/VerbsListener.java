@@ -170,7 +170,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
                     if (state == State.LISTENING) {
                         state = State.CLOSED;
                         finish(new ConnectionException.Lost(
-                                "the device that served " + VerbsProvider.format(requestedAddress) + " was removed"));
+                                "the device that served " + VerbsProvider.format(localAddress()) + " was removed"));
                     }
                 });
             default -> LOG.debug("Listener on {}: {}", VerbsProvider.format(requestedAddress), event.describe());

@@ -273,6 +273,24 @@ class MessageConnectionTest {
     }
 
     @Test
+    void whatTheDeviceReportedIsToldRatherThanItsConsequence() throws Exception {
+        connected();
+        for (int i = 0; i < 20; i++) {
+            left.sendPooled(10);
+        }
+        network.left.failNextSend = WorkStatus.TRANSPORT_RETRY_EXCEEDED;
+        network.left.explanation = new ConnectionException.Lost(
+                "port 1 is down", new WorkCompletionException("a send", WorkStatus.TRANSPORT_RETRY_EXCEEDED, 0));
+        left.connection.flush();
+        settle();
+        assertThat(left.told).isEqualTo(20);
+        assertThat(left.inactiveCause).isSameAs(network.left.explanation);
+        assertThat(left.failures).hasSize(20).containsOnly(left.inactiveCause);
+        left.checkMemory();
+        right.checkMemory();
+    }
+
+    @Test
     void aCallbackThatThrowsEndsTheConnectionWithItAsTheCause() throws Exception {
         connected();
         RuntimeException bug = new IllegalStateException("a bug of the user's");

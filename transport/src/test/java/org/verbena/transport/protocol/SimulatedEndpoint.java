@@ -62,6 +62,9 @@ final class SimulatedEndpoint implements Endpoint {
 
     @Nullable WorkStatus failNextSend;
 
+    /** What the endpoint knows of why that send failed. */
+    @Nullable Throwable explanation;
+
     SimulatedEndpoint(SimulatedNetwork network, SimulatedNetwork.Device device, int port) {
         this(network, device, port, null);
     }
@@ -329,7 +332,7 @@ final class SimulatedEndpoint implements Endpoint {
             work.status = failNextSend;
             failNextSend = null;
             emit();
-            drain(null);
+            drain(explanation);
             return;
         }
         if (!work.reads() && work.bytes == null) {
