@@ -102,7 +102,7 @@ class VerbsSurfaceTest {
     }
 
     @Test
-    void aTypeOneWindowIsBoundUsedAndTakenBack() {
+    void aTypeOneWindowGivesItsRightsAndNoOthers() {
         try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC).connect();
                 Arena arena = Arena.ofShared();
                 MemoryRegion bindable = loop.domain.registerMemory(
@@ -157,8 +157,10 @@ class VerbsSurfaceTest {
                 Completion bound = loop.right.next();
                 assertThat(bound.status()).isEqualTo(CompletionStatus.SUCCESS);
                 assertThat(bound.opcode()).isEqualTo(WorkCompletionOpcode.BIND_MW);
+                loop.left.memory().setString(0, "while bound");
                 write(loop.left, 2, bindable.address(), key, 64);
                 assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
+                assertThat(bindable.segment().getString(0)).isEqualTo("while bound");
                 if (byPeer) {
                     loop.right.queuePair.receiveQueue().receive(9).piece(loop.right.region, 0, 64);
                     loop.right.queuePair.receiveQueue().flush();
@@ -175,8 +177,10 @@ class VerbsSurfaceTest {
                     loop.right.queuePair.sendQueue().flush();
                     assertThat(loop.right.next().opcode()).isEqualTo(WorkCompletionOpcode.LOCAL_INV);
                 }
+                loop.left.memory().setString(0, "afterwards");
                 write(loop.left, 5, bindable.address(), key, 64);
                 assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.REM_ACCESS_ERR);
+                assertThat(bindable.segment().getString(0)).isEqualTo("while bound");
             }
         }
     }

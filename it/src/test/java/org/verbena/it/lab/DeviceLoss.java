@@ -1,0 +1,223 @@
+package org.verbena.it.lab;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.concurrent.Future;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.verbena.api.RdmaChannel;
+import org.verbena.api.RdmaClient;
+import org.verbena.api.RdmaServer;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.RemoteMemory;
+
+/**
+ * A program that talks over two devices, one of which it loses. In a process of its own, because a device that is removed is gone only when
+ * the last process that had it open has ended.
+ */
+public final class DeviceLoss {
+    /** How long a future may be pending after its device was lost: all of a queue pair's retries, in a slow guest. */
+    private static final Duration LIMIT = Duration.ofSeconds(60);
+
+    private static final int PENDING = 8;
+
+    /** Both ends of a connection over one device, with an echo. */
+    private static final class Pair implements AutoCloseable {
+        final String address;
+        final RdmaServer server;
+        final RdmaClient client;
+
+        /** While set, the server keeps what it gets to itself. */
+        private volatile boolean isMute;
+
+        Pair(String address) {
+            this.address = address;
+            server = RdmaServer.builder().provider("verbs").bind(address, 0, (exchange, message) -> {
+                if (!isMute) {
+                    exchange.send(message.retain());
+                }
+            });
+            client = RdmaClient.builder()
+                    .provider("verbs")
+                    .requestTimeoutMillis(LIMIT.toMillis() * 2)
+                    .connect(address, server.port());
+        }
+
+        RdmaChannel serverEnd() {
+            return (RdmaChannel) server.connections().iterator().next();
+        }
+
+        void exchange() {
+            for (int i = 0; i < 20; i++) {
+                byte[] message = ("message " + i).getBytes(java.nio.charset.StandardCharsets.UTF_8);
+                Future<byte[]> reply = client.request(message);
+                assertThat(reply.awaitUninterruptibly(LIMIT.toMillis())).isTrue();
+                assertThat(reply.isSuccess())
+                        .as("a reply over %s: %s", address, reply.cause())
+                        .isTrue();
+                assertThat(reply.getNow()).isEqualTo(message);
+            }
+        }
+
+        @Override
+        public void close() {
+            client.close();
+            server.close();
+        }
+    }
+
+    private DeviceLoss() {}
+
+    /**
+     * Runs.
+     *
+     * @param arguments what to do, the device that will be lost, its network interface and address
+     */
+    public static void main(String[] arguments) {
+        try {
+            lose(arguments);
+            System.out.println("done");
+            System.exit(0);
+        } catch (Throwable failure) {
+            failure.printStackTrace();
+            System.exit(1);
+        }
+    }
+
+    private static void lose(String[] arguments) throws Exception {
+        String device = arguments[1];
+        String netInterface = arguments[2];
+        try (Pair kept = new Pair(LabDevice.RXE.address())) {
+            Pair lost = new Pair(arguments[3]);
+            kept.exchange();
+            lost.exchange();
+            if (arguments[0].equals("port-down")) {
+                portDown(lost, kept, device, netInterface);
+                lost.close();
+            } else {
+                removal(lost, kept, device);
+            }
+            kept.exchange();
+        }
+    }
+
+    private static void portDown(Pair lost, Pair kept, String device, String netInterface) throws Exception {
+        run("ip", "link", "set", netInterface, "down");
+        long begin = System.nanoTime();
+        Map<String, Future<?>> pending = post(lost);
+        pending.put("a message of the server", lost.serverEnd().writeAndFlush(message(lost.serverEnd())));
+        kept.exchange();
+        assertLost(pending, begin, "port 1 of " + device + " is down");
+        assertLost(Map.of("the client's end", lost.client.channel().closeFuture()), begin, null);
+        kept.exchange();
+        assertThat(lost.server.channel().isActive())
+                .as("who listens goes on listening")
+                .isTrue();
+
+        run("ip", "link", "set", netInterface, "up");
+        kept.exchange();
+    }
+
+    private static void removal(Pair lost, Pair kept, String device) throws Exception {
+        lost.isMute = true;
+        Map<String, Future<?>> pending = new LinkedHashMap<>();
+        for (int i = 0; i < PENDING; i++) {
+            pending.put("request " + i, lost.client.request(new byte[100]));
+        }
+        RdmaChannel serverEnd = lost.serverEnd();
+        Thread.sleep(200);
+        assertThat(pending.values()).noneMatch(Future::isDone);
+        long begin = System.nanoTime();
+        // It ends when the last process has closed the device; rxe cannot take it away from a process.
+        Process removing =
+                new ProcessBuilder("rdma", "link", "delete", device).inheritIO().start();
+        assertLost(pending, begin, "its device " + device + " was removed");
+        assertLost(
+                Map.of(
+                        "the client's end",
+                        lost.client.channel().closeFuture(),
+                        "the server's end",
+                        serverEnd.closeFuture(),
+                        "the listener",
+                        lost.server.channel().closeFuture()),
+                begin,
+                null);
+        System.out.println("removed while the device is open: " + removing.waitFor(2, TimeUnit.SECONDS));
+        kept.exchange();
+        long asked = System.nanoTime();
+        Future<RdmaClient> again = RdmaClient.builder()
+                .provider("verbs")
+                .connectTimeoutMillis(5000)
+                .connectAsync(lost.address, 7479);
+        assertThat(again.awaitUninterruptibly(LIMIT.toMillis())).isTrue();
+        System.out.println("a new connection: " + again.cause());
+        assertThat(again.cause()).isInstanceOf(ConnectionException.class).hasMessageContaining(lost.address);
+        assertThat(Duration.ofNanos(System.nanoTime() - asked)).isLessThan(Duration.ofSeconds(20));
+        lost.close();
+    }
+
+    /** Sends, requests, reads and writes that cannot be done any more. */
+    private static Map<String, Future<?>> post(Pair lost) {
+        Map<String, Future<?>> pending = new LinkedHashMap<>();
+        RdmaChannel channel = lost.client.channel();
+        RegisteredMemory memory = lost.serverEnd()
+                .memory()
+                .register(
+                        java.lang.foreign.Arena.global().allocate(4096, 4096),
+                        Access.LOCAL_WRITE,
+                        Access.REMOTE_READ,
+                        Access.REMOTE_WRITE);
+        RemoteMemory token = memory.remote();
+        for (int i = 0; i < PENDING; i++) {
+            pending.put("request " + i, lost.client.request(new byte[100]));
+            pending.put("message " + i, lost.client.send(new byte[100]));
+        }
+        pending.put("a read", channel.read(token, 0, channel.alloc().buffer(100, 100)));
+        pending.put("a write", channel.write(token, 0, message(channel)));
+        return pending;
+    }
+
+    private static ByteBuf message(RdmaChannel channel) {
+        return channel.alloc().buffer(100, 100).writeZero(100);
+    }
+
+    /** All end in time, and all for that reason. */
+    private static void assertLost(Map<String, ? extends Future<?>> pending, long begin, String reason) {
+        List<String> wrong = new ArrayList<>();
+        Throwable shown = null;
+        for (Map.Entry<String, ? extends Future<?>> one : pending.entrySet()) {
+            Future<?> future = one.getValue();
+            long left = LIMIT.toNanos() - (System.nanoTime() - begin);
+            if (!future.awaitUninterruptibly(Math.max(1, left), TimeUnit.NANOSECONDS)) {
+                wrong.add(one.getKey() + " is still pending");
+            } else if (reason != null) {
+                Throwable cause = future.cause();
+                if (cause == null || !String.valueOf(cause.getMessage()).contains(reason)) {
+                    wrong.add(one.getKey() + ": " + cause);
+                }
+                shown = shown == null ? cause : shown;
+            }
+        }
+        System.out.printf(
+                "%s: ended after %d ms: %s%n",
+                pending.keySet(), TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin), shown);
+        for (Throwable cause = shown; cause != null; cause = cause.getCause()) {
+            System.out.println("  because of " + cause);
+        }
+        assertThat(wrong).as("expected of all: %s", reason).isEmpty();
+    }
+
+    private static void run(String... command) throws IOException, InterruptedException {
+        Process process = new ProcessBuilder(command).inheritIO().start();
+        assertThat(process.waitFor(20, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.exitValue()).as(String.join(" ", command)).isZero();
+    }
+}
