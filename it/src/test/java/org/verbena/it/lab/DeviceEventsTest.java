@@ -6,14 +6,17 @@ import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
-/** What becomes of connections whose device fails, on an rxe device that is there for this alone: its port goes down, and it is removed. */
+/** What becomes of connections whose device fails, on devices that are there for this alone: a port goes down, and a device is removed. */
 @Tag("lab")
 @Timeout(240)
 class DeviceEventsTest {
-    private static final String DEVICE = "rxe7";
+    /** For the device's name as well. */
+    private static final String NUMBER = "7";
+
     private static final String INTERFACE = "flap";
     private static final String ADDRESS = "10.79.0.1";
     private static final Duration LIMIT = Duration.ofSeconds(20);
@@ -23,13 +26,18 @@ class DeviceEventsTest {
     }
 
     @BeforeEach
-    void addDevice() throws Exception {
+    void addInterface() {
         run("ip link add " + INTERFACE + " type veth peer name " + INTERFACE + "-peer");
         run("ip link set " + INTERFACE + " up");
         run("ip link set " + INTERFACE + "-peer up");
         run("ip address add " + ADDRESS + "/24 dev " + INTERFACE);
-        run("rdma link add " + DEVICE + " type rxe netdev " + INTERFACE);
-        awaitLinks(DEVICE + "/1 state ACTIVE", true);
+    }
+
+    private static String addDevice(String type) throws Exception {
+        String device = type + NUMBER;
+        run("rdma link add " + device + " type " + type + " netdev " + INTERFACE);
+        awaitLinks(device + "/1 state ACTIVE", true);
+        return device;
     }
 
     private static void awaitLinks(String text, boolean there) throws InterruptedException {
@@ -43,15 +51,17 @@ class DeviceEventsTest {
     /** A test that follows must not find it. */
     @AfterEach
     void removeDevice() throws Exception {
-        if (PeerProgram.run(LIMIT, "rdma", "link").contains(DEVICE + "/")) {
-            run("rdma link delete " + DEVICE);
+        for (String type : new String[] {"rxe", "siw"}) {
+            if (PeerProgram.run(LIMIT, "rdma", "link").contains(type + NUMBER + "/")) {
+                run("rdma link delete " + type + NUMBER);
+            }
+            awaitLinks(type + NUMBER + "/", false);
         }
-        awaitLinks(DEVICE + "/", false);
         run("ip link delete " + INTERFACE);
     }
 
-    private static String lose(String how) {
-        try (PeerProgram program = PeerProgram.startJava(DeviceLoss.class.getName(), how, DEVICE, INTERFACE, ADDRESS)) {
+    private static String lose(String how, String device) {
+        try (PeerProgram program = PeerProgram.startJava(DeviceLoss.class.getName(), how, device, INTERFACE, ADDRESS)) {
             int status = program.awaitExit(Duration.ofSeconds(200));
             System.out.println(program.output());
             assertThat(status).as(program.output()).isZero();
@@ -59,19 +69,22 @@ class DeviceEventsTest {
         }
     }
 
-    @Test
-    void aPortThatGoesDownEndsItsConnectionsAndNoOthers() {
-        try (PeerProgram theirs = PeerProgram.start("ibv_asyncwatch", "-d", DEVICE)) {
+    @ParameterizedTest
+    @ValueSource(strings = {"rxe", "siw"})
+    void aPortThatGoesDownEndsItsConnectionsAndNoOthers(String type) throws Exception {
+        String device = addDevice(type);
+        try (PeerProgram theirs = PeerProgram.start("ibv_asyncwatch", "-d", device)) {
             theirs.awaitLine("async event FD", LIMIT);
-            String output = lose("port-down");
-            assertThat(output).contains("Port 1 of " + DEVICE + " is down", "done");
+            String output = lose("port-down", device);
+            assertThat(output).contains("Port 1 of " + device + " is down", "done");
             theirs.awaitLine("IBV_EVENT_PORT_ERR", LIMIT);
             theirs.awaitLine("IBV_EVENT_PORT_ACTIVE", LIMIT);
         }
     }
 
-    @Test
-    void aDeviceThatIsRemovedEndsItsConnectionsAndNoOthers() {
-        assertThat(lose("removal")).contains("done");
+    @ParameterizedTest
+    @ValueSource(strings = {"rxe", "siw"})
+    void aDeviceThatIsRemovedEndsItsConnectionsAndNoOthers(String type) throws Exception {
+        assertThat(lose("removal", addDevice(type))).contains("done");
     }
 }

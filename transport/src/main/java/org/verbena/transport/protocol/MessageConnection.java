@@ -2819,7 +2819,7 @@ public final class MessageConnection implements EndpointHandler {
         }
         return new ConnectionException.Lost(endpoint.remoteAddress()
                 + (state == State.ACTIVE
-                        ? " disconnected without saying CLOSE: its program ended or was killed"
+                        ? " disconnected without saying CLOSE: its program ended or was killed, or a device went down"
                         : " disconnected during the handshake"));
     }
 
