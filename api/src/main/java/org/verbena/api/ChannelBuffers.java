@@ -7,6 +7,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.function.Function;
+import org.verbena.transport.OptionProperties;
 import org.verbena.transport.buffer.BufferPoolMetrics;
 import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.RegisteredBufferPool;
@@ -21,6 +22,12 @@ import org.verbena.transport.spi.MemoryDomain.Access;
  * system properties ({@link BufferPoolOptions#ofSystemProperties()}).
  */
 final class ChannelBuffers {
+    /**
+     * Whether peers may read and write all of the pools' memory, so that no rendezvous has to make a key of its own. A key can be guessed or kept: for
+     * peers that may see and change each other's messages.
+     */
+    private static final String TRUSTED_PEERS = "org.verbena.buffers.trustedPeers";
+
     private static final ConcurrentMap<MemoryDomain, ChannelBuffers> BY_DOMAIN = new ConcurrentHashMap<>();
 
     static final MessageBuffers.Source SOURCE = domain -> of(domain).messages;
@@ -30,9 +37,18 @@ final class ChannelBuffers {
     private final MessageBuffers messages;
 
     private ChannelBuffers(MemoryDomain domain) {
-        BufferPoolOptions options = BufferPoolOptions.ofSystemProperties().withAccess(EnumSet.of(Access.LOCAL_WRITE));
-        sending = new RegisteredBufferPool(domain, options);
-        receiving = new RegisteredBufferPool(domain, options);
+        BufferPoolOptions options = BufferPoolOptions.ofSystemProperties();
+        boolean trusted = OptionProperties.flag(TRUSTED_PEERS, false);
+        sending = new RegisteredBufferPool(
+                domain,
+                options.withAccess(
+                        trusted ? EnumSet.of(Access.LOCAL_WRITE, Access.REMOTE_READ) : EnumSet.of(Access.LOCAL_WRITE)));
+        receiving = new RegisteredBufferPool(
+                domain,
+                options.withAccess(
+                        trusted
+                                ? EnumSet.of(Access.LOCAL_WRITE, Access.REMOTE_WRITE)
+                                : EnumSet.of(Access.LOCAL_WRITE)));
         messages = new PooledMessageBuffers(sending, receiving);
     }
 

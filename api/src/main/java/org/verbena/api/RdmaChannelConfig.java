@@ -37,7 +37,8 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         RANGES.put(RdmaChannelOption.RECEIVE_BUFFER_BYTES, new Range(1, any, messages.receiveBufferBytes()));
         RANGES.put(RdmaChannelOption.MAX_MESSAGE_BYTES, new Range(1, any, messages.maxMessageBytes()));
         RANGES.put(
-                RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES, new Range(0, any, messages.rendezvousThresholdBytes()));
+                RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES,
+                new Range(MessageOptions.DEVICE_DEFAULT, any, messages.rendezvousThresholdBytes()));
         RANGES.put(RdmaChannelOption.MAX_RENDEZVOUS, new Range(1, 1024, messages.maxRendezvous()));
         RANGES.put(RdmaChannelOption.MAX_INLINE_BYTES, new Range(0, 1 << 16, endpoint.maxInlineBytes()));
         RANGES.put(RdmaChannelOption.REGISTER_THRESHOLD_BYTES, new Range(0, any, messages.registerThresholdBytes()));

@@ -39,7 +39,7 @@ import org.verbena.transport.spi.RemoteMemory;
 
 /** What a channel and its provider tell about themselves. */
 public abstract class ObservabilitySuite extends ApiSuite {
-    private static final int LARGE_BYTES = 1 << 20;
+    private static final int LARGE_BYTES = 2 << 20;
 
     @TempDir
     Path folder;

@@ -5,15 +5,18 @@ import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaClient;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 
 /** Sends requests, a window of them at once, and tells how long the replies took. Every reply is checked. */
 @Command(name = "echo-client", description = "Sends messages to an echo-server and tells how long they took.")
 final class EchoClient implements Callable<Integer> {
-    /** A tenth of the run, but no more than this, is not counted: until code is compiled and caches are warm. */
+    /** The most that is not counted where nobody said how much. */
     private static final int MOST_WARM_UP = 2000;
 
     @Mixin
@@ -28,6 +31,14 @@ final class EchoClient implements Callable<Integer> {
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private TrafficOptions traffic;
 
+    @Option(
+            names = "--warm-up",
+            paramLabel = "COUNT",
+            description =
+                    "Messages first that are not counted, until code is compiled and caches are warm; without it a"
+                            + " tenth of --count and " + MOST_WARM_UP + " at most.")
+    private @Nullable Integer warmUp;
+
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private CommandLine.Model.CommandSpec spec;
@@ -35,14 +46,17 @@ final class EchoClient implements Callable<Integer> {
     @Override
     public Integer call() throws InterruptedException {
         traffic.check();
+        int uncounted = warmUp == null ? Math.min(traffic.count / 10, MOST_WARM_UP) : warmUp;
+        if (uncounted < 0) {
+            throw new ParameterException(spec.commandLine(), "--warm-up must be 0 or more, not " + uncounted);
+        }
         PrintWriter out = spec.commandLine().getOut();
         try (RdmaClient client = RdmaClient.builder()
                 .provider(options.provider)
                 .loopOptions(loop.completionLoop())
                 .connect(options.host, options.port)) {
-            int warmUp = Math.min(traffic.count / 10, MOST_WARM_UP);
-            if (warmUp > 0) {
-                run(client, warmUp, traffic.window, traffic.sizeBytes, Long.MAX_VALUE);
+            if (uncounted > 0) {
+                run(client, uncounted, traffic.window, traffic.sizeBytes, Long.MAX_VALUE);
             }
             Measurement echo = run(client, traffic.count, traffic.window, traffic.sizeBytes, Long.MAX_VALUE);
             out.println(Measurement.header());

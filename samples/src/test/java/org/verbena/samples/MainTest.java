@@ -88,6 +88,7 @@ class MainTest {
                 "pingpong xsrq host1 host2",
                 "pingpong -d rxe0 xsrq",
                 "echo-client --count 0",
+                "echo-client --warm-up -1",
                 "grpc-client --count 0",
                 "echo-client --spin -1",
                 "echo-server --spin -1",

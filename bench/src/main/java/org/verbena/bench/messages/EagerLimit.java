@@ -171,13 +171,8 @@ public final class EagerLimit {
 
     private void report(Client eager, Client rendezvous) throws Exception {
         System.out.printf(
-                "%s at %s, receives of %d bytes, default limit %d bytes; %d rounds of %.1f s each, medians%n%n",
-                provider,
-                host,
-                MessageOptions.DEFAULTS.receiveBufferBytes(),
-                MessageOptions.DEFAULTS.rendezvousThresholdBytes(),
-                rounds,
-                seconds);
+                "%s at %s, receives of %d bytes; %d rounds of %.1f s each, medians%n%n",
+                provider, host, MessageOptions.DEFAULTS.receiveBufferBytes(), rounds, seconds);
         System.out.printf(
                 "%-10s%-8s%14s%14s%12s%16s%16s%12s%n",
                 "bytes",

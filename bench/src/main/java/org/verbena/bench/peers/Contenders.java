@@ -20,7 +20,7 @@ final class Contenders {
         ALL.put("channel-uds", () -> new BlockingContender(BlockingContender.Io.UNIX_CHANNEL));
         ALL.put("channel-spin", SpinningContender::new);
         ALL.put("verbena-soft", () -> new VerbenaContender(false));
-        ALL.put("verbena-soft-eager", () -> new VerbenaContender(false, Integer.MAX_VALUE));
+        ALL.put("verbena-soft-rendezvous", () -> new VerbenaContender(false, 64 << 10));
         ALL.put("verbena-soft-crc", () -> new VerbenaContender(true));
         ALL.put("netty-nio", () -> new NettyContender(false));
         ALL.put("netty-verbena", () -> new NettyContender(true));

@@ -179,6 +179,7 @@ public final class MessageConnection implements EndpointHandler {
     // Outbound rendezvous.
     private final ArrayDeque<Operation> advertised = new ArrayDeque<>();
     private final ScatterGatherList advertisement = new ScatterGatherList(Wire.MAX_PIECES);
+    private int rendezvousThresholdBytes;
     private int maxRendezvousOut;
     private int rendezvousDoneByPeer;
     private int rendezvousAdvertised;
@@ -894,6 +895,9 @@ public final class MessageConnection implements EndpointHandler {
     private void prepare(Endpoint endpoint) {
         prepared = true;
         capabilities = endpoint.capabilities();
+        rendezvousThresholdBytes = options.rendezvousThresholdBytes() == MessageOptions.DEVICE_DEFAULT
+                ? capabilities.rendezvousBytes()
+                : options.rendezvousThresholdBytes();
         buffers = source.forDomain(endpoint.memoryDomain());
         int leastDepth = raw ? 1 : CONTROL_SLOTS + 1;
         if (capabilities.sendDepth() < leastDepth) {
@@ -978,7 +982,7 @@ public final class MessageConnection implements EndpointHandler {
     }
 
     private int features() {
-        boolean sinks = capabilities.readDepth() > 0 && options.rendezvousThresholdBytes() < Integer.MAX_VALUE;
+        boolean sinks = capabilities.readDepth() > 0 && rendezvousThresholdBytes < Integer.MAX_VALUE;
         return (sinks ? Wire.FEATURE_READS : 0)
                 | (capabilities.immediateData() ? Wire.FEATURE_IMMEDIATE : 0)
                 | (capabilities.atomics() ? Wire.FEATURE_ATOMICS : 0);
@@ -1043,7 +1047,7 @@ public final class MessageConnection implements EndpointHandler {
         maxRendezvousOut = Math.min(options.maxRendezvous(), hello.maxRendezvous());
         boolean rendezvous = (peerFeatures & Wire.FEATURE_READS) != 0
                 && maxRendezvousOut > 0
-                && options.rendezvousThresholdBytes() < Integer.MAX_VALUE;
+                && rendezvousThresholdBytes < Integer.MAX_VALUE;
         if (!rendezvous) {
             maxRendezvousOut = 0;
         }
@@ -1604,7 +1608,7 @@ public final class MessageConnection implements EndpointHandler {
         if (credits.available() <= 0) {
             return CREDIT;
         }
-        if (first && maxRendezvousOut > 0 && operation.totalBytes > options.rendezvousThresholdBytes()) {
+        if (first && maxRendezvousOut > 0 && operation.totalBytes > rendezvousThresholdBytes) {
             if (rendezvousAdvertised - rendezvousDoneByPeer >= maxRendezvousOut) {
                 return SLOT;
             }
@@ -1649,7 +1653,7 @@ public final class MessageConnection implements EndpointHandler {
     private boolean wantsRendezvous(Operation operation) {
         return maxRendezvousOut > 0
                 && operation.remainingBytes == operation.totalBytes
-                && operation.totalBytes > options.rendezvousThresholdBytes();
+                && operation.totalBytes > rendezvousThresholdBytes;
     }
 
     /** One frame with bytes of the message at the head of the queue and of those behind it, as many as one receive of the peer takes. */

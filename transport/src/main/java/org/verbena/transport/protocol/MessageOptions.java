@@ -9,7 +9,7 @@ package org.verbena.transport.protocol;
  * @param receiveBufferBytes the size of each, header included, and so the largest SEND that the peer makes; 64 or more
  * @param maxMessageBytes the largest message that is taken, {@code receiveBufferBytes} or more
  * @param rendezvousThresholdBytes messages longer than this are read by the peer out of this side's memory, if both ends can;
- *     {@link Integer#MAX_VALUE} for never
+ *     {@link #DEVICE_DEFAULT} for what measured best with its kind, {@link Integer#MAX_VALUE} for never
  * @param maxRendezvous messages by rendezvous under way at once, in each direction, 1 to 1024
  * @param maxInlineBytes SENDs up to this size, header included, are copied into the work request, within what the device can; 0 for never
  * @param registerThresholdBytes a message in memory that is not registered is copied piece by piece up to this size, and registered for the operation
@@ -38,12 +38,15 @@ public record MessageOptions(
     /** The least receive buffer: a handshake must fit. */
     public static final int MIN_RECEIVE_BUFFER_BYTES = 64;
 
+    /** A threshold for rendezvous: {@code EndpointCapabilities.rendezvousBytes()}. */
+    public static final int DEVICE_DEFAULT = -1;
+
     /**
-     * MESSAGE framing, 128 receives of 16 KiB, messages up to 64 MiB, rendezvous above 64 KiB with 16 under way, inline to the device's limit, registration
+     * MESSAGE framing, 128 receives of 16 KiB, messages up to 64 MiB, rendezvous above what suits the device with 16 under way, inline to the device's limit, registration
      * of foreign memory above 256 KiB, 10 s for the handshake, 10 s to close, no keepalive.
      */
     public static final MessageOptions DEFAULTS = new MessageOptions(
-            Framing.MESSAGE, 128, 16384, 64 << 20, 65536, 16, Integer.MAX_VALUE, 256 << 10, 10_000, 10_000, 0);
+            Framing.MESSAGE, 128, 16384, 64 << 20, DEVICE_DEFAULT, 16, Integer.MAX_VALUE, 256 << 10, 10_000, 10_000, 0);
 
     /** Checks ranges. */
     public MessageOptions {
@@ -54,7 +57,7 @@ public record MessageOptions(
                 framing == Framing.RAW ? 1 : MIN_RECEIVE_BUFFER_BYTES,
                 Integer.MAX_VALUE);
         check("maxMessageBytes", maxMessageBytes, 1, Integer.MAX_VALUE);
-        check("rendezvousThresholdBytes", rendezvousThresholdBytes, 0, Integer.MAX_VALUE);
+        check("rendezvousThresholdBytes", rendezvousThresholdBytes, DEVICE_DEFAULT, Integer.MAX_VALUE);
         check("maxRendezvous", maxRendezvous, 1, 1024);
         check("maxInlineBytes", maxInlineBytes, 0, Integer.MAX_VALUE);
         check("registerThresholdBytes", registerThresholdBytes, 0, Integer.MAX_VALUE);

@@ -15,6 +15,8 @@ package org.verbena.transport.spi;
  * @param sendWithInvalidate sends that invalidate a key of the peer
  * @param readSinkNeedsRemoteWrite whether memory that reads fill must be registered with REMOTE_WRITE as well, as iWARP adapters
  *     ask (RFC 5040, 5.2)
+ * @param rendezvousBytes messages longer than this are better read by their receiver in one piece than sent in many, as measured with this kind of
+ *     device; a default for who has not decided
  */
 public record EndpointCapabilities(
         int sendDepth,
@@ -27,4 +29,5 @@ public record EndpointCapabilities(
         boolean atomics,
         boolean immediateData,
         boolean sendWithInvalidate,
-        boolean readSinkNeedsRemoteWrite) {}
+        boolean readSinkNeedsRemoteWrite,
+        int rendezvousBytes) {}

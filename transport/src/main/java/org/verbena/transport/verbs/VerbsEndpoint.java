@@ -76,6 +76,9 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     /** One signalled work request in so many at the least, so that slots come back while a long batch is under way. */
     private static final int MAX_UNSIGNALLED = 32;
 
+    /** Four receive buffers of the default size: below, a round trip and a key cost more than the adapter's reading saves. */
+    private static final int RENDEZVOUS_BYTES = 64 << 10;
+
     private enum State {
         NEW,
         RESOLVING,
@@ -355,7 +358,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
                 used.hasImmediateData(),
                 // A region's key can be invalidated by a peer on hardly any adapter: that is for memory windows.
                 false,
-                iwarp);
+                iwarp,
+                RENDEZVOUS_BYTES);
         state = State.PREPARED;
         setup.setStep(request == null ? "waiting for the peer to accept" : "waiting for the peer to confirm");
         try {
@@ -433,7 +437,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
                 known.atomics(),
                 known.immediateData(),
                 known.sendWithInvalidate(),
-                known.readSinkNeedsRemoteWrite());
+                known.readSinkNeedsRemoteWrite(),
+                known.rendezvousBytes());
     }
 
     private void cancelTimeout() {

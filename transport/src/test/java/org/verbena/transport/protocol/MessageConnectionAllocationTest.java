@@ -132,7 +132,7 @@ class MessageConnectionAllocationTest {
     private final class Loopback implements Endpoint {
         private static final int DEPTH = 64;
         private static final EndpointCapabilities CAPABILITIES =
-                new EndpointCapabilities(DEPTH, DEPTH, 4, 4, 0, 4, 1 << 20, false, false, false, false);
+                new EndpointCapabilities(DEPTH, DEPTH, 4, 4, 0, 4, 1 << 20, false, false, false, false, 64 << 10);
 
         private Loopback peer;
         private EndpointHandler handler;

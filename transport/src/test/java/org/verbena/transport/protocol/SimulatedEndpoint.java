@@ -92,7 +92,8 @@ final class SimulatedEndpoint implements Endpoint {
                 !device.iwarp(),
                 !device.iwarp(),
                 true,
-                device.iwarp());
+                device.iwarp(),
+                64 << 10);
     }
 
     private final class Work {
