@@ -10,6 +10,7 @@ import io.netty.util.concurrent.Future;
 import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
@@ -43,6 +44,9 @@ final class Messenger extends ChannelInboundHandlerAdapter {
     /** How much of an exception's text is told to the peer, in characters. */
     private static final int FAILURE_CHARS = 1000;
 
+    /** Times that are further apart could not be compared. */
+    private static final long MAX_TIMEOUT_NANOS = Long.MAX_VALUE >> 1;
+
     private final RdmaChannel channel;
     private final MessageHandler handler;
 
@@ -57,6 +61,8 @@ final class Messenger extends ChannelInboundHandlerAdapter {
     private long lastCorrelation;
     private @Nullable Throwable firstCause;
     private boolean inactive;
+    private @Nullable Future<?> sweep;
+    private long sweepNanos;
 
     Messenger(RdmaChannel channel, MessageHandler handler, boolean pausesReading) {
         this.channel = channel;
@@ -157,7 +163,7 @@ final class Messenger extends ChannelInboundHandlerAdapter {
         private final ByteBuf message;
         private final long timeoutMillis;
         private long correlation;
-        private @Nullable Future<?> timeout;
+        private long deadlineNanos;
 
         Request(ByteBuf message, long timeoutMillis) {
             super(channel.eventLoop());
@@ -186,7 +192,9 @@ final class Messenger extends ChannelInboundHandlerAdapter {
             }
             correlation = ++lastCorrelation & CORRELATION_MASK;
             pending.put(correlation, this);
-            timeout = channel.eventLoop().schedule(this::timeOut0, timeoutMillis, TimeUnit.MILLISECONDS);
+            long now = System.nanoTime();
+            deadlineNanos = now + Math.min(TimeUnit.MILLISECONDS.toNanos(timeoutMillis), MAX_TIMEOUT_NANOS);
+            sweepBy0(deadlineNanos, now);
             send(REQUEST, correlation, message).addListener(sent -> {
                 if (!sent.isSuccess()) {
                     forget0();
@@ -196,7 +204,6 @@ final class Messenger extends ChannelInboundHandlerAdapter {
         }
 
         private void timeOut0() {
-            timeout = null;
             forget0();
             tryFailure(new RequestException.TimedOut("request to " + channel.remoteAddress() + ": no reply within "
                     + timeoutMillis + " ms; the peer may still be working on it"));
@@ -204,11 +211,6 @@ final class Messenger extends ChannelInboundHandlerAdapter {
 
         void forget0() {
             pending.remove(correlation);
-            Future<?> scheduled = timeout;
-            timeout = null;
-            if (scheduled != null) {
-                scheduled.cancel(false);
-            }
         }
 
         @Override
@@ -222,6 +224,41 @@ final class Messenger extends ChannelInboundHandlerAdapter {
                 }
             }
             return cancelled;
+        }
+    }
+
+    /** Has {@link #sweep0} run at a time at the latest. One task for all requests: nearly all are answered long before theirs would be due. */
+    private void sweepBy0(long deadlineNanos, long nowNanos) {
+        Future<?> scheduled = sweep;
+        if (scheduled != null) {
+            if (deadlineNanos - sweepNanos >= 0) {
+                return;
+            }
+            scheduled.cancel(false);
+        }
+        sweepNanos = deadlineNanos;
+        sweep = channel.eventLoop().schedule(this::sweep0, deadlineNanos - nowNanos, TimeUnit.NANOSECONDS);
+    }
+
+    /** Fails the requests whose time is up. */
+    private void sweep0() {
+        sweep = null;
+        long now = System.nanoTime();
+        List<Request<?>> late = new ArrayList<>();
+        long leastLeftNanos = Long.MAX_VALUE;
+        for (Request<?> request : pending.values()) {
+            long leftNanos = request.deadlineNanos - now;
+            if (leftNanos <= 0) {
+                late.add(request);
+            } else {
+                leastLeftNanos = Math.min(leastLeftNanos, leftNanos);
+            }
+        }
+        if (leastLeftNanos < Long.MAX_VALUE) {
+            sweepBy0(now + leastLeftNanos, now);
+        }
+        for (Request<?> request : late) {
+            request.timeOut0();
         }
     }
 
@@ -306,6 +343,11 @@ final class Messenger extends ChannelInboundHandlerAdapter {
     @Override
     public void channelInactive(ChannelHandlerContext context) {
         inactive = true;
+        Future<?> scheduled = sweep;
+        if (scheduled != null) {
+            scheduled.cancel(false);
+            sweep = null;
+        }
         Throwable cause = firstCause;
         for (Request<?> request : new ArrayList<>(pending.values())) {
             request.forget0();

@@ -148,6 +148,37 @@ public abstract class ShortFormSuite extends ApiSuite {
     }
 
     @Test
+    void everyRequestHasATimeoutOfItsOwn() throws Exception {
+        CompletableFuture<Runnable> answerTheFirst = new CompletableFuture<>();
+        MessageHandler onlyTheFirst = (exchange, message) -> {
+            ByteBuf kept = message.retain();
+            if (!answerTheFirst.complete(() -> exchange.send(kept))) {
+                kept.release();
+            }
+        };
+        try (RdmaServer server = serve(onlyTheFirst);
+                RdmaClient client = client(server)) {
+            Future<byte[]> patient = client.request(new byte[] {1}, Long.MAX_VALUE);
+            Runnable answer = answerTheFirst.get(20, TimeUnit.SECONDS);
+            long start = System.nanoTime();
+            Future<byte[]> later = client.request(new byte[1], 400);
+            Future<byte[]> sooner = client.request(new byte[1], 50);
+            for (Future<byte[]> future : List.of(sooner, later)) {
+                assertThat(future.await(20, TimeUnit.SECONDS)).isTrue();
+                assertThat(future.cause()).isInstanceOf(RequestException.TimedOut.class);
+                if (future == sooner) {
+                    assertThat(later.isDone() && System.nanoTime() - start < TimeUnit.MILLISECONDS.toNanos(400))
+                            .isFalse();
+                }
+            }
+            assertThat(System.nanoTime() - start).isGreaterThanOrEqualTo(TimeUnit.MILLISECONDS.toNanos(400));
+            assertThat(patient.isDone()).isFalse();
+            answer.run();
+            assertThat(patient.get(20, TimeUnit.SECONDS)).containsExactly(1);
+        }
+    }
+
+    @Test
     void aCancelledRequestReleasesNothingEarly() throws Exception {
         try (RdmaServer server = serve((exchange, message) -> exchange.send(message.retain()));
                 RdmaClient client = client(server)) {
