@@ -10,6 +10,7 @@ import io.netty.buffer.CompositeByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.io.BufferedReader;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -303,5 +304,25 @@ public abstract class CopiesSuite extends ApiSuite {
         assertThat(passage.copiedOnTheWayIn()).as("%s", passage).isZero();
         assertThat(passage.sender().copiedBytes()).isZero();
         assertThat(passage.sender().registrations()).isEqualTo(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aRendezvousTakesAKeyOfItsOwnUnlessPeersAreTrusted(boolean trusted) throws Exception {
+        Process process = TrafficPeer.java(
+                List.of("-Dorg.verbena.buffers.trustedPeers=" + trusted), OneRendezvous.class, provider(), host());
+        try (BufferedReader output = process.inputReader()) {
+            String line = output.lines()
+                    .filter(each -> each.startsWith("rendezvous "))
+                    .findFirst()
+                    .orElse("the process ended");
+            if (trusted) {
+                assertThat(line).isEqualTo("rendezvous 1, keys of the sender 0, of the receiver 0");
+            } else {
+                assertThat(line).startsWith("rendezvous 1, keys of the sender 1, of the receiver ");
+            }
+        } finally {
+            process.destroyForcibly();
+        }
     }
 }
