@@ -20,13 +20,11 @@ import org.verbena.transport.protocol.MessageOptions;
 
 /**
  * Messages in one direction through the Channel API, to be set beside {@code ib_send_bw}: {@code server PROVIDER HOST PORT}, and
- * {@code client PROVIDER HOST PORT COUNT SIZE [LIMIT]}, where LIMIT is the eager limit. The client prints MiB/s, from the first write to the receiver's word that it has
- * the last message; the first tenth warms up and does not count.
+ * {@code client PROVIDER HOST PORT COUNT SIZE SECONDS [LIMIT]}, where SECONDS of traffic come first and do not count, and LIMIT is the eager limit. The client prints
+ * MiB/s, from the first write that counts to the receiver's word that it has the last message.
  */
 @SuppressWarnings("CatchAndPrintStackTrace") // a measuring program
 public final class SendBandwidth {
-    private static final int WARM_UP_DIVISOR = 10;
-
     private SendBandwidth() {}
 
     /**
@@ -45,10 +43,11 @@ public final class SendBandwidth {
         }
         int count = Integer.parseInt(arguments[4]);
         int size = Integer.parseInt(arguments[5]);
-        int limitBytes = arguments.length > 6
-                ? Integer.parseInt(arguments[6])
+        int warmUpSeconds = Integer.parseInt(arguments[6]);
+        int limitBytes = arguments.length > 7
+                ? Integer.parseInt(arguments[7])
                 : MessageOptions.DEFAULTS.rendezvousThresholdBytes();
-        Client client = new Client(count, size);
+        Client client = new Client(count, size, TimeUnit.SECONDS.toNanos(warmUpSeconds));
         RdmaEventLoopGroup group = new RdmaEventLoopGroup(provider, 1);
         Channel channel = new Bootstrap()
                 .group(group)
@@ -115,27 +114,34 @@ public final class SendBandwidth {
         final CompletableFuture<Double> result = new CompletableFuture<>();
         private final int count;
         private final int size;
-        private final int warmUp;
-        private int sent;
-        private long startNanos;
+        private final long warmUpNanos;
 
-        Client(int count, int size) {
+        /** Sent since the measurement began, or the warm-up. */
+        private int sent;
+
+        private long beganNanos;
+        private boolean warm;
+        private boolean asked;
+
+        Client(int count, int size, long warmUpNanos) {
             this.count = count;
             this.size = size;
-            warmUp = Math.max(1, count / WARM_UP_DIVISOR);
+            this.warmUpNanos = warmUpNanos;
         }
 
         @Override
         public void channelActive(ChannelHandlerContext context) {
+            beganNanos = System.nanoTime();
             send(context);
         }
 
+        /** The last one asks for an answer, and nothing is sent until it has come. */
         private void send(ChannelHandlerContext context) {
-            int end = startNanos == 0 ? warmUp : warmUp + count;
-            while (sent < end && context.channel().isWritable()) {
+            while (!asked && context.channel().isWritable()) {
                 sent++;
+                asked = warm ? sent == count : System.nanoTime() - beganNanos >= warmUpNanos;
                 ByteBuf message = context.alloc().directBuffer(size);
-                message.writeLong(sent == end ? -sent : sent).writerIndex(size);
+                message.writeLong(asked ? -sent : sent).writerIndex(size);
                 context.write(message, context.voidPromise());
             }
             context.flush();
@@ -152,13 +158,16 @@ public final class SendBandwidth {
             long number = -answer.readLong();
             answer.release();
             long now = System.nanoTime();
-            if (number == warmUp) {
-                startNanos = now;
-                send(context);
-            } else if (number == warmUp + count) {
-                result.complete((double) count * size / (1 << 20) / ((now - startNanos) / 1e9));
-            } else {
+            if (number != sent || !asked) {
                 result.completeExceptionally(new IOException("a wrong answer: " + number));
+            } else if (warm) {
+                result.complete((double) count * size / (1 << 20) / ((now - beganNanos) / 1e9));
+            } else {
+                warm = true;
+                asked = false;
+                sent = 0;
+                beganNanos = now;
+                send(context);
             }
         }
 
