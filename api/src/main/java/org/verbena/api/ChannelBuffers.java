@@ -7,7 +7,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.function.Function;
-import org.verbena.transport.OptionProperties;
 import org.verbena.transport.buffer.BufferPoolMetrics;
 import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.RegisteredBufferPool;
@@ -15,6 +14,7 @@ import org.verbena.transport.protocol.MessageBuffers;
 import org.verbena.transport.protocol.PooledMessageBuffers;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.OptionProperties;
 
 /**
  * The registered buffers of one device, for all its channels: one pool to receive into, one to send from, so that neither can starve the

@@ -75,6 +75,11 @@ public abstract class TrafficSuite extends ApiSuite {
         return 64 << 20;
     }
 
+    /** Sends, and receives, that each connection has room for. */
+    protected int depth() {
+        return 64;
+    }
+
     /** How often the other process is killed, at the least; each time costs its start. */
     protected int kills() {
         return 2;
@@ -519,7 +524,8 @@ public abstract class TrafficSuite extends ApiSuite {
                         new ServerBootstrap()
                                 .group(group)
                                 .channel(RdmaServerChannel.class)
-                                .childOption(RdmaChannelOption.RECEIVE_DEPTH, 64)
+                                .childOption(RdmaChannelOption.RECEIVE_DEPTH, depth())
+                                .childOption(RdmaChannelOption.SEND_DEPTH, depth())
                                 .childHandler(new ChannelInitializer<>() {
                                     @Override
                                     protected void initChannel(Channel accepting) {
@@ -600,7 +606,8 @@ public abstract class TrafficSuite extends ApiSuite {
                 new Bootstrap()
                         .group(group)
                         .channel(RdmaChannel.class)
-                        .option(RdmaChannelOption.RECEIVE_DEPTH, 64)
+                        .option(RdmaChannelOption.RECEIVE_DEPTH, depth())
+                        .option(RdmaChannelOption.SEND_DEPTH, depth())
                         .handler(end)
                         .connect(address));
         return end;

@@ -1,6 +1,6 @@
 package org.verbena.soft;
 
-import org.verbena.transport.OptionProperties;
+import org.verbena.transport.spi.OptionProperties;
 
 /**
  * How the software provider behaves. The provider that {@link java.util.ServiceLoader} finds takes them from system

@@ -3,8 +3,8 @@ package org.verbena.transport.buffer;
 import java.util.EnumSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
-import org.verbena.transport.OptionProperties;
 import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.OptionProperties;
 
 /**
  * How a {@link RegisteredBufferPool} behaves. Start from {@link #DEFAULTS} and change what differs.

@@ -1,4 +1,4 @@
-package org.verbena.transport;
+package org.verbena.transport.spi;
 
 /** Reads options from system properties, for providers and buffers: a value that is none is refused with the property's name. */
 public final class OptionProperties {
