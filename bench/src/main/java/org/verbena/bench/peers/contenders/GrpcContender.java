@@ -52,7 +52,7 @@ public final class GrpcContender implements Contender {
         VERBENA_SOFT
     }
 
-    private static final int MAX_MESSAGE = 4 << 20;
+    private static final int MAX_MESSAGE = 17 << 20;
 
     private static final MethodDescriptor<Message, byte[]> CALL =
             echo(MethodDescriptor.MethodType.UNARY, new Messages());

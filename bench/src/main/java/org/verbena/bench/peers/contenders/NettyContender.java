@@ -37,7 +37,7 @@ import org.verbena.bench.peers.Load;
 @SuppressWarnings({"NullAway", "CatchAndPrintStackTrace"}) // a measured program: what it prints goes to its log
 public final class NettyContender implements Contender {
 
-    private static final int MAX_FRAME = 4 << 20;
+    private static final int MAX_FRAME = 17 << 20;
 
     private final boolean verbena;
 

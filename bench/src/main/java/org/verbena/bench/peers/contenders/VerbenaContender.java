@@ -29,7 +29,7 @@ import org.verbena.transport.protocol.MessageOptions;
  */
 @SuppressWarnings({"NullAway", "CatchAndPrintStackTrace"}) // a measured program: what it prints goes to its log
 public final class VerbenaContender implements Contender {
-    private static final int MAX_MESSAGE = 4 << 20;
+    private static final int MAX_MESSAGE = 17 << 20;
 
     private final boolean crc;
     private final int rendezvousThresholdBytes;
