@@ -53,17 +53,19 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
     /** The same kind with other contents. */
     abstract S with(byte[] newValue, byte[] newMask, boolean newInner);
 
-    /** The kind, without INNER. */
-    abstract FlowSpecType kind();
+    /**
+     * How C has such a header.
+     *
+     * @param kind without INNER
+     * @param sizeBytes of the struct
+     * @param filterBytes of the value, and of the mask
+     * @param valueAt where the value is in the struct
+     * @param maskAt where the mask is
+     */
+    record Part(FlowSpecType kind, long sizeBytes, long filterBytes, long valueAt, long maskAt) {}
 
-    /** Where the value is in C's struct. */
-    abstract long valueAt();
-
-    /** Where the mask is in C's struct. */
-    abstract long maskAt();
-
-    /** How long C's filter is. */
-    abstract long filterBytes();
+    /** How C has this one. */
+    abstract Part part();
 
     /**
      * Ethernet.
@@ -98,7 +100,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
      * @return any segment
      */
     public static Ports tcp() {
-        return new Ports(FlowSpecType.TCP, zeros(IbvFlowTcpUdpFilter.SIZE), zeros(IbvFlowTcpUdpFilter.SIZE), false);
+        return new Ports(Ports.TCP, zeros(IbvFlowTcpUdpFilter.SIZE), zeros(IbvFlowTcpUdpFilter.SIZE), false);
     }
 
     /**
@@ -107,7 +109,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
      * @return any datagram
      */
     public static Ports udp() {
-        return new Ports(FlowSpecType.UDP, zeros(IbvFlowTcpUdpFilter.SIZE), zeros(IbvFlowTcpUdpFilter.SIZE), false);
+        return new Ports(Ports.UDP, zeros(IbvFlowTcpUdpFilter.SIZE), zeros(IbvFlowTcpUdpFilter.SIZE), false);
     }
 
     /**
@@ -156,7 +158,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
     }
 
     /**
-     * Sets a field of up to eight bytes.
+     * Sets a field of up to four bytes.
      *
      * @param name what it is, for the message of a refusal
      * @param offset in C's filter
@@ -232,21 +234,32 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         MemorySegment.copy(value, 0, filter, ValueLayout.JAVA_BYTE, 0, (int) filterBytes());
     }
 
-    @Override
-    final int type() {
-        return kind().value() | (inner ? FlowSpecType.INNER.value() : 0);
+    /** How long C's filter is. */
+    final long filterBytes() {
+        return part().filterBytes();
     }
 
     @Override
-    final void writeBody(MemorySegment part) {
-        MemorySegment.copy(value, 0, part, ValueLayout.JAVA_BYTE, valueAt(), (int) filterBytes());
-        MemorySegment.copy(mask, 0, part, ValueLayout.JAVA_BYTE, maskAt(), (int) filterBytes());
+    final long sizeBytes() {
+        return part().sizeBytes();
+    }
+
+    @Override
+    final int type() {
+        return part().kind().value() | (inner ? FlowSpecType.INNER.value() : 0);
+    }
+
+    @Override
+    final void writeBody(MemorySegment memory) {
+        Part part = part();
+        MemorySegment.copy(value, 0, memory, ValueLayout.JAVA_BYTE, part.valueAt(), (int) part.filterBytes());
+        MemorySegment.copy(mask, 0, memory, ValueLayout.JAVA_BYTE, part.maskAt(), (int) part.filterBytes());
     }
 
     @Override
     public final String toString() {
         HexFormat hex = HexFormat.of();
-        return (inner ? "inner " : "") + kind() + " " + hex.formatHex(value) + "/" + hex.formatHex(mask);
+        return (inner ? "inner " : "") + part().kind() + " " + hex.formatHex(value) + "/" + hex.formatHex(mask);
     }
 
     private static byte[] zeros(long bytes) {
@@ -259,6 +272,9 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
 
     /** An Ethernet header. */
     public static final class Ethernet extends FlowMatch<Ethernet> {
+        private static final Part PART = new Part(
+                FlowSpecType.ETH, IbvFlowSpecEth.SIZE, IbvFlowEthFilter.SIZE, IbvFlowSpecEth.VAL, IbvFlowSpecEth.MASK);
+
         private static final byte[] WHOLE_MAC = {-1, -1, -1, -1, -1, -1};
 
         private Ethernet(byte[] value, byte[] mask, boolean inner) {
@@ -353,33 +369,26 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         @Override
-        FlowSpecType kind() {
-            return FlowSpecType.ETH;
-        }
-
-        @Override
-        long sizeBytes() {
-            return IbvFlowSpecEth.SIZE;
-        }
-
-        @Override
-        long filterBytes() {
-            return IbvFlowEthFilter.SIZE;
-        }
-
-        @Override
-        long valueAt() {
-            return IbvFlowSpecEth.VAL;
-        }
-
-        @Override
-        long maskAt() {
-            return IbvFlowSpecEth.MASK;
+        Part part() {
+            return PART;
         }
     }
 
     /** An IPv4 header. If more than addresses matter, it goes to the device as {@code IBV_FLOW_SPEC_IPV4_EXT}. */
     public static final class Ipv4 extends FlowMatch<Ipv4> {
+        private static final Part PLAIN = new Part(
+                FlowSpecType.IPV4,
+                IbvFlowSpecIpv4.SIZE,
+                IbvFlowIpv4Filter.SIZE,
+                IbvFlowSpecIpv4.VAL,
+                IbvFlowSpecIpv4.MASK);
+        private static final Part EXTENDED = new Part(
+                FlowSpecType.IPV4_EXT,
+                IbvFlowSpecIpv4Ext.SIZE,
+                IbvFlowIpv4ExtFilter.SIZE,
+                IbvFlowSpecIpv4Ext.VAL,
+                IbvFlowSpecIpv4Ext.MASK);
+
         private Ipv4(byte[] value, byte[] mask, boolean inner) {
             super(value, mask, inner);
         }
@@ -446,43 +455,26 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
             return set("flags", IbvFlowIpv4ExtFilter.FLAGS, Byte.BYTES, flags, BYTE_MASK);
         }
 
-        private boolean extended() {
-            return matchesFrom(IbvFlowIpv4ExtFilter.PROTO);
-        }
-
         @Override
         Ipv4 with(byte[] newValue, byte[] newMask, boolean newInner) {
             return new Ipv4(newValue, newMask, newInner);
         }
 
         @Override
-        FlowSpecType kind() {
-            return extended() ? FlowSpecType.IPV4_EXT : FlowSpecType.IPV4;
-        }
-
-        @Override
-        long sizeBytes() {
-            return extended() ? IbvFlowSpecIpv4Ext.SIZE : IbvFlowSpecIpv4.SIZE;
-        }
-
-        @Override
-        long filterBytes() {
-            return extended() ? IbvFlowIpv4ExtFilter.SIZE : IbvFlowIpv4Filter.SIZE;
-        }
-
-        @Override
-        long valueAt() {
-            return extended() ? IbvFlowSpecIpv4Ext.VAL : IbvFlowSpecIpv4.VAL;
-        }
-
-        @Override
-        long maskAt() {
-            return extended() ? IbvFlowSpecIpv4Ext.MASK : IbvFlowSpecIpv4.MASK;
+        Part part() {
+            return matchesFrom(IbvFlowIpv4ExtFilter.PROTO) ? EXTENDED : PLAIN;
         }
     }
 
     /** An IPv6 header. */
     public static final class Ipv6 extends FlowMatch<Ipv6> {
+        private static final Part PART = new Part(
+                FlowSpecType.IPV6,
+                IbvFlowSpecIpv6.SIZE,
+                IbvFlowIpv6Filter.SIZE,
+                IbvFlowSpecIpv6.VAL,
+                IbvFlowSpecIpv6.MASK);
+
         private Ipv6(byte[] value, byte[] mask, boolean inner) {
             super(value, mask, inner);
         }
@@ -558,38 +550,30 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         @Override
-        FlowSpecType kind() {
-            return FlowSpecType.IPV6;
-        }
-
-        @Override
-        long sizeBytes() {
-            return IbvFlowSpecIpv6.SIZE;
-        }
-
-        @Override
-        long filterBytes() {
-            return IbvFlowIpv6Filter.SIZE;
-        }
-
-        @Override
-        long valueAt() {
-            return IbvFlowSpecIpv6.VAL;
-        }
-
-        @Override
-        long maskAt() {
-            return IbvFlowSpecIpv6.MASK;
+        Part part() {
+            return PART;
         }
     }
 
     /** A TCP or UDP header. */
     public static final class Ports extends FlowMatch<Ports> {
-        private final FlowSpecType kind;
+        private static final Part TCP = part(FlowSpecType.TCP);
+        private static final Part UDP = part(FlowSpecType.UDP);
 
-        private Ports(FlowSpecType kind, byte[] value, byte[] mask, boolean inner) {
+        private final Part part;
+
+        private Ports(Part part, byte[] value, byte[] mask, boolean inner) {
             super(value, mask, inner);
-            this.kind = kind;
+            this.part = part;
+        }
+
+        private static Part part(FlowSpecType kind) {
+            return new Part(
+                    kind,
+                    IbvFlowSpecTcpUdp.SIZE,
+                    IbvFlowTcpUdpFilter.SIZE,
+                    IbvFlowSpecTcpUdp.VAL,
+                    IbvFlowSpecTcpUdp.MASK);
         }
 
         /**
@@ -636,37 +620,24 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
 
         @Override
         Ports with(byte[] newValue, byte[] newMask, boolean newInner) {
-            return new Ports(kind, newValue, newMask, newInner);
+            return new Ports(part, newValue, newMask, newInner);
         }
 
         @Override
-        FlowSpecType kind() {
-            return kind;
-        }
-
-        @Override
-        long sizeBytes() {
-            return IbvFlowSpecTcpUdp.SIZE;
-        }
-
-        @Override
-        long filterBytes() {
-            return IbvFlowTcpUdpFilter.SIZE;
-        }
-
-        @Override
-        long valueAt() {
-            return IbvFlowSpecTcpUdp.VAL;
-        }
-
-        @Override
-        long maskAt() {
-            return IbvFlowSpecTcpUdp.MASK;
+        Part part() {
+            return part;
         }
     }
 
     /** A VXLAN header. */
     public static final class Vxlan extends FlowMatch<Vxlan> {
+        private static final Part PART = new Part(
+                FlowSpecType.VXLAN_TUNNEL,
+                IbvFlowSpecTunnel.SIZE,
+                IbvFlowTunnelFilter.SIZE,
+                IbvFlowSpecTunnel.VAL,
+                IbvFlowSpecTunnel.MASK);
+
         private static final int NETWORK_MASK = 0xffffff;
 
         private Vxlan(byte[] value, byte[] mask, boolean inner) {
@@ -690,33 +661,16 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         @Override
-        FlowSpecType kind() {
-            return FlowSpecType.VXLAN_TUNNEL;
-        }
-
-        @Override
-        long sizeBytes() {
-            return IbvFlowSpecTunnel.SIZE;
-        }
-
-        @Override
-        long filterBytes() {
-            return IbvFlowTunnelFilter.SIZE;
-        }
-
-        @Override
-        long valueAt() {
-            return IbvFlowSpecTunnel.VAL;
-        }
-
-        @Override
-        long maskAt() {
-            return IbvFlowSpecTunnel.MASK;
+        Part part() {
+            return PART;
         }
     }
 
     /** A GRE header. */
     public static final class Gre extends FlowMatch<Gre> {
+        private static final Part PART = new Part(
+                FlowSpecType.GRE, IbvFlowSpecGre.SIZE, IbvFlowGreFilter.SIZE, IbvFlowSpecGre.VAL, IbvFlowSpecGre.MASK);
+
         private Gre(byte[] value, byte[] mask, boolean inner) {
             super(value, mask, inner);
         }
@@ -758,33 +712,20 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         @Override
-        FlowSpecType kind() {
-            return FlowSpecType.GRE;
-        }
-
-        @Override
-        long sizeBytes() {
-            return IbvFlowSpecGre.SIZE;
-        }
-
-        @Override
-        long filterBytes() {
-            return IbvFlowGreFilter.SIZE;
-        }
-
-        @Override
-        long valueAt() {
-            return IbvFlowSpecGre.VAL;
-        }
-
-        @Override
-        long maskAt() {
-            return IbvFlowSpecGre.MASK;
+        Part part() {
+            return PART;
         }
     }
 
     /** An MPLS label. */
     public static final class Mpls extends FlowMatch<Mpls> {
+        private static final Part PART = new Part(
+                FlowSpecType.MPLS,
+                IbvFlowSpecMpls.SIZE,
+                IbvFlowMplsFilter.SIZE,
+                IbvFlowSpecMpls.VAL,
+                IbvFlowSpecMpls.MASK);
+
         private static final int LABEL_MAX = 0xfffff;
         private static final int LABEL_SHIFT = 12;
 
@@ -825,33 +766,16 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         @Override
-        FlowSpecType kind() {
-            return FlowSpecType.MPLS;
-        }
-
-        @Override
-        long sizeBytes() {
-            return IbvFlowSpecMpls.SIZE;
-        }
-
-        @Override
-        long filterBytes() {
-            return IbvFlowMplsFilter.SIZE;
-        }
-
-        @Override
-        long valueAt() {
-            return IbvFlowSpecMpls.VAL;
-        }
-
-        @Override
-        long maskAt() {
-            return IbvFlowSpecMpls.MASK;
+        Part part() {
+            return PART;
         }
     }
 
     /** An ESP header. */
     public static final class Esp extends FlowMatch<Esp> {
+        private static final Part PART = new Part(
+                FlowSpecType.ESP, IbvFlowSpecEsp.SIZE, IbvFlowEspFilter.SIZE, IbvFlowSpecEsp.VAL, IbvFlowSpecEsp.MASK);
+
         private Esp(byte[] value, byte[] mask, boolean inner) {
             super(value, mask, inner);
         }
@@ -887,28 +811,8 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         @Override
-        FlowSpecType kind() {
-            return FlowSpecType.ESP;
-        }
-
-        @Override
-        long sizeBytes() {
-            return IbvFlowSpecEsp.SIZE;
-        }
-
-        @Override
-        long filterBytes() {
-            return IbvFlowEspFilter.SIZE;
-        }
-
-        @Override
-        long valueAt() {
-            return IbvFlowSpecEsp.VAL;
-        }
-
-        @Override
-        long maskAt() {
-            return IbvFlowSpecEsp.MASK;
+        Part part() {
+            return PART;
         }
     }
 }
