@@ -39,17 +39,13 @@ final class ChannelBuffers {
     private ChannelBuffers(MemoryDomain domain) {
         BufferPoolOptions options = BufferPoolOptions.ofSystemProperties();
         boolean trusted = OptionProperties.flag(TRUSTED_PEERS, false);
-        sending = new RegisteredBufferPool(
-                domain,
-                options.withAccess(
-                        trusted ? EnumSet.of(Access.LOCAL_WRITE, Access.REMOTE_READ) : EnumSet.of(Access.LOCAL_WRITE)));
-        receiving = new RegisteredBufferPool(
-                domain,
-                options.withAccess(
-                        trusted
-                                ? EnumSet.of(Access.LOCAL_WRITE, Access.REMOTE_WRITE)
-                                : EnumSet.of(Access.LOCAL_WRITE)));
+        sending = new RegisteredBufferPool(domain, options.withAccess(rights(trusted, Access.REMOTE_READ)));
+        receiving = new RegisteredBufferPool(domain, options.withAccess(rights(trusted, Access.REMOTE_WRITE)));
         messages = new PooledMessageBuffers(sending, receiving);
+    }
+
+    private static Set<Access> rights(boolean trusted, Access remote) {
+        return trusted ? EnumSet.of(Access.LOCAL_WRITE, remote) : EnumSet.of(Access.LOCAL_WRITE);
     }
 
     static ChannelBuffers of(MemoryDomain domain) {
