@@ -4,16 +4,12 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
-import org.verbena.cm.QueuePairPath;
-import org.verbena.verbs.Mtu;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.TypeConversionException;
 
 /**
  * The programs {@code ibv_rc_pingpong}, {@code ibv_uc_pingpong}, {@code ibv_ud_pingpong} and {@code ibv_srq_pingpong} of rdma-core once more:
@@ -55,24 +51,10 @@ final class PingPong implements Callable<Integer> {
     private @Nullable String host;
 
     @Option(
-            names = {"-p", "--port"},
-            defaultValue = "18515",
-            description = "TCP port to exchange addresses on (${DEFAULT-VALUE}).")
-    private int tcpPort;
-
-    @Option(
             names = {"-s", "--size"},
             converter = ByteSize.class,
             description = "Bytes of a message (4096; ud: 1024, and at most the port's MTU).")
     private @Nullable Integer sizeBytes;
-
-    @Option(
-            names = {"-m", "--mtu"},
-            defaultValue = "1024",
-            converter = MtuConverter.class,
-            description = "Path MTU: 256, 512, 1024, 2048 or 4096 (${DEFAULT-VALUE}).")
-    @SuppressWarnings("NullAway.Init") // picocli sets it
-    private Mtu mtu;
 
     @Option(
             names = {"-q", "--num-qp"},
@@ -96,25 +78,13 @@ final class PingPong implements Callable<Integer> {
     private int count;
 
     @Option(
-            names = {"-l", "--sl"},
-            paramLabel = "LEVEL",
-            defaultValue = "0",
-            description = "Service level (${DEFAULT-VALUE}).")
-    private int serviceLevel;
-
-    @Option(
-            names = {"-e", "--events"},
-            description = "Sleep until completions come; without it poll.")
-    private boolean events;
-
-    @Option(
             names = {"-c", "--chk"},
             description = "Check what was received.")
     private boolean validating;
 
     @Mixin
     @SuppressWarnings("NullAway.Init") // picocli sets it
-    private ByHandOptions byHand;
+    private PingPongOptions options;
 
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -126,52 +96,28 @@ final class PingPong implements Callable<Integer> {
         if (kind == null) {
             throw new ParameterException(spec.commandLine(), "Missing required parameter: 'KIND'");
         }
-        requireRange(spec, "port", tcpPort, 0, 65535);
-        requireRange(spec, "ib-port", byHand.devicePort, 1, 255);
-        requireRange(spec, "rx-depth", receiveDepth, 1, 1 << 20);
-        requireRange(spec, "iters", count, 1, Integer.MAX_VALUE);
-        requireRange(spec, "sl", serviceLevel, 0, 15);
-        requireRange(spec, "num-qp", queuePairs, 1, PingPongSession.MAX_QUEUE_PAIRS);
+        options.check(spec);
+        PingPongOptions.requireRange(spec, "rx-depth", receiveDepth, 1, 1 << 20);
+        PingPongOptions.requireRange(spec, "iters", count, 1, Integer.MAX_VALUE);
+        PingPongOptions.requireRange(spec, "num-qp", queuePairs, 1, PingPongSession.MAX_QUEUE_PAIRS);
         // C's help says 2048 for datagrams, and its program takes 1024: what fits into the MTU of an Ethernet port.
         int size = sizeBytes != null ? sizeBytes : kind == Kind.UD ? 1024 : 4096;
         PrintWriter out = spec.commandLine().getOut();
-        QueuePairPath path = new QueuePairPath(byHand.devicePort, byHand.gidIndex, mtu, serviceLevel, 1);
         try (PingPongSession session = new PingPongSession(
                 kind,
-                byHand.open(),
-                path,
+                options.open(),
+                options.path(1),
                 size,
                 kind == Kind.SRQ ? queuePairs : 1,
                 receiveDepth,
                 count,
-                events,
+                options.events,
                 validating,
                 out)) {
-            ByHandOptions.meet(host, tcpPort, host == null ? 0 : EXCHANGE_MILLIS, session::run);
+            ByHandOptions.meet(host, options.tcpPort, host == null ? 0 : EXCHANGE_MILLIS, session::run);
         } finally {
             out.flush();
         }
         return CommandLine.ExitCode.OK;
-    }
-
-    static void requireRange(CommandLine.Model.CommandSpec spec, String name, int value, int min, int max) {
-        if (value < min || value > max) {
-            throw new ParameterException(
-                    spec.commandLine(),
-                    "Invalid " + name + " " + value + " (valid range is " + min + " to " + max + ")");
-        }
-    }
-
-    /** An MTU by its bytes. */
-    static final class MtuConverter implements ITypeConverter<Mtu> {
-        @Override
-        public Mtu convert(String text) {
-            for (Mtu mtu : Mtu.values()) {
-                if (mtu != Mtu.UNKNOWN && text.equals(String.valueOf(mtu.bytes()))) {
-                    return mtu;
-                }
-            }
-            throw new TypeConversionException("'" + text + "' is not an MTU: 256, 512, 1024, 2048 or 4096");
-        }
     }
 }

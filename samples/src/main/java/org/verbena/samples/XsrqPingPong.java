@@ -4,8 +4,6 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
-import org.verbena.cm.QueuePairPath;
-import org.verbena.verbs.Mtu;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -40,25 +38,11 @@ final class XsrqPingPong implements Callable<Integer> {
     private @Nullable String host;
 
     @Option(
-            names = {"-p", "--port"},
-            defaultValue = "18515",
-            description = "TCP port to exchange addresses on (${DEFAULT-VALUE}).")
-    private int tcpPort;
-
-    @Option(
             names = {"-s", "--size"},
             defaultValue = "4096",
             converter = ByteSize.class,
             description = "Bytes of a message (${DEFAULT-VALUE}).")
     private int sizeBytes;
-
-    @Option(
-            names = {"-m", "--mtu"},
-            defaultValue = "1024",
-            converter = PingPong.MtuConverter.class,
-            description = "Path MTU: 256, 512, 1024, 2048 or 4096 (${DEFAULT-VALUE}).")
-    @SuppressWarnings("NullAway.Init") // picocli sets it
-    private Mtu mtu;
 
     @Option(
             names = {"-c", "--clients"},
@@ -74,21 +58,9 @@ final class XsrqPingPong implements Callable<Integer> {
             description = "Messages each way with each client, the same on all sides (${DEFAULT-VALUE}).")
     private int count;
 
-    @Option(
-            names = {"-l", "--sl"},
-            paramLabel = "LEVEL",
-            defaultValue = "0",
-            description = "Service level (${DEFAULT-VALUE}).")
-    private int serviceLevel;
-
-    @Option(
-            names = {"-e", "--events"},
-            description = "Sleep until messages come; without it poll.")
-    private boolean events;
-
     @Mixin
     @SuppressWarnings("NullAway.Init") // picocli sets it
-    private ByHandOptions byHand;
+    private PingPongOptions options;
 
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -99,23 +71,20 @@ final class XsrqPingPong implements Callable<Integer> {
         if (!spec.parent().commandLine().getParseResult().matchedOptions().isEmpty()) {
             throw new ParameterException(spec.commandLine(), "Options belong behind xsrq: pingpong xsrq -d DEVICE ...");
         }
-        PingPong.requireRange(spec, "port", tcpPort, 0, 65535);
-        PingPong.requireRange(spec, "ib-port", byHand.devicePort, 1, 255);
-        PingPong.requireRange(spec, "clients", clients, 1, MAX_CLIENTS);
-        PingPong.requireRange(spec, "num_tests", count, 1, Integer.MAX_VALUE);
-        PingPong.requireRange(spec, "sl", serviceLevel, 0, 15);
+        options.check(spec);
+        PingPongOptions.requireRange(spec, "clients", clients, 1, MAX_CLIENTS);
+        PingPongOptions.requireRange(spec, "num_tests", count, 1, Integer.MAX_VALUE);
         PrintWriter out = spec.commandLine().getOut();
-        QueuePairPath path = new QueuePairPath(byHand.devicePort, byHand.gidIndex, mtu, serviceLevel, HOP_LIMIT);
         try (XsrqSession session = new XsrqSession(
-                byHand.open(),
-                path,
+                options.open(),
+                options.path(HOP_LIMIT),
                 sizeBytes,
                 host == null ? clients : 1,
                 count,
-                events,
+                options.events,
                 out,
                 spec.commandLine().getErr())) {
-            session.run(host, tcpPort);
+            session.run(host, options.tcpPort);
         } finally {
             out.flush();
         }

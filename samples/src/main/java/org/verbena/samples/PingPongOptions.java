@@ -1,0 +1,82 @@
+package org.verbena.samples;
+
+import org.verbena.cm.QueuePairPath;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.Mtu;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.TypeConversionException;
+
+/** What all kinds of ping-pong can be told, for their commands to mix in. */
+final class PingPongOptions {
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private ByHandOptions byHand;
+
+    @Option(
+            names = {"-p", "--port"},
+            defaultValue = "18515",
+            description = "TCP port to exchange addresses on (${DEFAULT-VALUE}).")
+    int tcpPort;
+
+    @Option(
+            names = {"-m", "--mtu"},
+            defaultValue = "1024",
+            converter = MtuConverter.class,
+            description = "Path MTU: 256, 512, 1024, 2048 or 4096 (${DEFAULT-VALUE}).")
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private Mtu mtu;
+
+    @Option(
+            names = {"-l", "--sl"},
+            paramLabel = "LEVEL",
+            defaultValue = "0",
+            description = "Service level (${DEFAULT-VALUE}).")
+    private int serviceLevel;
+
+    @Option(
+            names = {"-e", "--events"},
+            description = "Sleep until completions come; without it poll.")
+    boolean events;
+
+    /** Opens the device, or says why there is none. */
+    Context open() {
+        return byHand.open();
+    }
+
+    /** Refuses what is out of range. */
+    void check(CommandSpec spec) {
+        requireRange(spec, "port", tcpPort, 0, 65535);
+        requireRange(spec, "ib-port", byHand.devicePort, 1, 255);
+        requireRange(spec, "sl", serviceLevel, 0, 15);
+    }
+
+    /** How queue pairs are connected. */
+    QueuePairPath path(int hopLimit) {
+        return new QueuePairPath(byHand.devicePort, byHand.gidIndex, mtu, serviceLevel, hopLimit);
+    }
+
+    static void requireRange(CommandSpec spec, String name, int value, int min, int max) {
+        if (value < min || value > max) {
+            throw new ParameterException(
+                    spec.commandLine(),
+                    "Invalid " + name + " " + value + " (valid range is " + min + " to " + max + ")");
+        }
+    }
+
+    /** An MTU by its bytes. */
+    static final class MtuConverter implements ITypeConverter<Mtu> {
+        @Override
+        public Mtu convert(String text) {
+            for (Mtu mtu : Mtu.values()) {
+                if (mtu != Mtu.UNKNOWN && text.equals(String.valueOf(mtu.bytes()))) {
+                    return mtu;
+                }
+            }
+            throw new TypeConversionException("'" + text + "' is not an MTU: 256, 512, 1024, 2048 or 4096");
+        }
+    }
+}
