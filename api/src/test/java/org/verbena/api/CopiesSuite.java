@@ -310,16 +310,22 @@ public abstract class CopiesSuite extends ApiSuite {
     @ValueSource(booleans = {false, true})
     void aRendezvousTakesAKeyOfItsOwnUnlessPeersAreTrusted(boolean trusted) throws Exception {
         Process process = TrafficPeer.java(
-                List.of("-Dorg.verbena.buffers.trustedPeers=" + trusted), OneRendezvous.class, provider(), host());
+                List.of("-Dorg.verbena.buffers.trustedPeers=" + trusted),
+                OneMessage.class,
+                provider(),
+                host(),
+                "200000",
+                "true");
         try (BufferedReader output = process.inputReader()) {
             String line = output.lines()
-                    .filter(each -> each.startsWith("rendezvous "))
+                    .filter(each -> each.startsWith("sent "))
                     .findFirst()
                     .orElse("the process ended");
+            assertThat(line).matches("sent (200000 bytes with \\p{XDigit}+), came \\1, keys .*");
             if (trusted) {
-                assertThat(line).isEqualTo("rendezvous 1, keys of the sender 0, of the receiver 0");
+                assertThat(line).endsWith(", keys of the receiver 0, keys of the sender 0, rendezvous 1");
             } else {
-                assertThat(line).startsWith("rendezvous 1, keys of the sender 1, of the receiver ");
+                assertThat(line).endsWith(", keys of the sender 1, rendezvous 1");
             }
         } finally {
             process.destroyForcibly();

@@ -25,16 +25,20 @@ class SoftLargestMessageTest {
                         "-Xmx256m",
                         "-XX:MaxDirectMemorySize=2200m",
                         "-Dorg.verbena.buffers.maxRegisteredBytes=" + (3L << 30)),
-                LargestMessage.class,
+                OneMessage.class,
                 "soft",
                 "127.0.0.1",
-                String.valueOf(bytes));
+                String.valueOf(bytes),
+                "false");
         try (BufferedReader output = process.inputReader()) {
             String line = output.lines()
                     .filter(each -> each.startsWith("sent "))
                     .findFirst()
                     .orElse("the process ended");
-            assertThat(line).matches("sent (" + bytes + " bytes with \\p{XDigit}+), came \\1");
+            assertThat(line)
+                    .matches(
+                            "sent (" + bytes
+                                    + " bytes with \\p{XDigit}+), came \\1, keys of the receiver 0, keys of the sender 1, rendezvous 1");
         } finally {
             process.destroyForcibly();
         }

@@ -12,9 +12,12 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 
-/** A message of as many bytes as there may be, in a process that has the memory: provider, host, bytes. Prints what came. */
-final class LargestMessage {
-    private LargestMessage() {}
+/**
+ * A message by rendezvous in a process of its own, with the memory or the system properties that it needs: provider, host, bytes, and whether in a pooled buffer.
+ * Prints what came, and how many keys were made for it.
+ */
+final class OneMessage {
+    private OneMessage() {}
 
     public static void main(String... arguments) {
         try {
@@ -33,7 +36,7 @@ final class LargestMessage {
         Channel server = new ServerBootstrap()
                 .group(group)
                 .channel(RdmaServerChannel.class)
-                .childOption(RdmaChannelOption.MAX_MESSAGE_BYTES, bytes)
+                .childOption(RdmaChannelOption.MAX_MESSAGE_BYTES, Math.max(bytes, 1 << 20))
                 .childHandler(new ChannelInitializer<>() {
                     @Override
                     protected void initChannel(Channel accepting) {
@@ -41,7 +44,10 @@ final class LargestMessage {
                             @Override
                             public void channelRead(ChannelHandlerContext context, Object message) {
                                 ByteBuf buffer = (ByteBuf) message;
-                                came.complete(describe(buffer));
+                                came.complete(describe(buffer) + ", keys of the receiver "
+                                        + ((RdmaChannel) context.channel())
+                                                .statistics()
+                                                .registrations());
                                 buffer.release();
                             }
 
@@ -55,14 +61,16 @@ final class LargestMessage {
                 .bind(arguments[1], 0)
                 .sync()
                 .channel();
-        Channel client = new Bootstrap()
+        RdmaChannel client = (RdmaChannel) new Bootstrap()
                 .group(group)
                 .channel(RdmaChannel.class)
+                .option(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES, bytes / 2)
                 .handler(new ChannelInboundHandlerAdapter())
                 .connect(server.localAddress())
                 .sync()
                 .channel();
-        ByteBuf message = Unpooled.directBuffer(bytes, bytes);
+        boolean pooled = Boolean.parseBoolean(arguments[3]);
+        ByteBuf message = pooled ? client.alloc().directBuffer(bytes, bytes) : Unpooled.directBuffer(bytes, bytes);
         byte[] block = new byte[1 << 20];
         for (int at = 0; at < bytes; at += block.length) {
             for (int i = 0; i < block.length; i += 64) {
@@ -76,7 +84,9 @@ final class LargestMessage {
         }
         String sent = describe(message);
         client.writeAndFlush(message).sync();
-        System.out.println("sent " + sent + ", came " + came.get(100, TimeUnit.SECONDS));
+        System.out.println("sent " + sent + ", came " + came.get(100, TimeUnit.SECONDS) + ", keys of the sender "
+                + client.statistics().registrations() + ", rendezvous "
+                + client.statistics().rendezvousSent());
         client.close().sync();
         group.close();
     }
