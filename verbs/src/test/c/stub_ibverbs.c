@@ -472,11 +472,15 @@ EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 	return 0;
 }
 
+static void call(const char *name, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);
+
 EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
 	static uint32_t key = 0x100;
 
 	FAIL_NULL();
+	if (length == SIZE_MAX)
+		call(__func__, (uintptr_t) addr, length, access, 0, 0);
 	struct ibv_mr *mr = calloc(1, sizeof(*mr));
 	mr->context = pd->context;
 	mr->pd = pd;
@@ -827,6 +831,7 @@ static int stub_query_device_ex(struct ibv_context *context, const struct ibv_qu
 {
 	FAIL_ERRNO();
 	memset(attr, 0, sizeof(*attr));
+	attr->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
 	attr->odp_caps.per_transport_caps.rc_odp_caps = 0x1f;
 	attr->hca_core_clock = 156000;
 	attr->tm_caps.max_num_tags = 64;

@@ -1,6 +1,7 @@
 package org.verbena.verbs;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Set;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvCqModerationCaps;
 import org.verbena.verbs.ffm.IbvDeviceAttrEx;
@@ -84,6 +85,49 @@ public record ExtendedDeviceAttributes(
         int pciSwap,
         int pciCompareSwap,
         int physicalPorts) {
+    /** {@code IBV_ODP_SUPPORT}. */
+    static final long ODP_SUPPORT = 1;
+
+    /** {@code IBV_ODP_SUPPORT_IMPLICIT}. */
+    static final long ODP_SUPPORT_IMPLICIT = 2;
+
+    /**
+     * Whether memory can be registered {@link AccessFlag#ON_DEMAND}.
+     *
+     * @return false if all pages have to be pinned
+     */
+    public boolean hasOnDemandPaging() {
+        return (generalOdp & ODP_SUPPORT) != 0;
+    }
+
+    /**
+     * Whether {@link ProtectionDomain#registerAddressSpace} works.
+     *
+     * @return true if the whole address space can be registered
+     */
+    public boolean hasImplicitOnDemandPaging() {
+        return hasOnDemandPaging() && (generalOdp & ODP_SUPPORT_IMPLICIT) != 0;
+    }
+
+    /**
+     * What queue pairs of a type can do with memory that is registered {@link AccessFlag#ON_DEMAND}.
+     *
+     * @param type of the queue pairs
+     * @return the operations; none without on-demand paging, and for types of which devices do not tell
+     */
+    public Set<OnDemandOperation> onDemandOperations(QueuePairType type) {
+        if (!hasOnDemandPaging()) {
+            return Set.of();
+        }
+        return OnDemandOperation.set(
+                switch (type) {
+                    case RC -> reliableOdp;
+                    case UC -> unreliableOdp;
+                    case UD -> datagramOdp;
+                    case XRC_SEND, XRC_RECV -> xrcOdp;
+                    default -> 0;
+                });
+    }
 
     static ExtendedDeviceAttributes read(MemorySegment attr) {
         return new ExtendedDeviceAttributes(

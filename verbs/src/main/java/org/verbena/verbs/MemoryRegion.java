@@ -2,6 +2,7 @@ package org.verbena.verbs;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.EnumSet;
 import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -130,6 +131,32 @@ public final class MemoryRegion extends VerbsObject {
         }
     }
 
+    static MemoryRegion registerAddressSpace(ProtectionDomain domain, Set<AccessFlag> access) {
+        EnumSet<AccessFlag> rights = EnumSet.of(AccessFlag.ON_DEMAND);
+        rights.addAll(access);
+        int mask = AccessFlag.mask(rights);
+        requireLocalWrite(mask, rights);
+        VerbsObject.hold(domain);
+        try {
+            String arguments = "the address space, access=" + rights;
+            long mr = (mask & OPTIONAL_FLAGS) == 0
+                    ? Calls.create(
+                            "ibv_reg_mr",
+                            arguments,
+                            errno -> LibIbverbs.regMr(errno, domain.nativeAddress(), 0, ALL, mask))
+                    : Calls.create(
+                            "ibv_reg_mr_iova2",
+                            arguments,
+                            errno -> LibIbverbs.regMrIova2(errno, domain.nativeAddress(), 0, ALL, 0, mask));
+            return new MemoryRegion(mr, domain, null, null, rights, 0, Long.MAX_VALUE, false);
+        } finally {
+            VerbsObject.release(domain);
+        }
+    }
+
+    /** {@code SIZE_MAX}: with a null address, the length of the address space. */
+    private static final long ALL = -1;
+
     static MemoryRegion registerDmaBuf(
             ProtectionDomain domain, int fd, long offsetBytes, long lengthBytes, long address, Set<AccessFlag> access) {
         VerbsObject.hold(domain);
@@ -210,14 +237,18 @@ public final class MemoryRegion extends VerbsObject {
             throw new IllegalArgumentException("an empty segment cannot be registered");
         }
         int mask = AccessFlag.mask(access);
-        if ((mask & MODIFYING) != 0 && (mask & AccessFlag.LOCAL_WRITE.value()) == 0) {
-            throw new IllegalArgumentException(
-                    access + " lacks LOCAL_WRITE, which REMOTE_WRITE and REMOTE_ATOMIC need");
-        }
+        requireLocalWrite(mask, access);
         if (segment.isReadOnly() && (mask & AccessFlag.LOCAL_WRITE.value()) != 0) {
             throw new IllegalArgumentException("a read-only segment cannot be registered with LOCAL_WRITE");
         }
         return mask;
+    }
+
+    private static void requireLocalWrite(int mask, Set<AccessFlag> access) {
+        if ((mask & MODIFYING) != 0 && (mask & AccessFlag.LOCAL_WRITE.value()) == 0) {
+            throw new IllegalArgumentException(
+                    access + " lacks LOCAL_WRITE, which REMOTE_WRITE and REMOTE_ATOMIC need");
+        }
     }
 
     /**
@@ -310,12 +341,12 @@ public final class MemoryRegion extends VerbsObject {
      * The memory.
      *
      * @return what was registered
-     * @throws IllegalStateException it is no memory of this process: device memory, a DMA buffer, imported or null
+     * @throws IllegalStateException it is no one piece of memory of this process: device memory, a DMA buffer, imported, null, or all
      */
     public MemorySegment segment() {
         MemorySegment memory = segment;
         if (memory == null) {
-            throw new IllegalStateException("the " + this + " is no memory of this process");
+            throw new IllegalStateException("the " + this + " is no one piece of memory of this process");
         }
         return memory;
     }
@@ -374,6 +405,10 @@ public final class MemoryRegion extends VerbsObject {
         return remoteKey;
     }
 
+    private boolean isAddressSpace() {
+        return lengthBytes == Long.MAX_VALUE && access.contains(AccessFlag.ON_DEMAND);
+    }
+
     @Override
     void destroy(long closing) {
         if (imported) {
@@ -385,6 +420,7 @@ public final class MemoryRegion extends VerbsObject {
 
     @Override
     public String toString() {
-        return "MemoryRegion of " + lengthBytes + " bytes, lkey 0x" + Integer.toHexString(localKey);
+        String extent = isAddressSpace() ? "the address space" : lengthBytes + " bytes";
+        return "MemoryRegion of " + extent + ", lkey 0x" + Integer.toHexString(localKey);
     }
 }

@@ -116,6 +116,18 @@ public final class ProtectionDomain extends VerbsObject {
     }
 
     /**
+     * Makes all memory of this process known to the device, what is allocated later included: implicit on-demand paging. The offset of a
+     * piece of it is the {@link MemorySegment#address()}. Nothing is pinned; whoever frees memory sees to it that nothing posted uses it.
+     *
+     * @param access what may be done with it besides being paged on demand
+     * @return the region; the caller closes it
+     * @throws VerbsException the device refused, or {@link ExtendedDeviceAttributes#hasImplicitOnDemandPaging() cannot}
+     */
+    public MemoryRegion registerAddressSpace(Set<AccessFlag> access) {
+        return MemoryRegion.registerAddressSpace(this, access);
+    }
+
+    /**
      * Makes a DMA buffer known to the device: memory of a GPU, for example.
      *
      * @param fd the buffer's descriptor

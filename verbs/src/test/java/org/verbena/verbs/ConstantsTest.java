@@ -35,6 +35,7 @@ class ConstantsTest {
             MigrationState.class,
             Mtu.class,
             NodeType.class,
+            OnDemandOperation.class,
             PortState.class,
             QueuePairAttribute.class,
             QueuePairCreateFlag.class,
@@ -78,6 +79,8 @@ class ConstantsTest {
         bound.put("IBV_WC_TM_SYNC_REQ", (long) CompletionReader.TAG_SYNC_REQUESTED);
         bound.put("IBV_WC_TM_MATCH", (long) CompletionReader.TAG_MATCHED);
         bound.put("IBV_WC_TM_DATA_VALID", (long) CompletionReader.TAG_DATA_VALID);
+        bound.put("IBV_ODP_SUPPORT", ExtendedDeviceAttributes.ODP_SUPPORT);
+        bound.put("IBV_ODP_SUPPORT_IMPLICIT", ExtendedDeviceAttributes.ODP_SUPPORT_IMPLICIT);
         // A bit that C has as an unsigned long.
         bound.put("IBV_RX_HASH_INNER", Integer.toUnsignedLong(ReceiveHashField.INNER.value()));
         bound.put("IBV_RX_HASH_FUNC_TOEPLITZ", (long) ReceiveHash.TOEPLITZ);

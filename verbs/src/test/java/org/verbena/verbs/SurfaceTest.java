@@ -67,6 +67,13 @@ class SurfaceTest {
         assertThat(device.basic()).isEqualTo(context.queryDevice());
         assertThat(device.reliableOdp()).isEqualTo(0x1f);
         assertThat(device.xrcOdp()).isEqualTo(3);
+        assertThat(device.hasOnDemandPaging()).isTrue();
+        assertThat(device.hasImplicitOnDemandPaging()).isTrue();
+        assertThat(device.onDemandOperations(QueuePairType.RC))
+                .containsExactlyInAnyOrderElementsOf(EnumSet.complementOf(EnumSet.of(OnDemandOperation.SRQ_RECV)));
+        assertThat(device.onDemandOperations(QueuePairType.XRC_RECV))
+                .containsExactlyInAnyOrder(OnDemandOperation.SEND, OnDemandOperation.RECV);
+        assertThat(device.onDemandOperations(QueuePairType.UD)).isEmpty();
         assertThat(device.clockKilohertz()).isEqualTo(156000);
         assertThat(device.maxTags()).isEqualTo(64);
         assertThat(device.maxModerationMicros()).isEqualTo(65535);
@@ -78,6 +85,9 @@ class SurfaceTest {
         ExtendedDeviceAttributes older = context.queryDeviceExtended();
         assertThat(older.basic()).isEqualTo(device.basic());
         assertThat(older.clockKilohertz()).isZero();
+        assertThat(older.hasOnDemandPaging()).isFalse();
+        assertThat(older.hasImplicitOnDemandPaging()).isFalse();
+        assertThat(older.onDemandOperations(QueuePairType.RC)).isEmpty();
         Stub.failNext("stub_query_device_ex", Errno.EIO);
         assertThatThrownBy(context::queryDeviceExtended).hasMessageContaining("EIO");
         assertThat(context.queryRawClock()).isEqualTo(3_000_000_004L);
@@ -127,6 +137,36 @@ class SurfaceTest {
         try (MemoryRegion sink = domain.allocateNullRegion()) {
             assertThat(sink.lengthBytes()).isEqualTo(Long.MAX_VALUE);
         }
+    }
+
+    @Test
+    void allMemoryIsRegisteredByItsAddresses() {
+        try (MemoryRegion all = domain.registerAddressSpace(EnumSet.of(AccessFlag.LOCAL_WRITE));
+                QueuePair queuePair = domain.createQueuePair(QueuePairOptions.reliable(completions, SIZES))) {
+            assertCalled("ibv_reg_mr", 0, -1, 1 | 1 << 6);
+            assertThat(all.access()).containsExactlyInAnyOrder(AccessFlag.LOCAL_WRITE, AccessFlag.ON_DEMAND);
+            assertThat(all.address()).isZero();
+            assertThat(all)
+                    .hasToString("MemoryRegion of the address space, lkey 0x" + Integer.toHexString(all.localKey()));
+            assertThatIllegalStateException().isThrownBy(all::segment);
+            MemorySegment later = arena.allocate(64);
+            queuePair.sendQueue().send(1, 0).piece(all, later.address(), 64).flush();
+            Stub.Posted posted = Stub.posted(Stub.postedCount() - 1);
+            assertThat(posted.addresses()).containsExactly(later.address());
+            assertThat(posted.keys()).containsExactly(all.localKey());
+            all.advise(AdviceKind.PREFETCH_WRITE, true, later.address(), 64);
+            assertCalled("stub_advise_mr", 1, 1, later.address(), 64, 1);
+        }
+        Set<AccessFlag> hint = EnumSet.of(AccessFlag.RELAXED_ORDERING);
+        try (MemoryRegion all = domain.registerAddressSpace(hint)) {
+            assertThat(all.handle()).isEqualTo(1 << 6 | 1 << 20); // the stub tells its access there
+        }
+        assertThatThrownBy(() -> domain.registerAddressSpace(EnumSet.of(AccessFlag.REMOTE_WRITE)))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("lacks LOCAL_WRITE");
+        Stub.failNext("ibv_reg_mr", Errno.EINVAL);
+        assertThatThrownBy(() -> domain.registerAddressSpace(Set.of()))
+                .hasMessageContaining("ibv_reg_mr(the address space, access=[ON_DEMAND])");
     }
 
     @Test
