@@ -1,123 +1,183 @@
 package org.verbena.samples;
 
-import java.io.IOException;
-import java.io.PrintWriter;
-import java.util.concurrent.Callable;
-import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.Mtu;
+import org.verbena.verbs.QueuePairType;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Parameters;
 
 /**
- * The programs {@code ibv_rc_pingpong}, {@code ibv_uc_pingpong}, {@code ibv_ud_pingpong} and {@code ibv_srq_pingpong} of rdma-core once more:
- * messages go to and fro over queue pairs that are connected without a connection manager. Each side talks with C's. {@link PingPongSession}
- * has what happens on the device.
+ * The programs {@code ibv_*_pingpong} of rdma-core once more: messages go to and fro over queue pairs that are connected without a connection
+ * manager. Each side talks with C's. Every kind is a command with the options that C's program has; {@link PingPongCommand} has what the
+ * first four have in common, {@link XsrqPingPong} is the fifth.
  *
  * <p>Source: ibv_rc_pingpong(1)
  */
 @Command(
         name = "pingpong",
         description = "Sends messages to and fro, as ibv_rc_pingpong(1) and its like do; each end talks with C's.",
-        subcommands = XsrqPingPong.class,
-        footer = "%nOn RoCE both sides need -g: the index of a RoCE v2 GID that `verbena devices` lists.")
-final class PingPong implements Callable<Integer> {
+        synopsisSubcommandLabel = "KIND",
+        commandListHeading = "%nKinds, each with options of its own (pingpong KIND --help):%n",
+        subcommands = {
+            PingPong.Reliable.class,
+            PingPong.Unreliable.class,
+            PingPong.Datagrams.class,
+            PingPong.Shared.class,
+            XsrqPingPong.class
+        },
+        footer = PingPong.GID_NOTE)
+final class PingPong implements Runnable {
+    static final String GID_NOTE =
+            "%nOn RoCE both sides need -g: the index of a RoCE v2 GID that `verbena devices` lists.";
+
     /** What is measured. */
     enum Kind {
         /** Reliable connection. */
-        RC,
+        RC(QueuePairType.RC),
         /** Unreliable connection. */
-        UC,
+        UC(QueuePairType.UC),
         /** Unreliable datagrams. */
-        UD,
+        UD(QueuePairType.UD),
         /** Reliable connections with a shared receive queue. */
-        SRQ
+        SRQ(QueuePairType.RC);
+
+        final QueuePairType type;
+
+        Kind(QueuePairType type) {
+            this.type = type;
+        }
     }
-
-    /** How long the client waits for the server over TCP; the server waits as long as it takes, as C's does. */
-    private static final int EXCHANGE_MILLIS = 60_000;
-
-    // Optional for picocli, since it is missing where xsrq, which is a command with options of its own, is called.
-    @Parameters(
-            index = "0",
-            arity = "0..1",
-            paramLabel = "KIND",
-            description = "rc, uc, ud or srq; or the command xsrq.")
-    private @Nullable Kind givenKind;
-
-    @Parameters(index = "1", arity = "0..1", paramLabel = "HOST", description = "The server; without it be the server.")
-    private @Nullable String host;
-
-    @Option(
-            names = {"-s", "--size"},
-            converter = ByteSize.class,
-            description = "Bytes of a message (4096; ud: 1024, and at most the port's MTU).")
-    private @Nullable Integer sizeBytes;
-
-    @Option(
-            names = {"-q", "--num-qp"},
-            paramLabel = "COUNT",
-            defaultValue = "16",
-            description = "srq: how many queue pairs (${DEFAULT-VALUE}).")
-    private int queuePairs;
-
-    @Option(
-            names = {"-r", "--rx-depth"},
-            paramLabel = "COUNT",
-            defaultValue = "500",
-            description = "Receives to keep posted (${DEFAULT-VALUE}).")
-    private int receiveDepth;
-
-    @Option(
-            names = {"-n", "--iters"},
-            paramLabel = "COUNT",
-            defaultValue = "1000",
-            description = "Exchanges (${DEFAULT-VALUE}).")
-    private int count;
-
-    @Option(
-            names = {"-c", "--chk"},
-            description = "Check what was received.")
-    private boolean validating;
-
-    @Mixin
-    @SuppressWarnings("NullAway.Init") // picocli sets it
-    private PingPongOptions options;
 
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private CommandLine.Model.CommandSpec spec;
 
     @Override
-    public Integer call() throws IOException {
-        Kind kind = givenKind;
-        if (kind == null) {
-            throw new ParameterException(spec.commandLine(), "Missing required parameter: 'KIND'");
+    public void run() {
+        throw new ParameterException(spec.commandLine(), "Which kind: rc, uc, ud, srq or xsrq?");
+    }
+
+    /** {@code ibv_rc_pingpong}. */
+    @Command(
+            name = "rc",
+            description = "Over a reliable connection, as ibv_rc_pingpong(1) does.",
+            footer = {
+                "%nMany devices lack what -o, -O, -t, -j and -N need: that is said before anything is connected.",
+                GID_NOTE
+            })
+    static final class Reliable extends PingPongCommand {
+        @Mixin
+        @SuppressWarnings("NullAway.Init") // picocli sets it
+        private MtuOption mtu;
+
+        @Option(
+                names = {"-o", "--odp"},
+                description = "Use on-demand paging: the adapter faults pages in, none is pinned.")
+        private boolean onDemand;
+
+        @Option(
+                names = {"-O", "--iodp"},
+                description = "Use implicit on-demand paging: register all of the address space.")
+        private boolean implicit;
+
+        @Option(
+                names = {"-P", "--prefetch"},
+                description = "Bring the pages in at the beginning; with -o or -O.")
+        private boolean prefetching;
+
+        @Option(
+                names = {"-t", "--ts"},
+                description =
+                        "Take completions with the device's timestamps, and tell how many cycles receives are apart.")
+        private boolean timestamps;
+
+        @Option(
+                names = {"-j", "--dm"},
+                description = "Send from and receive into device memory; not with -o or -O.")
+        private boolean deviceMemory;
+
+        @Option(
+                names = {"-N", "--new_send"},
+                description = "Send by work request builders (ibv_wr_*).")
+        private boolean newSend;
+
+        @Override
+        PingPongPlan plan(CommandLine.Model.CommandSpec spec) {
+            boolean paging = onDemand || implicit;
+            if (paging && deviceMemory) {
+                throw new ParameterException(
+                        spec.commandLine(),
+                        "-j (--dm) does not go with -o or -O: device memory is not paged on demand");
+            }
+            if (prefetching && !paging) {
+                throw new ParameterException(
+                        spec.commandLine(), "-P (--prefetch) is for memory that is paged on demand: give -o or -O too");
+            }
+            PingPongFeatures features =
+                    new PingPongFeatures(paging, implicit, prefetching, timestamps, deviceMemory, newSend);
+            return plan(Kind.RC, mtu.mtu, features);
         }
-        options.check(spec);
-        PingPongOptions.requireRange(spec, "rx-depth", receiveDepth, 1, 1 << 20);
-        PingPongOptions.requireRange(spec, "iters", count, 1, Integer.MAX_VALUE);
-        PingPongOptions.requireRange(spec, "num-qp", queuePairs, 1, PingPongSession.MAX_QUEUE_PAIRS);
-        // C's help says 2048 for datagrams, and its program takes 1024: what fits into the MTU of an Ethernet port.
-        int size = sizeBytes != null ? sizeBytes : kind == Kind.UD ? 1024 : 4096;
-        PrintWriter out = spec.commandLine().getOut();
-        try (PingPongSession session = new PingPongSession(
-                kind,
-                options.open(),
-                options.path(1),
-                size,
-                kind == Kind.SRQ ? queuePairs : 1,
-                receiveDepth,
-                count,
-                options.events,
-                validating,
-                out)) {
-            ByHandOptions.meet(host, options.tcpPort, host == null ? 0 : EXCHANGE_MILLIS, session::run);
-        } finally {
-            out.flush();
+    }
+
+    /** {@code ibv_uc_pingpong}. */
+    @Command(name = "uc", description = "Over an unreliable connection, as ibv_uc_pingpong(1) does.", footer = GID_NOTE)
+    static final class Unreliable extends PingPongCommand {
+        @Mixin
+        @SuppressWarnings("NullAway.Init") // picocli sets it
+        private MtuOption mtu;
+
+        @Override
+        PingPongPlan plan(CommandLine.Model.CommandSpec spec) {
+            return plan(Kind.UC, mtu.mtu, PingPongFeatures.NONE);
         }
-        return CommandLine.ExitCode.OK;
+    }
+
+    /** {@code ibv_ud_pingpong}. */
+    @Command(name = "ud", description = "With datagrams, as ibv_ud_pingpong(1) does.", footer = GID_NOTE)
+    static final class Datagrams extends PingPongCommand {
+        @Override
+        PingPongPlan plan(CommandLine.Model.CommandSpec spec) {
+            // Datagrams have no path MTU; the port's is checked.
+            return plan(Kind.UD, Mtu.MTU_1024, PingPongFeatures.NONE);
+        }
+    }
+
+    /** {@code ibv_srq_pingpong}. */
+    @Command(
+            name = "srq",
+            description = "Over reliable connections with a shared receive queue, as ibv_srq_pingpong(1) does.",
+            footer = {"%nMany devices lack what -o needs: that is said before anything is connected.", GID_NOTE})
+    static final class Shared extends PingPongCommand {
+        @Mixin
+        @SuppressWarnings("NullAway.Init") // picocli sets it
+        private MtuOption mtu;
+
+        @Mixin
+        @SuppressWarnings("NullAway.Init") // picocli sets it
+        private OnDemandOption onDemand;
+
+        @Option(
+                names = {"-q", "--num-qp"},
+                paramLabel = "COUNT",
+                defaultValue = "16",
+                description = "How many queue pairs (${DEFAULT-VALUE}).")
+        private int queuePairs;
+
+        @Override
+        PingPongPlan plan(CommandLine.Model.CommandSpec spec) {
+            PingPongOptions.requireRange(spec, "num-qp", queuePairs, 1, PingPongSession.MAX_QUEUE_PAIRS);
+            return plan(Kind.SRQ, mtu.mtu, PingPongFeatures.onDemand(onDemand.wanted))
+                    .withQueuePairs(queuePairs);
+        }
+    }
+
+    /** On-demand paging, for commands to mix in. */
+    static final class OnDemandOption {
+        @Option(
+                names = {"-o", "--odp"},
+                description = "Use on-demand paging: the adapter faults pages in, none is pinned.")
+        boolean wanted;
     }
 }

@@ -3,12 +3,10 @@ package org.verbena.samples;
 import org.verbena.cm.QueuePairPath;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.Mtu;
-import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.TypeConversionException;
 
 /** What all kinds of ping-pong can be told, for their commands to mix in. */
 final class PingPongOptions {
@@ -21,14 +19,6 @@ final class PingPongOptions {
             defaultValue = "18515",
             description = "TCP port to exchange addresses on (${DEFAULT-VALUE}).")
     int tcpPort;
-
-    @Option(
-            names = {"-m", "--mtu"},
-            defaultValue = "1024",
-            converter = MtuConverter.class,
-            description = "Path MTU: 256, 512, 1024, 2048 or 4096 (${DEFAULT-VALUE}).")
-    @SuppressWarnings("NullAway.Init") // picocli sets it
-    private Mtu mtu;
 
     @Option(
             names = {"-l", "--sl"},
@@ -55,7 +45,7 @@ final class PingPongOptions {
     }
 
     /** How queue pairs are connected. */
-    QueuePairPath path(int hopLimit) {
+    QueuePairPath path(Mtu mtu, int hopLimit) {
         return new QueuePairPath(byHand.devicePort, byHand.gidIndex, mtu, serviceLevel, hopLimit);
     }
 
@@ -64,19 +54,6 @@ final class PingPongOptions {
             throw new ParameterException(
                     spec.commandLine(),
                     "Invalid " + name + " " + value + " (valid range is " + min + " to " + max + ")");
-        }
-    }
-
-    /** An MTU by its bytes. */
-    static final class MtuConverter implements ITypeConverter<Mtu> {
-        @Override
-        public Mtu convert(String text) {
-            for (Mtu mtu : Mtu.values()) {
-                if (mtu != Mtu.UNKNOWN && text.equals(String.valueOf(mtu.bytes()))) {
-                    return mtu;
-                }
-            }
-            throw new TypeConversionException("'" + text + "' is not an MTU: 256, 512, 1024, 2048 or 4096");
         }
     }
 }

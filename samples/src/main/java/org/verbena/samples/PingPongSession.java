@@ -2,9 +2,6 @@ package org.verbena.samples;
 
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -20,24 +17,29 @@ import org.verbena.cm.QueuePairAddress;
 import org.verbena.cm.QueuePairPath;
 import org.verbena.cm.TcpQueuePairExchange;
 import org.verbena.samples.PingPong.Kind;
-import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.CompletionChannel;
+import org.verbena.verbs.CompletionField;
 import org.verbena.verbs.CompletionQueue;
+import org.verbena.verbs.CompletionReader;
+import org.verbena.verbs.CompletionStatus;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.Gid;
-import org.verbena.verbs.MemoryRegion;
+import org.verbena.verbs.OnDemandOperation;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
+import org.verbena.verbs.QueuePairExtension;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.QueuePairType;
 import org.verbena.verbs.ReceiveQueue;
 import org.verbena.verbs.SendFlags;
+import org.verbena.verbs.SendOperation;
 import org.verbena.verbs.SharedReceiveQueue;
+import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.WorkRequestBuilder;
 
 /**
- * One side of a {@link PingPong}. Each queue pair sends again when both its last send has completed and the peer's answer has come; one
+ * One side of a {@link PingPongPlan}. Each queue pair sends again when both its last send has completed and the peer's answer has come; one
  * buffer serves all sends and receives, as in C. It belongs to one thread.
  */
 final class PingPongSession implements AutoCloseable {
@@ -50,10 +52,8 @@ final class PingPongSession implements AutoCloseable {
     /** What a datagram's receive has in front of the message: room for a global route header. */
     private static final int GLOBAL_ROUTE_BYTES = 40;
 
-    private static final int PAGE_BYTES = 4096;
-
-    /** As in C: what the buffer holds before anything is received. */
-    private static final byte FILLER = 0x7b;
+    /** As errno(3) has it. */
+    private static final int EOPNOTSUPP = 95;
 
     private static final int RECEIVE = 1;
     private static final int SEND = 2;
@@ -65,12 +65,8 @@ final class PingPongSession implements AutoCloseable {
     private static final int SLEEP_MILLIS = 500;
 
     private final Kind kind;
+    private final PingPongPlan plan;
     private final QueuePairPath path;
-    private final int sizeBytes;
-    private final int messageOffset;
-    private final int receiveDepth;
-    private final int count;
-    private final boolean validating;
     private final PrintWriter out;
 
     private final Deque<AutoCloseable> resources = new ArrayDeque<>();
@@ -78,7 +74,11 @@ final class PingPongSession implements AutoCloseable {
     private final @Nullable CompletionChannel channel;
     private final CompletionQueue completions;
     private final WorkCompletions polled = new WorkCompletions(BATCH);
-    private final MemoryRegion region;
+
+    /** Null unless completions have timestamps. */
+    private final @Nullable ReceiveClock clock;
+
+    private final PingPongMemory memory;
     private final List<QueuePair> queuePairs = new ArrayList<>();
     private final List<QueuePairAddress> addresses = new ArrayList<>();
     private final ReceiveQueue receives;
@@ -87,59 +87,44 @@ final class PingPongSession implements AutoCloseable {
     /** What each queue pair waits for, bits of {@link #RECEIVE} and {@link #SEND}; by its index. */
     private final int[] pending;
 
-    /** Work request ids have the queue pair's index above the two bits; shared receives do not know it. */
+    /** Shared receives do not know whose they are: the completion tells. */
     private final Map<Integer, Integer> indexByNumber = new HashMap<>();
 
     private int posted;
+    private int sent;
+    private int received;
 
-    PingPongSession(
-            Kind kind,
-            Context device,
-            QueuePairPath path,
-            int sizeBytes,
-            int queuePairCount,
-            int receiveDepth,
-            int count,
-            boolean events,
-            boolean validating,
-            PrintWriter out) {
-        this.kind = kind;
-        this.path = path;
-        this.sizeBytes = sizeBytes;
-        this.messageOffset = kind == Kind.UD ? GLOBAL_ROUTE_BYTES : 0;
-        this.receiveDepth = receiveDepth;
-        this.count = count;
-        this.validating = validating;
+    PingPongSession(PingPongPlan plan, Context device, PrintWriter out, PrintWriter err) {
+        this.kind = plan.kind();
+        this.plan = plan;
+        this.path = plan.path();
         this.out = out;
-        this.pending = new int[queuePairCount];
+        this.pending = new int[plan.queuePairs()];
         resources.push(polled);
         try {
             Context context = own(device);
+            requireFeatures(context);
             if (kind == Kind.UD) {
                 requireOnePacket(context);
             }
-            channel = events ? own(context.createCompletionChannel()) : null;
+            channel = plan.events() ? own(context.createCompletionChannel()) : null;
             domain = own(context.allocateProtectionDomain());
-            Arena arena = own(Arena.ofShared());
-            MemorySegment buffer = arena.allocate(messageOffset + Math.max(1, sizeBytes), PAGE_BYTES);
-            buffer.fill(FILLER);
-            region = own(domain.registerMemory(buffer, Set.of(AccessFlag.LOCAL_WRITE)));
-            int entries = receiveDepth + queuePairCount;
-            completions = own(
-                    channel == null
-                            ? context.createCompletionQueue(entries)
-                            : context.createCompletionQueue(entries, channel, 0));
+            int headerBytes = kind == Kind.UD ? GLOBAL_ROUTE_BYTES : 0;
+            memory = own(new PingPongMemory(domain, headerBytes, plan.sizeBytes(), plan.features(), err));
+            clock = plan.features().timestamps()
+                    ? new ReceiveClock(context.queryDeviceExtended().completionTimestampMask())
+                    : null;
+            completions = own(createCompletionQueue(context, plan.receiveDepth() + plan.queuePairs()));
             QueuePairOptions options = QueuePairOptions.reliable(
-                            completions, new QueuePairCapabilities(1, receiveDepth, 1, 1, 0))
-                    .withType(
-                            kind == Kind.UC ? QueuePairType.UC : kind == Kind.UD ? QueuePairType.UD : QueuePairType.RC);
+                            completions, new QueuePairCapabilities(1, plan.receiveDepth(), 1, 1, 0))
+                    .withType(kind.type);
             SharedReceiveQueue shared = null;
             if (kind == Kind.SRQ) {
-                shared = own(domain.createSharedReceiveQueue(receiveDepth, 1));
+                shared = own(domain.createSharedReceiveQueue(plan.receiveDepth(), 1));
                 options = options.withSharedReceives(shared);
             }
-            for (int i = 0; i < queuePairCount; i++) {
-                QueuePair queuePair = own(domain.createQueuePair(options));
+            for (int i = 0; i < plan.queuePairs(); i++) {
+                QueuePair queuePair = own(createQueuePair(options));
                 if (kind == Kind.UD) {
                     path.initializeDatagrams(queuePair, QUEUE_KEY);
                 } else {
@@ -149,12 +134,47 @@ final class PingPongSession implements AutoCloseable {
                 indexByNumber.put(queuePair.number(), i);
                 queuePairs.add(queuePair);
             }
-            receives = shared == null ? queuePairs.getFirst().receiveQueue() : shared.receiveQueue();
-            int inline = queuePairs.getFirst().sendQueue().maxInlineBytes() >= sizeBytes ? SendFlags.INLINE : 0;
-            sendFlags = SendFlags.SIGNALED | inline;
+            QueuePair first = queuePairs.getFirst();
+            receives = shared == null ? first.receiveQueue() : shared.receiveQueue();
+            int maxInlineBytes = first.options().capabilities().maxInlineBytes();
+            boolean inline = memory.isHere() && maxInlineBytes >= plan.sizeBytes();
+            sendFlags = SendFlags.SIGNALED | (inline ? SendFlags.INLINE : 0);
         } catch (RuntimeException refused) {
             close();
             throw refused;
+        }
+    }
+
+    private void requireFeatures(Context context) {
+        OnDemandOperation receive = kind == Kind.SRQ ? OnDemandOperation.SRQ_RECV : OnDemandOperation.RECV;
+        plan.features().require(context, kind.type, receive, plan.sizeBytes());
+    }
+
+    private CompletionQueue createCompletionQueue(Context context, int entries) {
+        if (clock != null) {
+            return context.createExtendedCompletionQueue(
+                    entries, channel, 0, Set.of(CompletionField.COMPLETION_TIMESTAMP));
+        }
+        return channel == null
+                ? context.createCompletionQueue(entries)
+                : context.createCompletionQueue(entries, channel, 0);
+    }
+
+    private QueuePair createQueuePair(QueuePairOptions options) {
+        if (!plan.features().newSend()) {
+            return domain.createQueuePair(options);
+        }
+        try {
+            return domain.createQueuePair(options, QueuePairExtension.building(Set.of(SendOperation.SEND)));
+        } catch (VerbsException refused) {
+            // No attribute of a device tells this in advance.
+            if (refused.errno() != EOPNOTSUPP) {
+                throw refused;
+            }
+            throw new CommandFailure(
+                    "-N (--new_send) needs work request builders (ibv_wr_*), which "
+                            + domain.context().device().name() + " does not have",
+                    refused);
         }
     }
 
@@ -170,8 +190,8 @@ final class PingPongSession implements AutoCloseable {
     /** A datagram that is longer than the port's MTU would never arrive. */
     private void requireOnePacket(Context context) {
         int mtuBytes = context.queryPort(path.port()).activeMtu().bytes();
-        if (sizeBytes > mtuBytes) {
-            throw new CommandFailure("a datagram of " + sizeBytes + " bytes does not fit into the " + mtuBytes
+        if (plan.sizeBytes() > mtuBytes) {
+            throw new CommandFailure("a datagram of " + plan.sizeBytes() + " bytes does not fit into the " + mtuBytes
                     + " bytes of the port's MTU: give -s " + mtuBytes + " or less, on both sides");
         }
     }
@@ -198,10 +218,8 @@ final class PingPongSession implements AutoCloseable {
 
         boolean client = !exchange.isServer();
         Arrays.fill(pending, RECEIVE);
-        if (client && validating) {
-            for (int at = 0; at < sizeBytes; at += PAGE_BYTES) {
-                region.segment().set(ValueLayout.JAVA_BYTE, messageOffset + at, (byte) 0);
-            }
+        if (client) {
+            memory.prepare(plan.validating());
         }
         long begin = System.nanoTime();
         if (client) {
@@ -211,8 +229,8 @@ final class PingPongSession implements AutoCloseable {
         }
         exchangeMessages();
         report(System.nanoTime() - begin);
-        if (validating && !client) {
-            validate();
+        if (plan.validating() && !client) {
+            memory.validate();
         }
     }
 
@@ -231,41 +249,66 @@ final class PingPongSession implements AutoCloseable {
     }
 
     private void exchangeMessages() {
-        int sent = 0;
-        int received = 0;
-        while (sent < count || received < count) {
+        while (sent < plan.count() || received < plan.count()) {
             if (channel != null) {
                 awaitEvent(channel);
             }
-            while (completions.poll(polled) > 0) {
-                for (int i = 0; i < polled.count(); i++) {
-                    if (!polled.isSuccess(i)) {
-                        throw new CommandFailure(polled.describe(i));
-                    }
-                    int what = (int) polled.workRequestId(i) & (RECEIVE | SEND);
-                    if (what == SEND) {
-                        sent++;
-                    } else {
-                        received++;
-                        if (--posted <= queuePairs.size()) {
-                            postReceives();
-                        }
-                    }
-                    Integer index = indexByNumber.get(polled.queuePairNumber(i));
-                    if (index == null) {
-                        throw new CommandFailure(
-                                "a completion of a queue pair that is not one of these: " + polled.describe(i));
-                    }
-                    pending[index] &= ~what;
-                    if (pending[index] == 0 && sent < count) {
-                        send(index);
-                        pending[index] = RECEIVE | SEND;
-                    }
-                }
+            if (clock == null) {
+                takeCompletions();
+            } else {
+                takeCompletions(completions.reader(), clock);
             }
             if (Thread.interrupted()) {
                 throw new CommandFailure("interrupted after " + sent + " sends and " + received + " receives");
             }
+        }
+    }
+
+    private void takeCompletions() {
+        while (completions.poll(polled) > 0) {
+            for (int i = 0; i < polled.count(); i++) {
+                if (!polled.isSuccess(i)) {
+                    throw new CommandFailure(polled.describe(i));
+                }
+                Integer index = indexByNumber.get(polled.queuePairNumber(i));
+                if (index == null) {
+                    throw new CommandFailure(
+                            "a completion of a queue pair that is not one of these: " + polled.describe(i));
+                }
+                completed((int) polled.workRequestId(i), index);
+            }
+        }
+    }
+
+    /** With timestamps there is one queue pair. */
+    private void takeCompletions(CompletionReader reader, ReceiveClock clock) {
+        while (reader.tryNext()) {
+            int what = (int) reader.workRequestId();
+            if (!reader.isSuccess()) {
+                CompletionStatus status = reader.status();
+                throw new CommandFailure("a " + (what == SEND ? "send" : "receive") + " failed: " + status + ", "
+                        + status.meaning() + "; " + status.hint());
+            }
+            if (what == RECEIVE) {
+                clock.received(reader.timestamp());
+            }
+            completed(what, 0);
+        }
+    }
+
+    private void completed(int what, int index) {
+        if (what == SEND) {
+            sent++;
+        } else {
+            received++;
+            if (--posted <= queuePairs.size()) {
+                postReceives();
+            }
+        }
+        pending[index] &= ~what;
+        if (pending[index] == 0 && sent < plan.count()) {
+            send(index);
+            pending[index] = RECEIVE | SEND;
         }
     }
 
@@ -279,8 +322,8 @@ final class PingPongSession implements AutoCloseable {
     }
 
     private void postReceives() {
-        while (posted < receiveDepth && !receives.isFull()) {
-            receives.receive(RECEIVE).piece(region, 0, messageOffset + sizeBytes);
+        while (posted < plan.receiveDepth() && !receives.isFull()) {
+            receives.receive(RECEIVE).piece(memory.region(), memory.receiveOffset(), memory.receiveBytes());
             posted++;
         }
         receives.flush();
@@ -292,12 +335,36 @@ final class PingPongSession implements AutoCloseable {
     private @Nullable Destination destination;
 
     private void send(int index) {
+        if (plan.features().newSend()) {
+            build(queuePairs.get(index).builder());
+        } else {
+            post(index);
+        }
+        pending[index] |= SEND;
+    }
+
+    private void build(WorkRequestBuilder builder) {
+        builder.start();
+        try {
+            builder.send(SEND, sendFlags);
+            if ((sendFlags & SendFlags.INLINE) != 0) {
+                builder.inline(memory.message());
+            } else {
+                builder.piece(memory.region(), memory.messageOffset(), plan.sizeBytes());
+            }
+        } catch (RuntimeException refused) {
+            builder.abort();
+            throw refused;
+        }
+        builder.complete();
+    }
+
+    private void post(int index) {
         var queue = queuePairs.get(index).sendQueue().send(SEND, sendFlags);
         if (destination != null) {
             queue.to(destination.handle(), destination.queuePairNumber(), QUEUE_KEY);
         }
-        queue.piece(region, messageOffset, sizeBytes).flush();
-        pending[index] |= SEND;
+        queue.piece(memory.region(), memory.messageOffset(), plan.sizeBytes()).flush();
     }
 
     private void print(String which, QueuePairAddress address) {
@@ -314,17 +381,12 @@ final class PingPongSession implements AutoCloseable {
 
     private void report(long nanos) {
         double micros = nanos / 1000.0;
-        long bytes = 2L * sizeBytes * count;
+        int count = plan.count();
+        long bytes = 2L * plan.sizeBytes() * count;
         out.printf(Locale.ROOT, "%d bytes in %.2f seconds = %.2f Mbit/sec%n", bytes, micros / 1e6, bytes * 8 / micros);
         out.printf(Locale.ROOT, "%d iters in %.2f seconds = %.2f usec/iter%n", count, micros / 1e6, micros / count);
-    }
-
-    /** The client has set the first byte of each page to 0, and the server what it sends back is what it got. */
-    private void validate() {
-        for (int at = 0; at < sizeBytes; at += PAGE_BYTES) {
-            if (region.segment().get(ValueLayout.JAVA_BYTE, messageOffset + at) != 0) {
-                throw new CommandFailure("invalid data in page " + at / PAGE_BYTES);
-            }
+        if (clock != null) {
+            clock.report(out);
         }
     }
 

@@ -8,7 +8,6 @@ import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 
 /**
@@ -25,7 +24,7 @@ import picocli.CommandLine.Parameters;
             "%nFew adapters have XRC: InfiniBand and RoCE ones of NVIDIA do, rxe and siw do not. It was tested against C's program on a simulated"
                     + " device, and not yet on an adapter.",
             "%nThe clients of one server run on one machine, and share its file /tmp/xrc_domain.",
-            "%nOn RoCE both sides need -g: the index of a RoCE v2 GID that `verbena devices` lists."
+            PingPong.GID_NOTE
         })
 final class XsrqPingPong implements Callable<Integer> {
     /** C's server takes any number; each client costs two queue pairs here. */
@@ -62,26 +61,32 @@ final class XsrqPingPong implements Callable<Integer> {
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private PingPongOptions options;
 
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private MtuOption mtu;
+
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private PingPong.OnDemandOption onDemand;
+
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private CommandLine.Model.CommandSpec spec;
 
     @Override
     public Integer call() throws IOException {
-        if (!spec.parent().commandLine().getParseResult().matchedOptions().isEmpty()) {
-            throw new ParameterException(spec.commandLine(), "Options belong behind xsrq: pingpong xsrq -d DEVICE ...");
-        }
         options.check(spec);
         PingPongOptions.requireRange(spec, "clients", clients, 1, MAX_CLIENTS);
         PingPongOptions.requireRange(spec, "num_tests", count, 1, Integer.MAX_VALUE);
         PrintWriter out = spec.commandLine().getOut();
         try (XsrqSession session = new XsrqSession(
                 options.open(),
-                options.path(HOP_LIMIT),
+                options.path(mtu.mtu, HOP_LIMIT),
                 sizeBytes,
                 host == null ? clients : 1,
                 count,
                 options.events,
+                PingPongFeatures.onDemand(onDemand.wanted),
                 out,
                 spec.commandLine().getErr())) {
             session.run(host, options.tcpPort);

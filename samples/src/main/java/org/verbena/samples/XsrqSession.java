@@ -2,8 +2,6 @@ package org.verbena.samples;
 
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -24,7 +22,7 @@ import org.verbena.verbs.CompletionChannel;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.DeviceCapability;
-import org.verbena.verbs.MemoryRegion;
+import org.verbena.verbs.OnDemandOperation;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
@@ -67,8 +65,6 @@ final class XsrqSession implements AutoCloseable {
     /** How long to sleep before looking whether the thread was interrupted. */
     private static final int SLEEP_MILLIS = 500;
 
-    private static final int PAGE_BYTES = 4096;
-
     /** Completions taken with one call. */
     private static final int BATCH = 16;
 
@@ -82,7 +78,7 @@ final class XsrqSession implements AutoCloseable {
     private final @Nullable CompletionChannel channel;
     private final CompletionQueue sent;
     private final CompletionQueue received;
-    private final MemoryRegion region;
+    private final PingPongMemory memory;
     private final SharedReceiveQueue shared;
 
     /** Of each client, in the order in which they came. */
@@ -120,6 +116,7 @@ final class XsrqSession implements AutoCloseable {
             int clients,
             int count,
             boolean events,
+            PingPongFeatures features,
             PrintWriter out,
             PrintWriter err) {
         this.path = path;
@@ -132,11 +129,10 @@ final class XsrqSession implements AutoCloseable {
         try {
             Context context = own(device);
             requireXrc(context);
+            features.require(context, QueuePairType.XRC_RECV, OnDemandOperation.SRQ_RECV, sizeBytes);
             channel = events ? own(context.createCompletionChannel()) : null;
             ProtectionDomain domain = own(context.allocateProtectionDomain());
-            Arena arena = own(Arena.ofShared());
-            MemorySegment buffer = arena.allocate(Math.max(1, sizeBytes), PAGE_BYTES);
-            region = own(domain.registerMemory(buffer, Set.of(AccessFlag.LOCAL_WRITE)));
+            memory = own(new PingPongMemory(domain, 0, sizeBytes, features, err));
             XrcDomain xrc = own(openDomain(context, err));
             received = own(
                     channel == null
@@ -315,7 +311,7 @@ final class XsrqSession implements AutoCloseable {
     // ---- what goes over the device
 
     private void postReceive() {
-        shared.receiveQueue().receive(0).piece(region, 0, sizeBytes);
+        shared.receiveQueue().receive(0).piece(memory.region(), memory.messageOffset(), sizeBytes);
         shared.receiveQueue().flush();
     }
 
@@ -327,7 +323,7 @@ final class XsrqSession implements AutoCloseable {
         by.sendQueue()
                 .send(to.index, SendFlags.SIGNALED)
                 .toSharedReceiveQueue(to.sharedNumber)
-                .piece(region, 0, sizeBytes)
+                .piece(memory.region(), memory.messageOffset(), sizeBytes)
                 .flush();
         to.sends++;
         sendsOut++;

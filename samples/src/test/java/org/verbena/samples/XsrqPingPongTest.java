@@ -2,6 +2,10 @@ package org.verbena.samples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.verbena.samples.SimulatedDevice.LOCALHOST;
+import static org.verbena.samples.SimulatedDevice.awaitListener;
+import static org.verbena.samples.SimulatedDevice.freePort;
+import static org.verbena.samples.SimulatedDevice.with;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -9,15 +13,13 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -25,176 +27,63 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.cm.QueuePairAddress;
+import org.verbena.samples.SimulatedDevice.Side;
 import org.verbena.verbs.Gid;
 
-/** {@code pingpong xsrq} with itself and with C's program, on the simulated device of {@code src/test/c/xrc_ibverbs.c}: no adapter here has XRC. */
+/** {@code pingpong xsrq} with itself and with C's program, on the simulated device of {@code src/test/c/simulated_ibverbs.c}: no adapter here has XRC. */
 @Timeout(120)
 class XsrqPingPongTest {
-    private static final String C_PROGRAM = "ibv_xsrq_pingpong";
-    private static final String LOCALHOST = "127.0.0.1";
-
     @TempDir
     private static Path directory;
 
-    private static Path library;
-
-    /** A process and what it printed. */
-    private record Side(String name, Process process, Path output) {
-        String text() throws IOException {
-            return Files.readString(output);
-        }
-
-        boolean hasFailed() {
-            return !process.isAlive() && process.exitValue() != 0;
-        }
-    }
-
-    private final List<Side> sides = new ArrayList<>();
+    private SimulatedDevice device;
 
     @BeforeAll
     static void compile() throws Exception {
-        Assumptions.assumeTrue(
-                Files.exists(Path.of("/usr/include/infiniband/verbs.h")), "libibverbs-dev is not installed");
-        library = directory.resolve("libibverbs.so.1");
-        Path messages = directory.resolve("gcc");
-        Process gcc;
-        try {
-            gcc = new ProcessBuilder(
-                            "gcc",
-                            "-shared",
-                            "-fPIC",
-                            "-Wall",
-                            "-Werror",
-                            "-o",
-                            library.toString(),
-                            "src/test/c/xrc_ibverbs.c",
-                            "-lpthread")
-                    .redirectErrorStream(true)
-                    .redirectOutput(messages.toFile())
-                    .start();
-        } catch (IOException missing) {
-            Assumptions.abort("gcc is not installed");
-            return;
-        }
-        assertThat(gcc.waitFor()).as(Files.readString(messages)).isZero();
+        SimulatedDevice.compile(directory);
+    }
+
+    @BeforeEach
+    void open() {
+        device = new SimulatedDevice(directory);
     }
 
     @AfterEach
     void endAll() {
-        sides.forEach(side -> side.process().destroyForcibly());
-    }
-
-    private Side start(String name, ProcessBuilder builder) throws IOException {
-        Path output = directory.resolve("output" + System.nanoTime());
-        Side side = new Side(
-                name,
-                builder.redirectErrorStream(true)
-                        .redirectOutput(output.toFile())
-                        .start(),
-                output);
-        sides.add(side);
-        return side;
+        device.close();
     }
 
     private Side java(String... arguments) throws IOException {
-        List<String> words = new ArrayList<>(List.of("pingpong", "xsrq"));
-        words.addAll(List.of(arguments));
-        List<String> command = ServerProcess.commandLine(words.toArray(String[]::new));
-        command.add(1, "-Dorg.verbena.verbs.library=" + library);
-        return start("Java's side", new ProcessBuilder(command));
+        return device.java("xsrq", arguments);
     }
 
     private Side c(String... arguments) throws IOException {
-        List<String> command = new ArrayList<>(List.of(C_PROGRAM));
-        command.addAll(List.of(arguments));
-        ProcessBuilder builder = new ProcessBuilder(command);
-        builder.environment().put("LD_LIBRARY_PATH", directory.toString());
-        try {
-            return start("C's side", builder);
-        } catch (IOException missing) {
-            return Assumptions.abort(C_PROGRAM + " of ibverbs-utils is not installed");
-        }
-    }
-
-    private static String freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0)) {
-            return String.valueOf(socket.getLocalPort());
-        }
-    }
-
-    /** Asks the kernel: to connect would be to be a client. */
-    private static void awaitListener(Side server, String port) throws Exception {
-        Pattern wanted = Pattern.compile("^ *\\d+: \\w+:%04X \\w+:0000 0A ".formatted(Integer.parseInt(port)));
-        while (true) {
-            for (String file : List.of("/proc/net/tcp", "/proc/net/tcp6")) {
-                try (var lines = Files.lines(Path.of(file))) {
-                    if (lines.anyMatch(line -> wanted.matcher(line).find())) {
-                        return;
-                    }
-                }
-            }
-            assertThat(server.process().isAlive())
-                    .as("the server lives; it printed %s", server.text())
-                    .isTrue();
-            Thread.sleep(20);
-        }
-    }
-
-    private static String[] with(String options, String... others) {
-        List<String> all = new ArrayList<>(List.of(others));
-        if (!options.isEmpty()) {
-            all.addAll(List.of(options.split(" ")));
-        }
-        return all.toArray(String[]::new);
+        return device.c("xsrq", arguments);
     }
 
     @ParameterizedTest
-    @CsvSource({"'-n 100 -e', java java", "'-n 100 -s 64 -g 0', java"})
+    @CsvSource({"'-n 100 -e', java java", "'-n 100 -s 64 -g 0 -o', java"})
     void javaServesJava(String options, String clients) throws Exception {
         serves(true, options, clients);
     }
 
     @ParameterizedTest
-    @CsvSource({"'', c", "'-n 100', c c java", "'-n 50 -e -g 0 -s 10000 -m 256 -l 3', java c"})
+    @CsvSource({"'', c", "'-n 100 -o', c c java", "'-n 50 -e -g 0 -s 10000 -m 256 -l 3', java c"})
     void javaServesC(String options, String clients) throws Exception {
         serves(true, options, clients);
     }
 
     @ParameterizedTest
-    @CsvSource({"'', java", "'-n 100', c java java", "'-n 50 -e -g 0 -s 10000 -m 256 -l 3', java c"})
+    @CsvSource({"'', java", "'-n 100 --odp', c java java", "'-n 50 -e -g 0 -s 10000 -m 256 -l 3', java c"})
     void cServesJava(String options, String clients) throws Exception {
         serves(false, options, clients);
-    }
-
-    private void awaitSuccess() throws Exception {
-        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
-        while (sides.stream().anyMatch(side -> side.process().isAlive())
-                && sides.stream().noneMatch(Side::hasFailed)
-                && System.nanoTime() < deadline) {
-            Thread.sleep(20);
-        }
-        StringBuilder printed = new StringBuilder();
-        for (Side side : sides) {
-            printed.append(side.name())
-                    .append(
-                            side.process().isAlive()
-                                    ? ", still running"
-                                    : ", ended with " + side.process().exitValue())
-                    .append(":\n")
-                    .append(side.text());
-        }
-        for (Side side : sides) {
-            assertThat(side.process().isAlive()).as("%s", printed).isFalse();
-            assertThat(side.process().exitValue()).as("%s", printed).isZero();
-            assertThat(side.text()).contains("success");
-        }
     }
 
     private void serves(boolean java, String options, String clients) throws Exception {
         String port = freePort();
         String[] kinds = clients.split(" ");
-        String[] serving = with(options, "-d", "xrc0", "-p", port, "-c", "" + kinds.length);
-        String[] visiting = with(options, LOCALHOST, "-d", "xrc0", "-p", port);
+        String[] serving = with(options, "-d", SimulatedDevice.NAME, "-p", port, "-c", "" + kinds.length);
+        String[] visiting = with(options, LOCALHOST, "-d", SimulatedDevice.NAME, "-p", port);
         Side server = java ? java(serving) : c(serving);
         awaitListener(server, port);
         for (String kind : kinds) {
@@ -204,10 +93,15 @@ class XsrqPingPongTest {
                 c(visiting);
             }
         }
-        awaitSuccess();
+        device.awaitSuccess();
+        boolean onDemand = options.contains("-o");
+        for (Side side : device.sides()) {
+            // 1: LOCAL_WRITE, 0x40: ON_DEMAND.
+            assertThat(side.text()).contains("success", "access 0x" + (onDemand ? "41" : "1") + ",");
+        }
         // What each says of itself is what the other has understood.
-        Side served = sides.getFirst();
-        for (Side client : sides.subList(1, sides.size())) {
+        Side served = device.sides().getFirst();
+        for (Side client : device.sides().subList(1, device.sides().size())) {
             assertThat(addresses(client, "local")).hasSize(1).isSubsetOf(addresses(served, "remote"));
             assertThat(addresses(client, "remote")).hasSize(1).isSubsetOf(addresses(served, "local"));
         }
@@ -225,6 +119,20 @@ class XsrqPingPongTest {
             }
         }
         return addresses;
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "odp, '-o (--odp) needs on-demand paging, which sim0 does not have'",
+        "odp-xrc, '-o (--odp) needs on-demand paging of XRC''s [SEND, SRQ_RECV], and sim0 has it for none of its operations'"
+    })
+    void saysThatTheDeviceHasNoPaging(String lacking, String message) throws Exception {
+        Side java = device.javaLacking(lacking, "xsrq", LOCALHOST, "-o", "-p", "1");
+        Side c = device.cLacking(lacking, "xsrq", LOCALHOST, "-o", "-p", "1");
+        assertThat(java.awaitExit()).isOne();
+        assertThat(java.text()).contains("pingpong xsrq: " + message).doesNotContain("at org.");
+        assertThat(c.awaitExit()).isOne();
+        assertThat(c.text()).contains("The device isn't ODP capable or does not support XRC");
     }
 
     @Test

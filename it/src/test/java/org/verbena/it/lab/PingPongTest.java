@@ -91,7 +91,18 @@ class PingPongTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"rc, ''", "rc, -e", "uc, ''", "uc, -e", "ud, ''", "ud, -e", "srq, ''", "srq, -e"})
+    @CsvSource({
+        "rc, ''",
+        "rc, -e",
+        "rc, -N",
+        "rc, --new_send -e",
+        "uc, ''",
+        "uc, -e",
+        "ud, ''",
+        "ud, -e",
+        "srq, ''",
+        "srq, -e"
+    })
     void javaServesC(String kind, String extra) throws Exception {
         int port = NEXT_PORT.incrementAndGet();
         FutureTask<Integer> server = startJava(java(kind, port, extra));
@@ -104,7 +115,18 @@ class PingPongTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"rc, ''", "rc, -e", "uc, ''", "uc, -e", "ud, ''", "ud, -e", "srq, ''", "srq, -e"})
+    @CsvSource({
+        "rc, ''",
+        "rc, -e",
+        "rc, -N",
+        "rc, --new_send -e",
+        "uc, ''",
+        "uc, -e",
+        "ud, ''",
+        "ud, -e",
+        "srq, ''",
+        "srq, -e"
+    })
     void cServesJava(String kind, String extra) throws Exception {
         int port = NEXT_PORT.incrementAndGet();
         try (PeerProgram server = PeerProgram.start(c(kind, port, extra))) {
@@ -127,6 +149,38 @@ class PingPongTest {
             assertThat(command.err())
                     .isEqualToIgnoringNewLines("pingpong xsrq: xsrq needs extended reliable connections (XRC), which "
                             + device.deviceName() + " does not have: use srq");
+        }
+    }
+
+    /** Neither device has any of this, the options of which are tested on a simulated one. */
+    @ParameterizedTest
+    @CsvSource({
+        "rxe0, rc, -o, '-o (--odp) needs on-demand paging', The device isn't ODP capable",
+        "rxe0, rc, --iodp -P, '-O (--iodp) needs on-demand paging', The device isn't ODP capable",
+        "rxe0, rc, -t, '-t (--ts) needs completion timestamps', The device isn't completion timestamp capable",
+        "rxe0, rc, -j, '-j (--dm) needs device memory', Device doesn't support dm allocation",
+        "rxe0, srq, -o, '-o (--odp) needs on-demand paging', The device isn't ODP capable",
+        "siw0, rc, -o, '-o (--odp) needs on-demand paging', The device isn't ODP capable",
+        "siw0, rc, -t, '-t (--ts) needs completion timestamps', The device isn't completion timestamp capable",
+        "siw0, rc, -j, '-j (--dm) needs device memory', Device doesn't support dm allocation",
+        "siw0, rc, -N, '-N (--new_send) needs work request builders (ibv_wr_*)', Couldn't create QP",
+    })
+    void saysWhatTheDeviceLacksAsCDoes(String device, String kind, String options, String message, String cMessage) {
+        // Nobody listens on the port: who connected before looking would say so.
+        List<String> arguments = new ArrayList<>(List.of("-d", device, "-g", "0", "-p", "1"));
+        arguments.addAll(List.of(options.split(" ")));
+        arguments.add(HOST);
+        List<String> words = new ArrayList<>(List.of("pingpong", kind));
+        words.addAll(arguments);
+        Command command = Command.run(words.toArray(String[]::new));
+        assertThat(command.exitCode()).isEqualTo(1);
+        assertThat(command.err())
+                .isEqualToIgnoringNewLines(
+                        "pingpong " + kind + ": " + message + ", which " + device + " does not have");
+        arguments.addFirst("ibv_" + kind + "_pingpong");
+        try (PeerProgram program = PeerProgram.start(arguments)) {
+            assertThat(program.awaitExit(LIMIT)).isEqualTo(1);
+            assertThat(program.output()).contains(cMessage).doesNotContain("connect");
         }
     }
 
