@@ -19,18 +19,18 @@ final class Contenders {
         ALL.put("channel", () -> new BlockingContender(BlockingContender.Io.CHANNEL));
         ALL.put("channel-uds", () -> new BlockingContender(BlockingContender.Io.UNIX_CHANNEL));
         ALL.put("channel-spin", SpinningContender::new);
-        ALL.put("verbena-soft", () -> new VerbenaContender(false));
-        ALL.put("verbena-soft-rendezvous", () -> new VerbenaContender(false, 64 << 10));
-        ALL.put("verbena-soft-crc", () -> new VerbenaContender(true));
+        ALL.put("verbena", () -> new VerbenaContender(false));
+        ALL.put("verbena-rendezvous", () -> new VerbenaContender(false, 64 << 10));
+        ALL.put("verbena-crc", () -> new VerbenaContender(true));
         ALL.put("netty-nio", () -> new NettyContender(false));
         ALL.put("netty-verbena", () -> new NettyContender(true));
         ALL.put("aeron-ipc", () -> new AeronContender(AeronContender.Medium.IPC));
         ALL.put("aeron-udp", () -> new AeronContender(AeronContender.Medium.UDP));
         ALL.put("grpc", () -> new GrpcContender(GrpcContender.Transport.SHADED, false));
         ALL.put("grpc-nio", () -> new GrpcContender(GrpcContender.Transport.NIO, false));
-        ALL.put("grpc-verbena", () -> new GrpcContender(GrpcContender.Transport.VERBENA_SOFT, false));
+        ALL.put("grpc-verbena", () -> new GrpcContender(GrpcContender.Transport.VERBENA, false));
         ALL.put("grpc-nio-stream", () -> new GrpcContender(GrpcContender.Transport.NIO, true));
-        ALL.put("grpc-verbena-stream", () -> new GrpcContender(GrpcContender.Transport.VERBENA_SOFT, true));
+        ALL.put("grpc-verbena-stream", () -> new GrpcContender(GrpcContender.Transport.VERBENA, true));
     }
 
     static Contender named(String name) {

@@ -23,6 +23,10 @@ import java.util.stream.Stream;
 @SuppressWarnings("NullAway") // processes and results that are not there yet
 public final class Main {
     private static final List<String> JVM_FLAGS = List.of("-Xms1g", "-Xmx1g");
+    private static final List<String> PROPERTIES = List.of("java.library.path", Place.PROVIDER, Place.HOST);
+    private static final int START_SECONDS = 120; // an emulated machine takes most of a minute to start a JVM with gRPC
+    private static final int DRAIN_SECONDS =
+            20; // for the echoes of a workload that are still outstanding when its time is up
 
     private int rounds = 3;
     private double seconds = 2;
@@ -47,6 +51,8 @@ public final class Main {
                 case "--rounds" -> rounds = Integer.parseInt(args[++i]);
                 case "--seconds" -> seconds = Double.parseDouble(args[++i]);
                 case "--warmup" -> warmup = Double.parseDouble(args[++i]);
+                case "--provider" -> System.setProperty(Place.PROVIDER, args[++i]);
+                case "--host" -> System.setProperty(Place.HOST, args[++i]);
                 case "--only" -> System.setProperty(Workload.ONLY, args[++i]);
                 case "--ratio" -> ratios.add(args[++i].split("/", 2));
                 case "--list" -> {
@@ -70,6 +76,7 @@ public final class Main {
             names.addAll(Contenders.ALL.keySet());
         }
         names.forEach(Contenders::named); // a wrong name ends it here
+        Place.address(0); // so does a wrong host
         if (Workload.ALL.isEmpty()) {
             throw new IllegalArgumentException("--only fits no workload");
         }
@@ -103,7 +110,7 @@ public final class Main {
         Process client = null;
         try {
             server = start(name, "server", name, scratch.toString());
-            String address = answer(server, "READY ", 20);
+            String address = answer(server, "READY ", START_SECONDS);
             client = start(
                     name,
                     "client",
@@ -113,7 +120,7 @@ public final class Main {
                     Double.toString(warmup),
                     Double.toString(seconds));
             Process running = client;
-            double limit = 20 + 2 * Workload.ALL.size() * (seconds + 2 * warmup);
+            double limit = START_SECONDS + 2 * Workload.ALL.size() * (seconds + 2 * warmup + DRAIN_SECONDS);
             Thread watch = Thread.ofVirtual().start(() -> {
                 LockSupport.parkNanos((long) (limit * 1e9));
                 if (!Thread.currentThread().isInterrupted()) {
@@ -126,6 +133,7 @@ public final class Main {
                     if (line.startsWith("RESULT\t")) {
                         String[] parts = line.split("\t");
                         lines.put(parts[1], Result.parse(parts[2]));
+                        raw.printf("%s\t%s\t%s%n", name, parts[1], parts[2].replace(' ', '\t'));
                     } else if (line.startsWith("FAILED ")) {
                         throw new IOException(line);
                     }
@@ -134,14 +142,14 @@ public final class Main {
                 watch.interrupt();
             }
             for (Workload workload : Workload.ALL) {
-                Result result = lines.get(workload.toString());
-                if (result == null) {
+                if (!lines.containsKey(workload.toString())) {
                     throw new IOException("no result for " + workload + ": the client died or ran out of time");
                 }
+            }
+            for (Workload workload : Workload.ALL) { // a round counts when it is complete
                 results.computeIfAbsent(name, k -> new LinkedHashMap<>())
                         .computeIfAbsent(workload, k -> new ArrayList<>())
-                        .add(result);
-                raw.printf("%s\t%s\t%s%n", name, workload, result.toLine().replace(' ', '\t'));
+                        .add(lines.get(workload.toString()));
             }
         } finally {
             stop(client);
@@ -160,7 +168,11 @@ public final class Main {
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(JVM_FLAGS);
         command.add("-D" + Workload.ONLY + "=" + System.getProperty(Workload.ONLY, ".*"));
-        command.add("-Djava.library.path=" + System.getProperty("java.library.path"));
+        for (String property : PROPERTIES) {
+            if (System.getProperty(property) != null) {
+                command.add("-D" + property + "=" + System.getProperty(property));
+            }
+        }
         command.addAll(Contenders.named(name).jvmFlags());
         command.addAll(
                 Arrays.stream(System.getenv().getOrDefault("PEERS_JVM", "").split(" "))

@@ -10,7 +10,6 @@ import io.aeron.driver.MediaDriver;
 import io.aeron.driver.ThreadingMode;
 import java.io.IOException;
 import java.net.DatagramSocket;
-import java.net.InetAddress;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.List;
@@ -23,6 +22,7 @@ import org.agrona.concurrent.UnsafeBuffer;
 import org.agrona.concurrent.YieldingIdleStrategy;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Load;
+import org.verbena.bench.peers.Place;
 
 /**
  * Aeron over shared memory (IPC; the server's process holds the media driver) or over UDP (a media driver in each
@@ -90,7 +90,10 @@ public final class AeronContender implements Contender {
     }
 
     private String channel(String port) {
-        return medium == Medium.IPC ? "aeron:ipc" : "aeron:udp?endpoint=localhost:" + port;
+        String host = Place.host();
+        return medium == Medium.IPC
+                ? "aeron:ipc"
+                : "aeron:udp?endpoint=" + (host.contains(":") ? "[" + host + "]" : host) + ":" + port;
     }
 
     /** What a thread that uses Aeron does between messages: run the driver, Aeron's conductor, and yield. */
@@ -114,6 +117,9 @@ public final class AeronContender implements Contender {
 
     @Override
     public Server startServer(Path scratch) throws IOException {
+        if (medium == Medium.IPC) {
+            Place.refuseHost("shared memory");
+        }
         String requestPort = freePort();
         String echoPort = freePort();
         MediaDriver driver = driver();
@@ -158,7 +164,7 @@ public final class AeronContender implements Contender {
     }
 
     private static String freePort() throws IOException {
-        try (DatagramSocket socket = new DatagramSocket(0, InetAddress.getLoopbackAddress())) {
+        try (DatagramSocket socket = new DatagramSocket(Place.address(0))) {
             return Integer.toString(socket.getLocalPort());
         }
     }

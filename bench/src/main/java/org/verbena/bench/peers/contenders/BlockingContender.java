@@ -6,7 +6,6 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -22,6 +21,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Load;
+import org.verbena.bench.peers.Place;
 
 /**
  * The JDK alone, blocking: java.net.Socket with buffered streams, or a SocketChannel with direct buffers over TCP or
@@ -45,18 +45,19 @@ public final class BlockingContender implements Contender {
 
     @Override
     public Server startServer(Path scratch) throws IOException {
-        InetSocketAddress loopback = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+        InetSocketAddress any = Place.address(0);
         if (io == Io.STREAMS) {
             ServerSocket server = new ServerSocket();
-            server.bind(loopback);
+            server.bind(any);
             return serve(Integer.toString(server.getLocalPort()), server, () -> echo(server.accept()));
         }
         ServerSocketChannel server;
         String address;
         if (io == Io.CHANNEL) {
-            server = ServerSocketChannel.open().bind(loopback);
+            server = ServerSocketChannel.open().bind(any);
             address = Integer.toString(((InetSocketAddress) server.getLocalAddress()).getPort());
         } else {
+            Place.refuseHost("a Unix domain socket");
             address = scratch.resolve("echo.sock").toString();
             server = ServerSocketChannel.open(StandardProtocolFamily.UNIX).bind(UnixDomainSocketAddress.of(address));
         }
@@ -132,8 +133,7 @@ public final class BlockingContender implements Contender {
     public Client connect(String address) throws IOException {
         Connection connection = switch (io) {
             case STREAMS -> new Streams(Integer.parseInt(address));
-            case CHANNEL ->
-                new Channel(new InetSocketAddress(InetAddress.getLoopbackAddress(), Integer.parseInt(address)));
+            case CHANNEL -> new Channel(Place.address(Integer.parseInt(address)));
             case UNIX_CHANNEL -> new Channel(UnixDomainSocketAddress.of(address));
         };
         return new Client() {
@@ -210,7 +210,8 @@ public final class BlockingContender implements Contender {
         private final byte[] message = new byte[Frames.MAX_MESSAGE];
 
         Streams(int port) throws IOException {
-            socket = new Socket(InetAddress.getLoopbackAddress(), port);
+            InetSocketAddress to = Place.address(port);
+            socket = new Socket(to.getAddress(), port);
             socket.setTcpNoDelay(true);
             in = new DataInputStream(new BufferedInputStream(socket.getInputStream(), Frames.STREAM_BUFFER));
             out = new DataOutputStream(new BufferedOutputStream(socket.getOutputStream(), Frames.STREAM_BUFFER));

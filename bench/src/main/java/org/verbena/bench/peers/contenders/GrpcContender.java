@@ -24,7 +24,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
@@ -33,6 +32,7 @@ import java.util.concurrent.CompletableFuture;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Load;
+import org.verbena.bench.peers.Place;
 import org.verbena.grpc.VerbenaGrpc;
 
 /**
@@ -48,8 +48,8 @@ public final class GrpcContender implements Contender {
         SHADED,
         /** Netty's NIO sockets, one loop. */
         NIO,
-        /** Verbena's streams on the software provider, one loop. */
-        VERBENA_SOFT
+        /** Verbena's streams, one loop. */
+        VERBENA
     }
 
     private static final int MAX_MESSAGE = 17 << 20;
@@ -100,7 +100,7 @@ public final class GrpcContender implements Contender {
     }
 
     private ServerBuilder<?> serverBuilder() {
-        InetSocketAddress any = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+        InetSocketAddress any = Place.address(0);
         return switch (transport) {
             case SHADED -> NettyServerBuilder.forAddress(any);
             case NIO -> {
@@ -110,21 +110,22 @@ public final class GrpcContender implements Contender {
                         .bossEventLoopGroup(group)
                         .workerEventLoopGroup(group);
             }
-            case VERBENA_SOFT -> VerbenaGrpc.server(any, new RdmaEventLoopGroup("soft", 1));
+            case VERBENA -> VerbenaGrpc.server(any, new RdmaEventLoopGroup(Place.provider(), 1));
         };
     }
 
     private ManagedChannelBuilder<?> channelBuilder(int port) {
-        InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), port);
+        InetSocketAddress address = Place.address(port);
         return switch (transport) {
             case SHADED -> NettyChannelBuilder.forAddress(address);
             case NIO ->
                 io.grpc.netty.NettyChannelBuilder.forAddress(address)
                         .channelType(NioSocketChannel.class)
                         .eventLoopGroup(new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory()));
-            case VERBENA_SOFT ->
+            case VERBENA ->
                 VerbenaGrpc.overRdma(
-                        io.grpc.netty.NettyChannelBuilder.forAddress(address), new RdmaEventLoopGroup("soft", 1));
+                        io.grpc.netty.NettyChannelBuilder.forAddress(address),
+                        new RdmaEventLoopGroup(Place.provider(), 1));
         };
     }
 

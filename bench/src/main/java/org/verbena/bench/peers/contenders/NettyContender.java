@@ -17,9 +17,7 @@ import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.ByteToMessageDecoder;
 import io.netty.handler.codec.LengthFieldBasedFrameDecoder;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.SocketAddress;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -28,6 +26,7 @@ import org.verbena.api.RdmaStreamChannel;
 import org.verbena.api.RdmaStreamServerChannel;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Load;
+import org.verbena.bench.peers.Place;
 
 /**
  * Netty with frames of a 4-byte length and the message, pooled direct buffers and one event loop thread a process.
@@ -44,7 +43,7 @@ public final class NettyContender implements Contender {
     /**
      * Makes one.
      *
-     * @param verbena whether Verbena's streams on the software provider take the sockets' place
+     * @param verbena whether Verbena's streams take the sockets' place
      */
     public NettyContender(boolean verbena) {
         this.verbena = verbena;
@@ -52,7 +51,7 @@ public final class NettyContender implements Contender {
 
     private EventLoopGroup newGroup() {
         return verbena
-                ? new RdmaEventLoopGroup("soft", 1)
+                ? new RdmaEventLoopGroup(Place.provider(), 1)
                 : new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
     }
 
@@ -83,7 +82,6 @@ public final class NettyContender implements Contender {
     @Override
     public Server startServer(Path scratch) throws Exception {
         EventLoopGroup group = newGroup();
-        SocketAddress at = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
         Channel server = new ServerBootstrap()
                 .group(group)
                 .channel(verbena ? RdmaStreamServerChannel.class : NioServerSocketChannel.class)
@@ -93,7 +91,7 @@ public final class NettyContender implements Contender {
                         setUp(channel, new EchoHandler());
                     }
                 })
-                .bind(at)
+                .bind(Place.address(0))
                 .sync()
                 .channel();
         String address = Integer.toString(((InetSocketAddress) server.localAddress()).getPort());
@@ -131,7 +129,6 @@ public final class NettyContender implements Contender {
     @Override
     public Client connect(String address) throws Exception {
         EventLoopGroup group = newGroup();
-        SocketAddress to = new InetSocketAddress(InetAddress.getLoopbackAddress(), Integer.parseInt(address));
         ClientHandler handler = new ClientHandler();
         Channel channel = new Bootstrap()
                 .group(group)
@@ -142,7 +139,7 @@ public final class NettyContender implements Contender {
                         setUp(channel, handler);
                     }
                 })
-                .connect(to)
+                .connect(Place.address(Integer.parseInt(address)))
                 .sync()
                 .channel();
         return new Client() {

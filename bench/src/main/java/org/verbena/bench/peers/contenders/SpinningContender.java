@@ -2,7 +2,6 @@ package org.verbena.bench.peers.contenders;
 
 import java.io.EOFException;
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
@@ -10,6 +9,7 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Load;
+import org.verbena.bench.peers.Place;
 import org.verbena.bench.peers.contenders.BlockingContender.Frames;
 
 /**
@@ -22,8 +22,7 @@ public final class SpinningContender implements Contender {
 
     @Override
     public Server startServer(Path scratch) throws IOException {
-        ServerSocketChannel server =
-                ServerSocketChannel.open().bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+        ServerSocketChannel server = ServerSocketChannel.open().bind(Place.address(0));
         Thread.ofPlatform().daemon().name("echo").start(() -> {
             try {
                 echo(server.accept());
@@ -81,8 +80,7 @@ public final class SpinningContender implements Contender {
 
     @Override
     public Client connect(String address) throws IOException {
-        SocketChannel channel =
-                SocketChannel.open(new InetSocketAddress(InetAddress.getLoopbackAddress(), Integer.parseInt(address)));
+        SocketChannel channel = SocketChannel.open(Place.address(Integer.parseInt(address)));
         Frames.noDelay(channel);
         channel.configureBlocking(false);
         ByteBuffer in = ByteBuffer.allocateDirect(Frames.BUFFER);

@@ -9,7 +9,6 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.WriteBufferWaterMark;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -21,6 +20,7 @@ import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerChannel;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Load;
+import org.verbena.bench.peers.Place;
 import org.verbena.transport.protocol.MessageOptions;
 
 /**
@@ -35,18 +35,18 @@ public final class VerbenaContender implements Contender {
     private final int rendezvousThresholdBytes;
 
     /**
-     * On the software provider.
+     * With the limit for messages that need no rendezvous that is the default.
      *
-     * @param crc whether every FPDU carries a CRC32C, as RFC 5044 has it by default
+     * @param crc whether every FPDU carries a CRC32C, as RFC 5044 has it by default; the software provider alone can be asked for it
      */
     public VerbenaContender(boolean crc) {
         this(crc, MessageOptions.DEFAULTS.rendezvousThresholdBytes());
     }
 
     /**
-     * On the software provider, with another limit for messages that need no rendezvous.
+     * With another limit for messages that need no rendezvous.
      *
-     * @param crc whether every FPDU carries a CRC32C
+     * @param crc whether every FPDU carries a CRC32C; the software provider alone can be asked for it
      * @param rendezvousThresholdBytes larger messages are read by the peer
      */
     public VerbenaContender(boolean crc, int rendezvousThresholdBytes) {
@@ -71,7 +71,11 @@ public final class VerbenaContender implements Contender {
 
     @Override
     public Server startServer(Path scratch) throws Exception {
-        RdmaEventLoopGroup group = new RdmaEventLoopGroup("soft", 1);
+        if (crc && !Place.provider().equals("soft")) {
+            throw new IllegalArgumentException("--provider " + Place.provider()
+                    + ": only soft can be told to use CRC32C: leave this contender out");
+        }
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(Place.provider(), 1);
         Channel server = new ServerBootstrap()
                 .group(group)
                 .channel(RdmaServerChannel.class)
@@ -81,7 +85,7 @@ public final class VerbenaContender implements Contender {
                         setUp(channel, new EchoHandler());
                     }
                 })
-                .bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))
+                .bind(Place.address(0))
                 .sync()
                 .channel();
         String address = Integer.toString(((InetSocketAddress) server.localAddress()).getPort());
@@ -118,7 +122,7 @@ public final class VerbenaContender implements Contender {
 
     @Override
     public Client connect(String address) throws Exception {
-        RdmaEventLoopGroup group = new RdmaEventLoopGroup("soft", 1);
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(Place.provider(), 1);
         ClientHandler handler = new ClientHandler();
         Channel channel = new Bootstrap()
                 .group(group)
@@ -129,7 +133,7 @@ public final class VerbenaContender implements Contender {
                         setUp(channel, handler);
                     }
                 })
-                .connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), Integer.parseInt(address)))
+                .connect(Place.address(Integer.parseInt(address)))
                 .sync()
                 .channel();
         return new Client() {
