@@ -87,17 +87,20 @@ final class Child {
 
     private static Result one(Contender.Client client, Workload workload, double seconds, long serverPid)
             throws Exception {
-        Load load = new Load(workload, seconds);
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-        long allocated = threads.getTotalThreadAllocatedBytes();
         long cpu = cpuNanos(serverPid);
         long machine = machineNanos();
+        Load load = new Load(workload, seconds); // its clock starts here: the first of the calls above take long
+        long allocated = threads.getTotalThreadAllocatedBytes();
         client.run(load);
         cpu = cpuNanos(serverPid) - cpu;
         machine = machineNanos() - machine;
         allocated = threads.getTotalThreadAllocatedBytes() - allocated;
-        if (!load.finished() || load.messages() == 0) {
+        if (!load.finished()) {
             throw new IllegalStateException("returned before the load was finished");
+        }
+        if (load.messages() == 0) {
+            throw new IllegalStateException("sent nothing in " + seconds + " s: give it more with --seconds");
         }
         var times = load.roundTrips();
         double rate = load.messages() / load.seconds();
