@@ -75,6 +75,7 @@ final class FpduReceiver {
 
     private int payloadBytes;
     private int payloadLeft;
+    private long copiedBytes;
 
     private int nextSendNumber = 1;
     private int nextReadNumber = 1;
@@ -130,6 +131,11 @@ final class FpduReceiver {
         return receive;
     }
 
+    /** Payload that was not read straight to its place, so far. */
+    long copiedBytes() {
+        return copiedBytes;
+    }
+
     /** Whether the last read took all it could, so that there may be more. */
     boolean hasMore() {
         return readFilled;
@@ -142,6 +148,7 @@ final class FpduReceiver {
      * @throws IOException the connection is broken
      */
     int readOnce() throws IOException {
+        readFilled = false;
         ByteBuffer buffer = io.readBuffer().clear();
         if (phase == PAYLOAD && payloadLeft >= DIRECT_BYTES && carryBytes == 0 && !crc) {
             return readDirect(buffer);
@@ -149,7 +156,8 @@ final class FpduReceiver {
         if (carryBytes > 0) {
             buffer.put(carry, 0, carryBytes);
         }
-        buffer.limit(carryBytes + SoftIoHandler.READ_BYTES);
+        int most = isLargeAhead() ? DIRECT_TAIL_BYTES + (phase == PAYLOAD ? payloadLeft : 0) : SoftIoHandler.READ_BYTES;
+        buffer.limit(carryBytes + Math.min(most, SoftIoHandler.READ_BYTES));
         int count = socket.channel().read(buffer);
         readFilled = !buffer.hasRemaining();
         if (count <= 0) {
@@ -161,6 +169,22 @@ final class FpduReceiver {
         buffer.clear();
         keep(buffer, parse(buffer, 0, end), end);
         return count;
+    }
+
+    /** Whether the next header is likely to be one before a large payload, which then should not have been read yet. */
+    private boolean isLargeAhead() {
+        if (crc) {
+            return false;
+        }
+        if (read.isActive()) {
+            return read.capacityBytes() - read.placedBytes() >= DIRECT_BYTES;
+        }
+        if (sender.awaitsRead()) {
+            long sequence = sender.awaitedSequence();
+            return sequence >= 0 && sendRing.totalBytes(sendRing.slot(sequence)) >= DIRECT_BYTES;
+        }
+        // What came last tells what comes next: the segments of a long message, or long messages.
+        return payloadBytes >= 2 * DIRECT_BYTES;
     }
 
     private int readDirect(ByteBuffer buffer) throws IOException {
@@ -178,6 +202,7 @@ final class FpduReceiver {
             room = (opcode == Rdmap.READ_RESPONSE ? read : receive).room(payloadLeft);
         }
         int roomBytes = room.remaining();
+        int mostBytes = roomBytes;
         long count;
         try {
             if (roomBytes < payloadLeft) {
@@ -185,6 +210,7 @@ final class FpduReceiver {
             } else {
                 direct[0] = room;
                 direct[1] = buffer.limit(DIRECT_TAIL_BYTES);
+                mostBytes += DIRECT_TAIL_BYTES;
                 count = socket.channel().read(direct);
             }
         } finally {
@@ -192,7 +218,7 @@ final class FpduReceiver {
                 entered.exit();
             }
         }
-        readFilled = count >= roomBytes;
+        readFilled = count == mostBytes;
         if (count <= 0) {
             return (int) count;
         }
@@ -264,6 +290,7 @@ final class FpduReceiver {
     }
 
     private boolean place(int at, int bytes) {
+        copiedBytes += bytes;
         MemorySegment from = io.readSegment();
         switch (opcode) {
             case Rdmap.WRITE -> {

@@ -55,8 +55,8 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
     /** Unanswered TCP keepalive probes that make a connection lost. */
     private static final int KEEPALIVE_PROBES = 3;
 
-    /** Socket reads in one turn, before others have theirs. */
-    private static final int READS_PER_TURN = 4;
+    /** Bytes read in one turn, about, before others have theirs. */
+    private static final int TURN_BYTES = 1024 * 1024;
 
     /** When the interface does not tell: Ethernet's. */
     private static final int DEFAULT_MTU = 1500;
@@ -942,10 +942,16 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         leaveTurn();
     }
 
+    /** Payload that came and was not read straight to its place. On the loop. */
+    long copiedBytes() {
+        return requireReceiver().copiedBytes();
+    }
+
     private void receive(FpduReceiver in) throws IOException {
         reportSends();
-        for (int i = 0; i < READS_PER_TURN && isOpen(); i++) {
-            int bytes = in.readOnce();
+        int bytes;
+        for (int turn = 0; turn < TURN_BYTES && isOpen(); turn += bytes) {
+            bytes = in.readOnce();
             if (bytes < 0) {
                 onPeerEnded(in);
                 return;
