@@ -6,8 +6,11 @@ import org.verbena.transport.protocol.Framing;
 
 /** {@link ChannelOption#ALLOW_HALF_CLOSURE} on top, and TCP's options taken for what they are worth. Any thread. */
 final class RdmaStreamChannelConfig extends RdmaChannelConfig {
-    /** Half a megabyte a channel, as much as a socket may buffer: servers have hundreds of these. */
-    private static final int RECEIVE_DEPTH = 32;
+    /** With {@link #RECEIVE_BUFFER_BYTES} a megabyte a channel, as a socket may buffer: servers have hundreds of these. */
+    private static final int RECEIVE_DEPTH = 16;
+
+    /** Large enough for the software provider to place what comes without a copy, and, with headers, for one FPDU. */
+    private static final int RECEIVE_BUFFER_BYTES = 63 * 1024;
 
     /** Never: a stream's reader takes pieces as they come, and need not wait for a whole message as rendezvous makes it do. */
     private static final int RENDEZVOUS_THRESHOLD_BYTES = Integer.MAX_VALUE;
@@ -23,6 +26,9 @@ final class RdmaStreamChannelConfig extends RdmaChannelConfig {
     int preset(ChannelOption<Integer> option, int usual) {
         if (option.equals(RdmaChannelOption.RECEIVE_DEPTH)) {
             return RECEIVE_DEPTH;
+        }
+        if (option.equals(RdmaChannelOption.RECEIVE_BUFFER_BYTES)) {
+            return RECEIVE_BUFFER_BYTES;
         }
         return option.equals(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES) ? RENDEZVOUS_THRESHOLD_BYTES : usual;
     }
