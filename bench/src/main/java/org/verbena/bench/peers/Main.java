@@ -30,7 +30,7 @@ public final class Main {
 
     private int rounds = 3;
     private double seconds = 2;
-    private double warmup = 0.5;
+    private double warmup = 3;
     private final List<String> names = new ArrayList<>();
     /** Pairs of contenders to be compared: the one and the one it is measured by. */
     private final List<String[]> ratios = new ArrayList<>();
