@@ -72,10 +72,9 @@ final class PingPong implements Runnable {
         @SuppressWarnings("NullAway.Init") // picocli sets it
         private MtuOption mtu;
 
-        @Option(
-                names = {"-o", "--odp"},
-                description = "Use on-demand paging: the adapter faults pages in, none is pinned.")
-        private boolean onDemand;
+        @Mixin
+        @SuppressWarnings("NullAway.Init") // picocli sets it
+        private OnDemandOption onDemand;
 
         @Option(
                 names = {"-O", "--iodp"},
@@ -105,7 +104,7 @@ final class PingPong implements Runnable {
 
         @Override
         PingPongPlan plan(CommandLine.Model.CommandSpec spec) {
-            boolean paging = onDemand || implicit;
+            boolean paging = onDemand.wanted || implicit;
             if (paging && deviceMemory) {
                 throw new ParameterException(
                         spec.commandLine(),

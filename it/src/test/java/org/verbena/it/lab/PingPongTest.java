@@ -1,6 +1,7 @@
 package org.verbena.it.lab;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -11,12 +12,15 @@ import java.util.List;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.verbena.samples.Main;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.GidEntry;
@@ -90,19 +94,22 @@ class PingPongTest {
         }
     }
 
+    private static Stream<Arguments> kindsAndOptions() {
+        return Stream.of(
+                arguments("rc", ""),
+                arguments("rc", "-e"),
+                arguments("rc", "-N"),
+                arguments("rc", "--new_send -e"),
+                arguments("uc", ""),
+                arguments("uc", "-e"),
+                arguments("ud", ""),
+                arguments("ud", "-e"),
+                arguments("srq", ""),
+                arguments("srq", "-e"));
+    }
+
     @ParameterizedTest
-    @CsvSource({
-        "rc, ''",
-        "rc, -e",
-        "rc, -N",
-        "rc, --new_send -e",
-        "uc, ''",
-        "uc, -e",
-        "ud, ''",
-        "ud, -e",
-        "srq, ''",
-        "srq, -e"
-    })
+    @MethodSource("kindsAndOptions")
     void javaServesC(String kind, String extra) throws Exception {
         int port = NEXT_PORT.incrementAndGet();
         FutureTask<Integer> server = startJava(java(kind, port, extra));
@@ -115,18 +122,7 @@ class PingPongTest {
     }
 
     @ParameterizedTest
-    @CsvSource({
-        "rc, ''",
-        "rc, -e",
-        "rc, -N",
-        "rc, --new_send -e",
-        "uc, ''",
-        "uc, -e",
-        "ud, ''",
-        "ud, -e",
-        "srq, ''",
-        "srq, -e"
-    })
+    @MethodSource("kindsAndOptions")
     void cServesJava(String kind, String extra) throws Exception {
         int port = NEXT_PORT.incrementAndGet();
         try (PeerProgram server = PeerProgram.start(c(kind, port, extra))) {
