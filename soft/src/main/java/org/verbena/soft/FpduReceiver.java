@@ -157,7 +157,7 @@ final class FpduReceiver {
             buffer.put(carry, 0, carryBytes);
         }
         int most = isLargeAhead() ? DIRECT_TAIL_BYTES + (phase == PAYLOAD ? payloadLeft : 0) : SoftIoHandler.READ_BYTES;
-        buffer.limit(carryBytes + Math.min(most, SoftIoHandler.READ_BYTES));
+        buffer.limit(carryBytes + most);
         int count = socket.channel().read(buffer);
         readFilled = !buffer.hasRemaining();
         if (count <= 0) {
