@@ -33,8 +33,12 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         MessageOptions messages = MessageOptions.DEFAULTS;
         int any = Integer.MAX_VALUE;
         RANGES.put(RdmaChannelOption.SEND_DEPTH, new Range(1, 1 << 16, endpoint.sendDepth()));
-        RANGES.put(RdmaChannelOption.RECEIVE_DEPTH, new Range(1, 1 << 16, messages.receiveDepth()));
-        RANGES.put(RdmaChannelOption.RECEIVE_BUFFER_BYTES, new Range(1, any, messages.receiveBufferBytes()));
+        RANGES.put(
+                RdmaChannelOption.RECEIVE_DEPTH,
+                new Range(MessageOptions.DEVICE_DEFAULT, 1 << 16, messages.receiveDepth()));
+        RANGES.put(
+                RdmaChannelOption.RECEIVE_BUFFER_BYTES,
+                new Range(MessageOptions.DEVICE_DEFAULT, any, messages.receiveBufferBytes()));
         RANGES.put(RdmaChannelOption.MAX_MESSAGE_BYTES, new Range(1, any, messages.maxMessageBytes()));
         RANGES.put(
                 RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES,
@@ -87,7 +91,7 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         return (Framing) values.getOrDefault(RdmaChannelOption.FRAMING, preset);
     }
 
-    private boolean sharedReceiveQueue() {
+    boolean sharedReceiveQueue() {
         return (Boolean) values.getOrDefault(
                 RdmaChannelOption.SHARED_RECEIVE_QUEUE, EndpointOptions.DEFAULTS.sharedReceiveQueue());
     }
@@ -118,11 +122,12 @@ class RdmaChannelConfig extends DefaultChannelConfig {
     }
 
     EndpointOptions endpointOptions(@Nullable InetSocketAddress localAddress, byte[] privateData) {
+        int depth = get(RdmaChannelOption.RECEIVE_DEPTH);
         return new EndpointOptions(
                 localAddress,
                 connectTimeoutMillis(),
                 get(RdmaChannelOption.SEND_DEPTH),
-                get(RdmaChannelOption.RECEIVE_DEPTH),
+                depth == MessageOptions.DEVICE_DEFAULT ? MessageOptions.GREATEST_DEFAULT_DEPTH : depth,
                 get(RdmaChannelOption.MAX_SGES),
                 get(RdmaChannelOption.MAX_INLINE_BYTES),
                 get(RdmaChannelOption.READ_DEPTH),

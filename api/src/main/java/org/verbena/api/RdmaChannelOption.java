@@ -28,11 +28,18 @@ public final class RdmaChannelOption {
     public static final ChannelOption<Integer> SEND_DEPTH =
             ChannelOption.valueOf(RdmaChannelOption.class, "SEND_DEPTH");
 
-    /** Receives kept posted, and so the window that the peer gets: {@value MessageOptions#MIN_RECEIVE_DEPTH} to 65536; 128, or 32 on an {@link RdmaStreamChannel}. */
+    /**
+     * Receives kept posted, and so the window that the peer gets: {@value MessageOptions#MIN_RECEIVE_DEPTH} to 65536; 16 on an {@link RdmaStreamChannel}; -1,
+     * the default of an {@link RdmaChannel}, for 128, or fewer of buffers above 32 KiB, down to 64.
+     */
     public static final ChannelOption<Integer> RECEIVE_DEPTH =
             ChannelOption.valueOf(RdmaChannelOption.class, "RECEIVE_DEPTH");
 
-    /** The size of each receive, in bytes, and so the largest single SEND of the peer; longer messages take several or go by rendezvous. */
+    /**
+     * The size of each receive, in bytes, and so the largest single SEND of the peer; longer messages take several or go by rendezvous.
+     * 63 KiB on an {@link RdmaStreamChannel} without a shared receive queue; else -1 by default, for what measured best: 16 KiB on devices and with a shared
+     * receive queue, 63 KiB on soft.
+     */
     public static final ChannelOption<Integer> RECEIVE_BUFFER_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "RECEIVE_BUFFER_BYTES");
 
@@ -42,7 +49,8 @@ public final class RdmaChannelOption {
 
     /**
      * Messages longer than this go by rendezvous: the receiver reads them out of the sender's memory. In bytes; {@link Integer#MAX_VALUE} for never, as is the
-     * default of an {@link RdmaStreamChannel}; -1, the default of an {@link RdmaChannel}, for what measured best: 64 KiB on devices, 1 MiB on soft.
+     * default of an {@link RdmaStreamChannel}; -1, the default of an {@link RdmaChannel}, for what measured best: 64 KiB on devices, on soft 64 MiB, or
+     * 1 MiB with a shared receive queue.
      */
     public static final ChannelOption<Integer> RENDEZVOUS_THRESHOLD_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "RENDEZVOUS_THRESHOLD_BYTES");

@@ -9,7 +9,7 @@ final class RdmaStreamChannelConfig extends RdmaChannelConfig {
     /** With {@link #RECEIVE_BUFFER_BYTES} a megabyte a channel, as a socket may buffer: servers have hundreds of these. */
     private static final int RECEIVE_DEPTH = 16;
 
-    /** Large enough for the software provider to place what comes without a copy, and, with headers, for one FPDU. */
+    /** Large enough for the software provider to read in place, small enough to be one FPDU with its headers. */
     private static final int RECEIVE_BUFFER_BYTES = 63 * 1024;
 
     /** Never: a stream's reader takes pieces as they come, and need not wait for a whole message as rendezvous makes it do. */
@@ -28,7 +28,7 @@ final class RdmaStreamChannelConfig extends RdmaChannelConfig {
             return RECEIVE_DEPTH;
         }
         if (option.equals(RdmaChannelOption.RECEIVE_BUFFER_BYTES)) {
-            return RECEIVE_BUFFER_BYTES;
+            return sharedReceiveQueue() ? usual : RECEIVE_BUFFER_BYTES;
         }
         return option.equals(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES) ? RENDEZVOUS_THRESHOLD_BYTES : usual;
     }

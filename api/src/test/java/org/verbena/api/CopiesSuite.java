@@ -38,6 +38,8 @@ public abstract class CopiesSuite extends ApiSuite {
     /** Headers, and what a frame without a message consists of. */
     private static final int HEADER_BYTES = 16;
 
+    private static final int RECEIVE_BYTES = 16384;
+
     private CountingProvider counting;
     private RdmaEventLoopGroup countingGroup;
 
@@ -81,6 +83,7 @@ public abstract class CopiesSuite extends ApiSuite {
         BlockingQueue<Delivered> delivered = new LinkedBlockingQueue<>();
         ServerBootstrap serving = new ServerBootstrap();
         serving.childOption(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES, rendezvousThresholdBytes);
+        serving.childOption(RdmaChannelOption.RECEIVE_BUFFER_BYTES, RECEIVE_BYTES);
         RdmaServerChannel server = (RdmaServerChannel) done(
                         "listening",
                         serving.group(countingGroup)
@@ -185,7 +188,7 @@ public abstract class CopiesSuite extends ApiSuite {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {1, 64, 1000, 16384 - HEADER_BYTES})
+    @ValueSource(ints = {1, 64, 1000, RECEIVE_BYTES - HEADER_BYTES})
     void anEagerMessageIsNotCopied(int bytes) {
         Passage passage = pass(65536, channel -> pattern(channel, bytes, 7));
         assertNoCopies(passage);
@@ -194,7 +197,7 @@ public abstract class CopiesSuite extends ApiSuite {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {16384 - HEADER_BYTES + 1, 100_000, 1 << 20})
+    @ValueSource(ints = {RECEIVE_BYTES - HEADER_BYTES + 1, 100_000, 1 << 20})
     void aFragmentedMessageIsNotCopied(int bytes) {
         Passage passage = pass(Integer.MAX_VALUE, channel -> pattern(channel, bytes, 7));
         assertNoCopies(passage);

@@ -67,8 +67,16 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
     /** What IPv6 has more. */
     private static final int IPV6_EXTRA_BYTES = 20;
 
-    /** As {@code bench/eager} measured on loopback: below, receive buffers that stay in the processor's cache are worth more than a message in one piece. */
-    private static final int RENDEZVOUS_BYTES = 1 << 20;
+    /** The most that is one FPDU with its headers: so large a payload is read in place, and as few of them as can be make a long message. */
+    private static final int RECEIVE_BUFFER_BYTES = 63 << 10;
+
+    /** For thousands of connections, most of them idle: of these buffers each keeps several to itself. */
+    private static final int SHARED_RECEIVE_BUFFER_BYTES = 16 << 10;
+
+    /** As {@code bench/eager} measured on loopback: receive buffers that stay in the processor's cache are worth more than a message in one piece. */
+    private static final int RENDEZVOUS_BYTES = 64 << 20;
+
+    private static final int SHARED_RENDEZVOUS_BYTES = 1 << 20;
 
     private static final int CONNECTING = 0;
     private static final int SETUP = 1;
@@ -299,7 +307,8 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
                 (peerFeatures & PeerFeatures.IMMEDIATE_DATA) != 0,
                 true,
                 false,
-                RENDEZVOUS_BYTES);
+                sharedQueue == null ? RENDEZVOUS_BYTES : SHARED_RENDEZVOUS_BYTES,
+                sharedQueue == null ? RECEIVE_BUFFER_BYTES : SHARED_RECEIVE_BUFFER_BYTES);
     }
 
     /** A setup frame is tiny and the socket's buffer is empty: it goes out at once, or something is wrong. */
@@ -949,9 +958,9 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
 
     private void receive(FpduReceiver in) throws IOException {
         reportSends();
-        int bytes;
-        for (int turn = 0; turn < TURN_BYTES && isOpen(); turn += bytes) {
-            bytes = in.readOnce();
+        int turnBytes = 0;
+        while (turnBytes < TURN_BYTES && isOpen()) {
+            int bytes = in.readOnce();
             if (bytes < 0) {
                 onPeerEnded(in);
                 return;
@@ -959,6 +968,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
             if (bytes > 0) {
                 receiveTick = requireSocket().io().tick();
             }
+            turnBytes += bytes;
             if (!in.hasMore()) {
                 return;
             }

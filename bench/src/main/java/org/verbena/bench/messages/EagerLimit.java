@@ -23,7 +23,6 @@ import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerChannel;
-import org.verbena.transport.protocol.MessageOptions;
 
 /**
  * Where the eager limit ({@link RdmaChannelOption#RENDEZVOUS_THRESHOLD_BYTES}) belongs: echoes of messages of sizes around it, once all of them eager (in fragments above the
@@ -170,9 +169,7 @@ public final class EagerLimit {
     }
 
     private void report(Client eager, Client rendezvous) throws Exception {
-        System.out.printf(
-                "%s at %s, receives of %d bytes; %d rounds of %.1f s each, medians%n%n",
-                provider, host, MessageOptions.DEFAULTS.receiveBufferBytes(), rounds, seconds);
+        System.out.printf("%s at %s; %d rounds of %.1f s each, medians%n%n", provider, host, rounds, seconds);
         System.out.printf(
                 "%-10s%-8s%14s%14s%12s%16s%16s%12s%n",
                 "bytes",

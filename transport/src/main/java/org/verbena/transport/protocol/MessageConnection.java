@@ -180,6 +180,7 @@ public final class MessageConnection implements EndpointHandler {
     private final ArrayDeque<Operation> advertised = new ArrayDeque<>();
     private final ScatterGatherList advertisement = new ScatterGatherList(Wire.MAX_PIECES);
     private int rendezvousThresholdBytes;
+    private int ownReceiveBytes;
     private int maxRendezvousOut;
     private int rendezvousDoneByPeer;
     private int rendezvousAdvertised;
@@ -717,7 +718,7 @@ public final class MessageConnection implements EndpointHandler {
                     Integer.MAX_VALUE,
                     Integer.MAX_VALUE,
                     Integer.MAX_VALUE,
-                    options.receiveBufferBytes(),
+                    receiveBufferBytes(),
                     false);
             becomeActive(negotiated);
         } else {
@@ -790,7 +791,7 @@ public final class MessageConnection implements EndpointHandler {
         }
         if (status != WorkStatus.SUCCESS) {
             buffer.release();
-            workFailed("receive of up to " + options.receiveBufferBytes() + " bytes", status);
+            workFailed("receive of up to " + receiveBufferBytes() + " bytes", status);
             return;
         }
         counters.frameReceived();
@@ -898,6 +899,9 @@ public final class MessageConnection implements EndpointHandler {
         rendezvousThresholdBytes = options.rendezvousThresholdBytes() == MessageOptions.DEVICE_DEFAULT
                 ? capabilities.rendezvousBytes()
                 : options.rendezvousThresholdBytes();
+        ownReceiveBytes = options.receiveBufferBytes() == MessageOptions.DEVICE_DEFAULT
+                ? capabilities.receiveBufferBytes()
+                : options.receiveBufferBytes();
         buffers = source.forDomain(endpoint.memoryDomain());
         int leastDepth = raw ? 1 : CONTROL_SLOTS + 1;
         if (capabilities.sendDepth() < leastDepth) {
@@ -945,19 +949,19 @@ public final class MessageConnection implements EndpointHandler {
     }
 
     private void prepareReceives(Endpoint endpoint) {
-        int depth = Math.min(options.receiveDepth(), capabilities.receiveDepth());
+        int depth = Math.min(options.receiveDepth(ownReceiveBytes), capabilities.receiveDepth());
         int least = raw ? 1 : MessageOptions.MIN_RECEIVE_DEPTH;
-        Receives own = new Receives(endpoint::postReceive, buffers, depth, options.receiveBufferBytes());
+        Receives own = new Receives(endpoint::postReceive, buffers, depth, ownReceiveBytes);
         receives = own;
         repostAt = Math.max(1, Math.min(16, depth / 8));
         if (own.post(depth) < least) {
-            throw new IllegalStateException("no registered memory for " + least + " receives of "
-                    + options.receiveBufferBytes() + " bytes: raise the limit of the receive buffers");
+            throw new IllegalStateException("no registered memory for " + least + " receives of " + ownReceiveBytes
+                    + " bytes: raise the limit of the receive buffers");
         }
     }
 
     private void prepareShared(SharedReceiveQueue queue) {
-        SharedReceives found = SharedReceives.of(queue, buffers, options.receiveBufferBytes());
+        SharedReceives found = SharedReceives.of(queue, buffers, ownReceiveBytes);
         found.refill();
         if (!raw) {
             if (!found.join()) {
@@ -970,13 +974,14 @@ public final class MessageConnection implements EndpointHandler {
     }
 
     private int receiveBufferBytes() {
-        return shared != null ? shared.bufferBytes() : options.receiveBufferBytes();
+        return shared != null ? shared.bufferBytes() : ownReceiveBytes;
     }
 
     /** The most that the peer is ever granted at once. */
     private int greatestWindow() {
         if (shared != null) {
-            return Math.max(1, Math.min(options.receiveDepth(), shared.depth()) - Credits.CONTROL_RECEIVES);
+            return Math.max(
+                    1, Math.min(options.receiveDepth(ownReceiveBytes), shared.depth()) - Credits.CONTROL_RECEIVES);
         }
         return Math.max(1, (receives == null ? 0 : receives.depth()) - Credits.CONTROL_RECEIVES);
     }

@@ -4,9 +4,10 @@ package org.verbena.transport.protocol;
  * How a connection speaks. Both ends may differ in everything but the framing.
  *
  * @param framing what a SEND carries
- * @param receiveDepth receives that are kept posted, {@link #MIN_RECEIVE_DEPTH} or more; all but two carry messages. Without a meaning where the
- *     loop's shared receive queue serves the endpoint, but for being the most that one peer is ever promised
- * @param receiveBufferBytes the size of each, header included, and so the largest SEND that the peer makes; 64 or more
+ * @param receiveDepth receives that are kept posted, {@link #MIN_RECEIVE_DEPTH} or more; all but two carry messages; {@link #DEVICE_DEFAULT} for what
+ *     {@link #receiveDepth(int)} says. Without a meaning where the loop's shared receive queue serves the endpoint, but for being the most that one peer
+ *     is ever promised
+ * @param receiveBufferBytes the size of each, header included, and so the largest SEND that the peer makes; 64 or more, or {@link #DEVICE_DEFAULT}
  * @param maxMessageBytes the largest message that is taken, {@code receiveBufferBytes} or more
  * @param rendezvousThresholdBytes messages longer than this are read by the peer out of this side's memory, if both ends can;
  *     {@link #DEVICE_DEFAULT} for what measured best with its kind, {@link Integer#MAX_VALUE} for never
@@ -38,24 +39,44 @@ public record MessageOptions(
     /** The least receive buffer: a handshake must fit. */
     public static final int MIN_RECEIVE_BUFFER_BYTES = 64;
 
-    /** A threshold for rendezvous: {@code EndpointCapabilities.rendezvousBytes()}. */
+    /** For receives and rendezvous: what {@code EndpointCapabilities} says measured best with this kind of device. */
     public static final int DEVICE_DEFAULT = -1;
 
     /**
-     * MESSAGE framing, 128 receives of 16 KiB, messages up to 64 MiB, rendezvous above what suits the device with 16 under way, inline to the device's limit, registration
+     * MESSAGE framing, receives and rendezvous as suits the device with 16 under way, messages up to 64 MiB, inline to the device's limit, registration
      * of foreign memory above 256 KiB, 10 s for the handshake, 10 s to close, no keepalive.
      */
     public static final MessageOptions DEFAULTS = new MessageOptions(
-            Framing.MESSAGE, 128, 16384, 64 << 20, DEVICE_DEFAULT, 16, Integer.MAX_VALUE, 256 << 10, 10_000, 10_000, 0);
+            Framing.MESSAGE,
+            DEVICE_DEFAULT,
+            DEVICE_DEFAULT,
+            64 << 20,
+            DEVICE_DEFAULT,
+            16,
+            Integer.MAX_VALUE,
+            256 << 10,
+            10_000,
+            10_000,
+            0);
+
+    /** The greatest receive depth that is a default. */
+    public static final int GREATEST_DEFAULT_DEPTH = 128;
+
+    /** Enough for a window of 62 messages. */
+    private static final int LEAST_DEFAULT_DEPTH = 64;
+
+    /** Memory that receives by default take, as far as they are not fewer than {@link #LEAST_DEFAULT_DEPTH} with it. */
+    private static final int DEFAULT_DEPTH_BYTES = 4 << 20;
 
     /** Checks ranges. */
     public MessageOptions {
-        check("receiveDepth", receiveDepth, framing == Framing.RAW ? 1 : MIN_RECEIVE_DEPTH, 1 << 16);
-        check(
-                "receiveBufferBytes",
-                receiveBufferBytes,
-                framing == Framing.RAW ? 1 : MIN_RECEIVE_BUFFER_BYTES,
-                Integer.MAX_VALUE);
+        boolean raw = framing == Framing.RAW;
+        if (receiveDepth != DEVICE_DEFAULT) {
+            check("receiveDepth", receiveDepth, raw ? 1 : MIN_RECEIVE_DEPTH, 1 << 16);
+        }
+        if (receiveBufferBytes != DEVICE_DEFAULT) {
+            check("receiveBufferBytes", receiveBufferBytes, raw ? 1 : MIN_RECEIVE_BUFFER_BYTES, Integer.MAX_VALUE);
+        }
         check("maxMessageBytes", maxMessageBytes, 1, Integer.MAX_VALUE);
         check("rendezvousThresholdBytes", rendezvousThresholdBytes, DEVICE_DEFAULT, Integer.MAX_VALUE);
         check("maxRendezvous", maxRendezvous, 1, 1024);
@@ -70,6 +91,18 @@ public record MessageOptions(
         if (value < least || value > most) {
             throw new IllegalArgumentException(name + " " + value + " is not within " + least + " to " + most);
         }
+    }
+
+    /**
+     * How many receives to keep posted.
+     *
+     * @param bufferBytes the size of each, now that it is known
+     * @return what was asked for; by default 128, and fewer, down to 64, where that many would take more than 4 MiB
+     */
+    public int receiveDepth(int bufferBytes) {
+        return receiveDepth == DEVICE_DEFAULT
+                ? Math.clamp(DEFAULT_DEPTH_BYTES / bufferBytes, LEAST_DEFAULT_DEPTH, GREATEST_DEFAULT_DEPTH)
+                : receiveDepth;
     }
 
     /**

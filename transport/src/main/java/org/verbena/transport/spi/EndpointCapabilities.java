@@ -17,6 +17,7 @@ package org.verbena.transport.spi;
  *     ask (RFC 5040, 5.2)
  * @param rendezvousBytes messages longer than this are better read by their receiver in one piece than sent in many, as measured with this kind of
  *     device; a default for who has not decided
+ * @param receiveBufferBytes the size of receives that suits this kind of device, as measured; a default as well
  */
 public record EndpointCapabilities(
         int sendDepth,
@@ -30,4 +31,5 @@ public record EndpointCapabilities(
         boolean immediateData,
         boolean sendWithInvalidate,
         boolean readSinkNeedsRemoteWrite,
-        int rendezvousBytes) {}
+        int rendezvousBytes,
+        int receiveBufferBytes) {}

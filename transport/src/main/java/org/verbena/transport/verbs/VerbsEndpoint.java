@@ -76,6 +76,9 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     /** One signalled work request in so many at the least, so that slots come back while a long batch is under way. */
     private static final int MAX_UNSIGNALLED = 32;
 
+    /** Those of many connections are pinned: more would be much. */
+    private static final int RECEIVE_BUFFER_BYTES = 16 << 10;
+
     /** Four receive buffers of the default size: below, a round trip and a key cost more than the adapter's reading saves. */
     private static final int RENDEZVOUS_BYTES = 64 << 10;
 
@@ -359,7 +362,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
                 // A region's key can be invalidated by a peer on hardly any adapter: that is for memory windows.
                 false,
                 iwarp,
-                RENDEZVOUS_BYTES);
+                RENDEZVOUS_BYTES,
+                RECEIVE_BUFFER_BYTES);
         state = State.PREPARED;
         setup.setStep(request == null ? "waiting for the peer to accept" : "waiting for the peer to confirm");
         try {
@@ -438,7 +442,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
                 known.immediateData(),
                 known.sendWithInvalidate(),
                 known.readSinkNeedsRemoteWrite(),
-                known.rendezvousBytes());
+                known.rendezvousBytes(),
+                known.receiveBufferBytes());
     }
 
     private void cancelTimeout() {

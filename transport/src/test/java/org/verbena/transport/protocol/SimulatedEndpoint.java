@@ -93,7 +93,8 @@ final class SimulatedEndpoint implements Endpoint {
                 !device.iwarp(),
                 true,
                 device.iwarp(),
-                64 << 10);
+                64 << 10,
+                16 << 10);
     }
 
     private final class Work {
