@@ -29,7 +29,7 @@ public final class RdmaChannelOption {
             ChannelOption.valueOf(RdmaChannelOption.class, "SEND_DEPTH");
 
     /**
-     * Receives kept posted, and so the window that the peer gets: {@value MessageOptions#MIN_RECEIVE_DEPTH} to 65536; 32 on an {@link RdmaStreamChannel}; -1,
+     * Receives kept posted, and so the window that the peer gets: {@value MessageOptions#MIN_RECEIVE_DEPTH} to 65536; 16 on an {@link RdmaStreamChannel}; -1,
      * the default of an {@link RdmaChannel}, for 128, or fewer of buffers above 32 KiB, down to 64.
      */
     public static final ChannelOption<Integer> RECEIVE_DEPTH =

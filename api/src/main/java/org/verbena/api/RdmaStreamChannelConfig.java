@@ -6,8 +6,8 @@ import org.verbena.transport.protocol.Framing;
 
 /** {@link ChannelOption#ALLOW_HALF_CLOSURE} on top, and TCP's options taken for what they are worth. Any thread. */
 final class RdmaStreamChannelConfig extends RdmaChannelConfig {
-    /** With {@link #RECEIVE_BUFFER_BYTES} two megabytes a channel: with half of that a sender of 64 KiB at a time often has to wait. */
-    private static final int RECEIVE_DEPTH = 32;
+    /** With {@link #RECEIVE_BUFFER_BYTES} a megabyte a channel, as a socket may buffer: servers have hundreds of these. */
+    private static final int RECEIVE_DEPTH = 16;
 
     /** Large enough for the software provider to read in place, small enough to be one FPDU with its headers. */
     private static final int RECEIVE_BUFFER_BYTES = 63 * 1024;
