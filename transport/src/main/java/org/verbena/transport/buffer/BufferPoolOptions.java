@@ -39,11 +39,11 @@ public record BufferPoolOptions(
     static final int MAX_CHUNK_BYTES = 1 << 30;
 
     /**
-     * 512 MiB in chunks of 2 MiB, buffers of up to 64 MiB from the allocator, LOCAL_WRITE alone, plain memory at the limit, 256 KiB a
+     * 1 GiB in chunks of 2 MiB, buffers of up to 64 MiB from the allocator, LOCAL_WRITE alone, plain memory at the limit, 256 KiB a
      * size class and loop, idle after 30 s, no huge pages.
      */
     public static final BufferPoolOptions DEFAULTS = new BufferPoolOptions(
-            512L << 20,
+            1L << 30,
             2 << 20,
             64 << 20,
             EnumSet.of(MemoryDomain.Access.LOCAL_WRITE),
