@@ -28,6 +28,7 @@ import org.verbena.transport.spi.RegisteredMemory;
 
 /** Options at the ends of their ranges, and channels that are closed while several threads use them. */
 class SoftOptionsTest extends ApiSuite {
+    private static final int FRAME_HEADER_BYTES = 16;
     private static final int[] SIZES = {0, 1, 40, 1000, 20_000, 300_000};
 
     @Override
@@ -39,9 +40,11 @@ class SoftOptionsTest extends ApiSuite {
     @CsvSource({
         "SEND_DEPTH, 3",
         "SEND_DEPTH, 4096",
+        "RECEIVE_DEPTH, -1",
         "RECEIVE_DEPTH, 3",
         "RECEIVE_DEPTH, 4",
         "RECEIVE_DEPTH, 2048",
+        "RECEIVE_BUFFER_BYTES, -1",
         "RECEIVE_BUFFER_BYTES, 64",
         "RECEIVE_BUFFER_BYTES, 65",
         "RECEIVE_BUFFER_BYTES, 1048576",
@@ -55,6 +58,7 @@ class SoftOptionsTest extends ApiSuite {
         "MAX_INLINE_BYTES, 4096",
         "REGISTER_THRESHOLD_BYTES, 0",
         "REGISTER_THRESHOLD_BYTES, 2147483647",
+        "MAX_SGES, -1",
         "MAX_SGES, 2",
         "MAX_SGES, 256",
         "READ_DEPTH, 0",
@@ -99,6 +103,22 @@ class SoftOptionsTest extends ApiSuite {
             done("the peer closing", peer.closeFuture());
             assertThat(inbox(client).failures).isEmpty();
             assertThat(inbox(peer).failures).isEmpty();
+        }
+    }
+
+    @Test
+    void byDefaultReceivesAreOfTheSizeThatMeasuredBest() {
+        int payloadBytes = (63 << 10) - FRAME_HEADER_BYTES;
+        try (Server server = listen()) {
+            RdmaChannel client = connect(server);
+            RdmaChannel peer = server.next();
+            for (int frames = 1; frames <= 2; frames++) {
+                int size = frames == 1 ? payloadBytes : payloadBytes + 1;
+                long before = client.statistics().framesSent();
+                done("sending", client.writeAndFlush(pattern(client, size, frames)));
+                assertThat(inbox(peer).next()).isEqualTo(patternBytes(size, frames));
+                assertThat(client.statistics().framesSent() - before).isEqualTo(frames);
+            }
         }
     }
 
