@@ -691,7 +691,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
             if (started != null) {
                 endpoint = request.accept(
                         (IoEventLoop) eventLoop(),
-                        config.endpointOptions(null, MessageConnection.privateData(options)),
+                        config.endpointOptions(provider, null, MessageConnection.privateData(options)),
                         started);
                 tick0();
             }
@@ -837,7 +837,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
                     endpoint = provider.connect(
                             (IoEventLoop) eventLoop(),
                             to,
-                            config.endpointOptions(from, MessageConnection.privateData(options)),
+                            config.endpointOptions(provider, from, MessageConnection.privateData(options)),
                             attempt);
                 }
                 scheduleConnectTimeout0(to);

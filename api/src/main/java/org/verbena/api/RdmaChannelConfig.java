@@ -13,6 +13,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.RdmaProvider;
 
 /** The options of a channel: Netty's, and those of {@link RdmaChannelOption}. Any thread. */
 class RdmaChannelConfig extends DefaultChannelConfig {
@@ -46,7 +47,7 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         RANGES.put(RdmaChannelOption.MAX_RENDEZVOUS, new Range(1, 1024, messages.maxRendezvous()));
         RANGES.put(RdmaChannelOption.MAX_INLINE_BYTES, new Range(0, 1 << 16, endpoint.maxInlineBytes()));
         RANGES.put(RdmaChannelOption.REGISTER_THRESHOLD_BYTES, new Range(0, any, messages.registerThresholdBytes()));
-        RANGES.put(RdmaChannelOption.MAX_SGES, new Range(1, 256, endpoint.maxSges()));
+        RANGES.put(RdmaChannelOption.MAX_SGES, new Range(MessageOptions.DEVICE_DEFAULT, 256, endpoint.maxSges()));
         RANGES.put(RdmaChannelOption.READ_DEPTH, new Range(0, 128, endpoint.readDepth()));
         RANGES.put(RdmaChannelOption.RETRY_COUNT, new Range(0, 7, endpoint.retryCount()));
         RANGES.put(RdmaChannelOption.RNR_RETRY_COUNT, new Range(0, 7, endpoint.rnrRetryCount()));
@@ -121,14 +122,16 @@ class RdmaChannelConfig extends DefaultChannelConfig {
                 get(RdmaChannelOption.KEEP_ALIVE_MILLIS));
     }
 
-    EndpointOptions endpointOptions(@Nullable InetSocketAddress localAddress, byte[] privateData) {
+    EndpointOptions endpointOptions(
+            RdmaProvider provider, @Nullable InetSocketAddress localAddress, byte[] privateData) {
         int depth = get(RdmaChannelOption.RECEIVE_DEPTH);
+        int sges = get(RdmaChannelOption.MAX_SGES);
         return new EndpointOptions(
                 localAddress,
                 connectTimeoutMillis(),
                 get(RdmaChannelOption.SEND_DEPTH),
                 depth == MessageOptions.DEVICE_DEFAULT ? MessageOptions.GREATEST_DEFAULT_DEPTH : depth,
-                get(RdmaChannelOption.MAX_SGES),
+                sges == MessageOptions.DEVICE_DEFAULT ? provider.usualSges() : sges,
                 get(RdmaChannelOption.MAX_INLINE_BYTES),
                 get(RdmaChannelOption.READ_DEPTH),
                 get(RdmaChannelOption.RETRY_COUNT),

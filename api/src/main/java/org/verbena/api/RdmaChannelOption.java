@@ -71,7 +71,8 @@ public final class RdmaChannelOption {
             ChannelOption.valueOf(RdmaChannelOption.class, "REGISTER_THRESHOLD_BYTES");
 
     /**
-     * Scatter/gather elements of one work request, 2 to 256; with RAW framing from 1. More than the device has fails the connection, with the device's limit.
+     * Scatter/gather elements of one work request, 2 to 256; with RAW framing from 1. 4 by default; on an {@link RdmaStreamChannel} -1, which is 4 on devices and
+     * 16 on soft. More than the device has fails the connection, with the device's limit. What lies in more pieces of memory goes in several sends, or is copied.
      */
     public static final ChannelOption<Integer> MAX_SGES = ChannelOption.valueOf(RdmaChannelOption.class, "MAX_SGES");
 

@@ -3,6 +3,7 @@ package org.verbena.api;
 import io.netty.channel.ChannelOption;
 import java.util.Map;
 import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.protocol.MessageOptions;
 
 /** {@link ChannelOption#ALLOW_HALF_CLOSURE} on top, and TCP's options taken for what they are worth. Any thread. */
 final class RdmaStreamChannelConfig extends RdmaChannelConfig {
@@ -29,6 +30,10 @@ final class RdmaStreamChannelConfig extends RdmaChannelConfig {
         }
         if (option.equals(RdmaChannelOption.RECEIVE_BUFFER_BYTES)) {
             return sharedReceiveQueue() ? usual : RECEIVE_BUFFER_BYTES;
+        }
+        if (option.equals(RdmaChannelOption.MAX_SGES)) {
+            // The frames of a protocol that fill a receive buffer are many pieces.
+            return MessageOptions.DEVICE_DEFAULT;
         }
         return option.equals(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES) ? RENDEZVOUS_THRESHOLD_BYTES : usual;
     }

@@ -74,6 +74,11 @@ final class CountingProvider implements RdmaProvider {
     }
 
     @Override
+    public int usualSges() {
+        return inner.usualSges();
+    }
+
+    @Override
     public String description() {
         return inner.description();
     }

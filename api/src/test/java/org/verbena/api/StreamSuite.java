@@ -291,7 +291,7 @@ public abstract class StreamSuite {
         }
     }
 
-    private static void closeBoth(Channel client, Channel peer) {
+    protected static void closeBoth(Channel client, Channel peer) {
         done("closing", client.close());
         done("the peer closing", peer.closeFuture());
     }

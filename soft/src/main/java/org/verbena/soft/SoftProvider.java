@@ -127,6 +127,12 @@ public final class SoftProvider implements RdmaProvider {
         }
     }
 
+    /** Enough for frames of HTTP/2 of 16 KiB that fill a receive buffer, with a header each. */
+    @Override
+    public int usualSges() {
+        return 16;
+    }
+
     @Override
     public Endpoint connect(
             IoEventLoop loop,

@@ -70,6 +70,15 @@ public interface RdmaProvider {
     IoHandlerFactory newIoHandlerFactory(CompletionLoopOptions options);
 
     /**
+     * Scatter/gather elements of a work request that suit a stream of many small pieces; they take room in the queues.
+     *
+     * @return {@link EndpointOptions#DEFAULTS}' if the provider does not care
+     */
+    default int usualSges() {
+        return EndpointOptions.DEFAULTS.maxSges();
+    }
+
+    /**
      * Starts to connect. Returns at once; the handler hears the outcome on the loop's thread: prepared, then connected, or
      * disconnected with a {@link ConnectionException} that names address, step and reason. One timeout covers all steps.
      *
