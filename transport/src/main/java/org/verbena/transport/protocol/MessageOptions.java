@@ -39,7 +39,7 @@ public record MessageOptions(
     /** The least receive buffer: a handshake must fit. */
     public static final int MIN_RECEIVE_BUFFER_BYTES = 64;
 
-    /** For receives and rendezvous: what {@code EndpointCapabilities} says measured best with this kind of device. */
+    /** For receives and rendezvous what {@code EndpointCapabilities} says, for pieces {@code RdmaProvider.usualSges()}: what suits this kind of device. */
     public static final int DEVICE_DEFAULT = -1;
 
     /**
