@@ -46,6 +46,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
     private @Nullable ScheduledFuture<?> pause;
     private int handshakes;
     private boolean closed;
+    private boolean told;
 
     /** Written by the loop once, read by any thread. */
     private volatile @Nullable InetSocketAddress localAddress;
@@ -216,6 +217,24 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
             return;
         }
         closeNow();
+        SoftIoHandler loopHandler = io;
+        if (loopHandler == null) {
+            tellClosed(cause);
+        } else {
+            // The system accepts on the port until the selector has let go of the channel, which it does when it looks
+            // at its sockets again.
+            loopHandler.runAfterPoll(() -> tellClosed(cause));
+        }
+    }
+
+    private void tellClosed(@Nullable Throwable cause) {
+        if (told) {
+            return;
+        }
+        told = true;
+        if (io != null) {
+            io.remove(this);
+        }
         try {
             handler.onClosed(this, cause);
         } catch (Throwable t) {
@@ -248,6 +267,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
     @Override
     public void onLoopEnding() {
         end(null);
+        tellClosed(null);
     }
 
     @Override
@@ -259,9 +279,6 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
         }
         if (registration != null) {
             registration.cancel();
-        }
-        if (io != null) {
-            io.remove(this);
         }
         ServerSocketChannel now = channel;
         if (now != null) {
