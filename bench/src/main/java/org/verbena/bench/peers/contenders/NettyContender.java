@@ -58,6 +58,9 @@ public final class NettyContender implements Contender {
     @Override
     public List<String> jvmFlags() {
         return List.of(
+                // The composite cumulator, below, keeps a whole receive buffer for each short read: 64 messages of 1
+                // MiB took more than the usual 1 GiB.
+                "-XX:MaxDirectMemorySize=4g",
                 "--enable-native-access=ALL-UNNAMED",
                 "--sun-misc-unsafe-memory-access=allow", // else Netty does without Unsafe since Java 24
                 "--add-opens=java.base/java.nio=ALL-UNNAMED",
@@ -73,7 +76,7 @@ public final class NettyContender implements Contender {
         channel.config().setOption(ChannelOption.TCP_NODELAY, true);
         // The length stays on the frame, so that the server can send it back as it is.
         // The default cumulator copies, and on TCP 64 messages of 64 KiB then stall for tens of milliseconds at a time.
-        // The composite one keeps a whole receive buffer for each short read: with 1 MiB ones it took all memory.
+        // The composite one keeps a whole receive buffer for each short read: with buffers of 1 MiB it took all memory.
         LengthFieldBasedFrameDecoder decoder = new LengthFieldBasedFrameDecoder(MAX_FRAME, 0, 4, 0, 0);
         decoder.setCumulator(ByteToMessageDecoder.COMPOSITE_CUMULATOR);
         channel.pipeline().addLast(decoder, handler);
