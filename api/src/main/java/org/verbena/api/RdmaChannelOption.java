@@ -29,8 +29,9 @@ public final class RdmaChannelOption {
             ChannelOption.valueOf(RdmaChannelOption.class, "SEND_DEPTH");
 
     /**
-     * Receives kept posted, and so the window that the peer gets: {@value MessageOptions#MIN_RECEIVE_DEPTH} to 65536; 16 on an {@link RdmaStreamChannel}; -1,
-     * the default of an {@link RdmaChannel}, for 128, or fewer of buffers above 32 KiB, down to 64.
+     * Receives kept posted, and so the window that the peer gets: {@value MessageOptions#MIN_RECEIVE_DEPTH} to 65536; -1, the
+     * default, for as many as the peer's traffic wants: 1 MiB of them at first (16 to 64), and twice as many each time that the peer had to wait, up to 4 MiB (64 to
+     * 128) and while less than half of the receive pool is in use.
      */
     public static final ChannelOption<Integer> RECEIVE_DEPTH =
             ChannelOption.valueOf(RdmaChannelOption.class, "RECEIVE_DEPTH");
@@ -50,7 +51,7 @@ public final class RdmaChannelOption {
     /**
      * Messages longer than this go by rendezvous: the receiver reads them out of the sender's memory. In bytes; {@link Integer#MAX_VALUE} for never, as is the
      * default of an {@link RdmaStreamChannel}; -1, the default of an {@link RdmaChannel}, for what measured best: 64 KiB on devices, on soft 64 MiB, or
-     * 1 MiB with a shared receive queue.
+     * 1 MiB if the peer's receives are below 63 KiB.
      */
     public static final ChannelOption<Integer> RENDEZVOUS_THRESHOLD_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "RENDEZVOUS_THRESHOLD_BYTES");

@@ -7,9 +7,6 @@ import org.verbena.transport.protocol.MessageOptions;
 
 /** {@link ChannelOption#ALLOW_HALF_CLOSURE} on top, and TCP's options taken for what they are worth. Any thread. */
 final class RdmaStreamChannelConfig extends RdmaChannelConfig {
-    /** With {@link #RECEIVE_BUFFER_BYTES} a megabyte a channel, as a socket may buffer: servers have hundreds of these. */
-    private static final int RECEIVE_DEPTH = 16;
-
     /** Large enough for the software provider to read in place, small enough to be one FPDU with its headers. */
     private static final int RECEIVE_BUFFER_BYTES = 63 * 1024;
 
@@ -25,9 +22,6 @@ final class RdmaStreamChannelConfig extends RdmaChannelConfig {
 
     @Override
     int preset(ChannelOption<Integer> option, int usual) {
-        if (option.equals(RdmaChannelOption.RECEIVE_DEPTH)) {
-            return RECEIVE_DEPTH;
-        }
         if (option.equals(RdmaChannelOption.RECEIVE_BUFFER_BYTES)) {
             return sharedReceiveQueue() ? usual : RECEIVE_BUFFER_BYTES;
         }

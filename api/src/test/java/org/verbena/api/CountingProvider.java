@@ -212,6 +212,11 @@ final class CountingProvider implements RdmaProvider {
         }
 
         @Override
+        public int rendezvousBytes(int peerReceiveBytes) {
+            return inner.rendezvousBytes(peerReceiveBytes);
+        }
+
+        @Override
         public MemoryDomain memoryDomain() {
             return inner.memoryDomain();
         }

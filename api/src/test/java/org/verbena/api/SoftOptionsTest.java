@@ -11,6 +11,7 @@ import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
@@ -120,6 +121,30 @@ class SoftOptionsTest extends ApiSuite {
                 assertThat(client.statistics().framesSent() - before).isEqualTo(frames);
             }
         }
+    }
+
+    @Test
+    void byDefaultLongMessagesAreReadWhereThePeersReceivesAreSmall() {
+        Map<ServerBootstrap, Integer> rendezvous = Map.of(
+                new ServerBootstrap(),
+                0,
+                new ServerBootstrap().childOption(RdmaChannelOption.RECEIVE_BUFFER_BYTES, 16 << 10),
+                1,
+                new ServerBootstrap().childOption(RdmaChannelOption.SHARED_RECEIVE_QUEUE, true),
+                1);
+        rendezvous.forEach((serving, expected) -> {
+            try (Server server = new Server(serving)) {
+                RdmaChannel client = connect(server);
+                RdmaChannel peer = server.next();
+                for (int size : new int[] {1 << 20, (1 << 20) + 1}) {
+                    done("sending", client.writeAndFlush(pattern(client, size, size)));
+                    assertThat(inbox(peer).next()).isEqualTo(patternBytes(size, size));
+                }
+                assertThat(client.statistics().rendezvousSent())
+                        .as("%s", serving)
+                        .isEqualTo((long) expected);
+            }
+        });
     }
 
     @ParameterizedTest
@@ -287,6 +312,7 @@ class SoftOptionsTest extends ApiSuite {
     void aReadGivesNoMoreMessagesThanTheOptionSays() throws Exception {
         for (int most : new int[] {1, 3, 40}) {
             ServerBootstrap serving = new ServerBootstrap()
+                    .childOption(RdmaChannelOption.RECEIVE_DEPTH, 64)
                     .childOption(ChannelOption.AUTO_READ, false)
                     .childOption(ChannelOption.MAX_MESSAGES_PER_READ, most);
             try (Server server = new Server(serving)) {

@@ -73,11 +73,11 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
     /** For thousands of connections, most of them idle: of these buffers each keeps several to itself. */
     private static final int SHARED_RECEIVE_BUFFER_BYTES = 16 << 10;
 
-    /** The default limit of messages. As {@code bench/peers} measured at 16 MiB on loopback, receive buffers that are used again soon are worth more than one piece. */
+    /** Towards receives of {@link #RECEIVE_BUFFER_BYTES}. As {@code bench/peers} measured at 16 MiB on loopback, buffers that are used again soon are worth more than one piece. */
     private static final int RENDEZVOUS_BYTES = 64 << 20;
 
-    /** With receives of 16 KiB, as {@code bench/eager} measured on loopback. */
-    private static final int SHARED_RENDEZVOUS_BYTES = 1 << 20;
+    /** Towards smaller ones, as {@code bench/eager} measured on loopback with receives of 16 KiB. */
+    private static final int SMALL_RECEIVE_RENDEZVOUS_BYTES = 1 << 20;
 
     private static final int CONNECTING = 0;
     private static final int SETUP = 1;
@@ -295,6 +295,11 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         }
     }
 
+    @Override
+    public int rendezvousBytes(int peerReceiveBytes) {
+        return peerReceiveBytes < RECEIVE_BUFFER_BYTES ? SMALL_RECEIVE_RENDEZVOUS_BYTES : RENDEZVOUS_BYTES;
+    }
+
     private EndpointCapabilities capabilities(int readDepth) {
         return new EndpointCapabilities(
                 options.sendDepth(),
@@ -308,7 +313,6 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
                 (peerFeatures & PeerFeatures.IMMEDIATE_DATA) != 0,
                 true,
                 false,
-                sharedQueue == null ? RENDEZVOUS_BYTES : SHARED_RENDEZVOUS_BYTES,
                 sharedQueue == null ? RECEIVE_BUFFER_BYTES : SHARED_RECEIVE_BUFFER_BYTES);
     }
 

@@ -49,6 +49,10 @@ public record Frame(
             return new Frame("nonsense", frameBytes, 0, 0, 0, 0, "shorter than a header");
         }
         int type = memory.getUnsignedByte(index);
+        String detail = detail(type, memory, index + Wire.HEADER_BYTES, frameBytes - Wire.HEADER_BYTES);
+        if ((memory.getByte(index + 1) & Wire.WAITED) != 0) {
+            detail += detail.isEmpty() ? "waited for grants" : ", waited for grants";
+        }
         return new Frame(
                 Wire.name(type),
                 frameBytes,
@@ -56,7 +60,7 @@ public record Frame(
                 memory.getUnsignedInt(index + 4),
                 memory.getUnsignedShort(index + 2),
                 memory.getUnsignedInt(index + 8),
-                detail(type, memory, index + Wire.HEADER_BYTES, frameBytes - Wire.HEADER_BYTES));
+                detail);
     }
 
     private static String detail(int type, ByteBuf memory, int index, int payloadBytes) {

@@ -33,6 +33,14 @@ public interface MessageBuffers {
     @Nullable ByteBuf tryAllocateReceive(int capacityBytes);
 
     /**
+     * Whether a connection may take more for its receives, for speed alone.
+     *
+     * @param moreBytes how much more
+     * @return false if more than half of the budget for receiving would be in use
+     */
+    boolean isReceiveMemoryPlentiful(long moreBytes);
+
+    /**
      * A buffer to send from.
      *
      * @param capacityBytes its capacity, all of it writable

@@ -174,6 +174,9 @@ public final class MessageConnection implements EndpointHandler {
     private long queuedBytes;
     private boolean writable;
     private int stall;
+    /** For want of grants, since the last frame. */
+    private boolean waited;
+
     private int readsOut;
 
     // Outbound rendezvous.
@@ -191,7 +194,11 @@ public final class MessageConnection implements EndpointHandler {
     private int held;
     private int heldFragments;
     private boolean controlDue;
+    /** How many receives are kept posted, but for those that are held. */
+    private int keptReceives;
+
     private int repostAt = 1;
+    private boolean peerWaited;
     private @Nullable Inbound pendingHead;
     private @Nullable Inbound pendingTail;
     private @Nullable Inbound assembly;
@@ -733,7 +740,7 @@ public final class MessageConnection implements EndpointHandler {
                 }
                 helloDue = true;
             } else if (peerHello != null) {
-                agree(peerHello);
+                agree(endpoint, peerHello);
             }
         }
         if (!inBatch) {
@@ -807,7 +814,7 @@ public final class MessageConnection implements EndpointHandler {
         }
         String wrong = raw
                 ? rawReceived(buffer, lengthBytes, flags, immediateData)
-                : frameReceived(buffer, lengthBytes, flags, immediateData);
+                : frameReceived(endpoint, buffer, lengthBytes, flags, immediateData);
         if (wrong != null) {
             abort(new ProtocolException(endpoint.remoteAddress() + " broke the message protocol and was cut off: "
                     + wrong + ". Both ends must run the same protocol; see docs/protocol.md"));
@@ -896,9 +903,6 @@ public final class MessageConnection implements EndpointHandler {
     private void prepare(Endpoint endpoint) {
         prepared = true;
         capabilities = endpoint.capabilities();
-        rendezvousThresholdBytes = options.rendezvousThresholdBytes() == MessageOptions.DEVICE_DEFAULT
-                ? capabilities.rendezvousBytes()
-                : options.rendezvousThresholdBytes();
         ownReceiveBytes = options.receiveBufferBytes() == MessageOptions.DEVICE_DEFAULT
                 ? capabilities.receiveBufferBytes()
                 : options.receiveBufferBytes();
@@ -953,10 +957,22 @@ public final class MessageConnection implements EndpointHandler {
         int least = raw ? 1 : MessageOptions.MIN_RECEIVE_DEPTH;
         Receives own = new Receives(endpoint::postReceive, buffers, depth, ownReceiveBytes);
         receives = own;
-        repostAt = Math.max(1, Math.min(16, depth / 8));
-        if (own.post(depth) < least) {
+        keepReceives(Math.min(options.firstReceiveDepth(ownReceiveBytes), depth));
+        if (own.post(keptReceives) < least) {
             throw new IllegalStateException("no registered memory for " + least + " receives of " + ownReceiveBytes
                     + " bytes: raise the limit of the receive buffers");
+        }
+    }
+
+    private void keepReceives(int depth) {
+        keptReceives = depth;
+        repostAt = Math.max(1, Math.min(16, depth / 8));
+    }
+
+    private void keepMoreReceives(Receives own) {
+        int depth = Math.min(2 * keptReceives, own.depth());
+        if (buffers.isReceiveMemoryPlentiful((long) (depth - own.posted()) * ownReceiveBytes)) {
+            keepReceives(depth);
         }
     }
 
@@ -987,7 +1003,7 @@ public final class MessageConnection implements EndpointHandler {
     }
 
     private int features() {
-        boolean sinks = capabilities.readDepth() > 0 && rendezvousThresholdBytes < Integer.MAX_VALUE;
+        boolean sinks = capabilities.readDepth() > 0 && options.rendezvousThresholdBytes() < Integer.MAX_VALUE;
         return (sinks ? Wire.FEATURE_READS : 0)
                 | (capabilities.immediateData() ? Wire.FEATURE_IMMEDIATE : 0)
                 | (capabilities.atomics() ? Wire.FEATURE_ATOMICS : 0);
@@ -1016,7 +1032,7 @@ public final class MessageConnection implements EndpointHandler {
                 endpoint, role == Role.ACCEPTOR ? Wire.HELLO_ACK : Wire.HELLO, 0, Wire.HELLO_BYTES - Wire.HEADER_BYTES);
     }
 
-    private @Nullable String helloReceived(int type, ByteBuf frame, int lengthBytes) {
+    private @Nullable String helloReceived(Endpoint endpoint, int type, ByteBuf frame, int lengthBytes) {
         int expected = role == Role.ACCEPTOR ? Wire.HELLO : Wire.HELLO_ACK;
         if (type != expected || lengthBytes < Wire.HELLO_BYTES || peerHello != null) {
             return "it began with " + Wire.name(type) + " of " + lengthBytes + " bytes instead of "
@@ -1039,15 +1055,18 @@ public final class MessageConnection implements EndpointHandler {
         }
         peerHello = hello;
         if (connected) {
-            agree(hello);
+            agree(endpoint, hello);
         }
         return null;
     }
 
-    private void agree(Wire.Hello hello) {
+    private void agree(Endpoint endpoint, Wire.Hello hello) {
         credits.openOutbound(hello.window(), hello.greatestWindow());
         peerPayloadBytes = hello.receiveBufferBytes() - Wire.HEADER_BYTES;
         maxOutboundBytes = hello.maxMessageBytes();
+        rendezvousThresholdBytes = options.rendezvousThresholdBytes() == MessageOptions.DEVICE_DEFAULT
+                ? endpoint.rendezvousBytes(hello.receiveBufferBytes())
+                : options.rendezvousThresholdBytes();
         peerFeatures = hello.features();
         maxRendezvousOut = Math.min(options.maxRendezvous(), hello.maxRendezvous());
         boolean rendezvous = (peerFeatures & Wire.FEATURE_READS) != 0
@@ -1150,8 +1169,11 @@ public final class MessageConnection implements EndpointHandler {
             common.refill();
             memoryStalled |= common.starved();
         } else if (own != null) {
-            watchReceives(own.posted(), own.depth());
-            int wanted = own.depth() - held - heldFragments - own.posted();
+            watchReceives(own.posted(), keptReceives);
+            if (peerWaited && reading && keptReceives < own.depth()) {
+                keepMoreReceives(own);
+            }
+            int wanted = keptReceives - held - heldFragments - own.posted();
             if (wanted >= repostAt || (controlDue && wanted > 0)) {
                 // The device has them before any header can tell the peer.
                 if (own.post(wanted) > 0) {
@@ -1162,6 +1184,7 @@ public final class MessageConnection implements EndpointHandler {
             }
         }
         controlDue = false;
+        peerWaited = false;
         if (state == State.ACTIVE && !helloDue && !raw) {
             int more = grantable();
             if (more > 0) {
@@ -1220,6 +1243,7 @@ public final class MessageConnection implements EndpointHandler {
         memory.setLong(
                 offset,
                 (long) type << 56
+                        | (waited ? (long) Wire.WAITED << 48 : 0)
                         | (long) credits.controlForHeader() << 32
                         | Integer.toUnsignedLong(credits.grantForHeader()));
         memory.setLong(offset + 8, (long) rendezvousDone << 32 | Integer.toUnsignedLong(length));
@@ -1248,6 +1272,7 @@ public final class MessageConnection implements EndpointHandler {
         }
         counters.frameSent();
         credits.told();
+        waited = false;
         rendezvousDoneTold = rendezvousDone;
         if (listening != null && frame != null) {
             listening.onFrameSent(frame);
@@ -1583,6 +1608,7 @@ public final class MessageConnection implements EndpointHandler {
         stall = obstacle;
         switch (obstacle) {
             case CREDIT -> {
+                waited = true;
                 counters.creditStallBegan();
                 stalledSinceNanos = System.nanoTime();
                 stallEvent = FlightEvents.beginCreditStall(queuedBytes);
@@ -2255,7 +2281,8 @@ public final class MessageConnection implements EndpointHandler {
         return null;
     }
 
-    private @Nullable String frameReceived(ByteBuf buffer, int lengthBytes, int flags, int immediateData) {
+    private @Nullable String frameReceived(
+            Endpoint endpoint, ByteBuf buffer, int lengthBytes, int flags, int immediateData) {
         if ((flags & EndpointHandler.REMOTE_WRITE) != 0) {
             reuse(buffer);
             if (state != State.ACTIVE || peerClosed) {
@@ -2276,11 +2303,12 @@ public final class MessageConnection implements EndpointHandler {
         int type = (int) (first >>> 56);
         String wrong;
         if (state != State.ACTIVE) {
-            wrong = helloReceived(type, buffer, lengthBytes);
+            wrong = helloReceived(endpoint, type, buffer, lengthBytes);
             controlDue = true;
             reuse(buffer);
             return wrong;
         }
+        peerWaited |= ((first >>> 48) & Wire.WAITED) != 0;
         wrong = credits.heard((int) first, (int) (first >>> 32) & 0xffff);
         if (wrong == null) {
             wrong = rendezvousHeard((int) (second >>> 32));

@@ -4,8 +4,8 @@ package org.verbena.transport.protocol;
  * How a connection speaks. Both ends may differ in everything but the framing.
  *
  * @param framing what a SEND carries
- * @param receiveDepth receives that are kept posted, {@link #MIN_RECEIVE_DEPTH} or more; all but two carry messages; {@link #DEVICE_DEFAULT} for what
- *     {@link #receiveDepth(int)} says. Without a meaning where the loop's shared receive queue serves the endpoint, but for being the most that one peer
+ * @param receiveDepth receives that are kept posted, {@link #MIN_RECEIVE_DEPTH} or more; all but two carry messages; {@link #DEVICE_DEFAULT} for as
+ *     many as the peer's traffic wants, within {@link #firstReceiveDepth(int)} and {@link #receiveDepth(int)}. Without a meaning where the loop's shared receive queue serves the endpoint, but for being the most that one peer
  *     is ever promised
  * @param receiveBufferBytes the size of each, header included, and so the largest SEND that the peer makes; 64 or more, or {@link #DEVICE_DEFAULT}
  * @param maxMessageBytes the largest message that is taken, {@code receiveBufferBytes} or more
@@ -68,6 +68,12 @@ public record MessageOptions(
     /** Memory that receives by default take, as far as they are not fewer than {@link #LEAST_DEFAULT_DEPTH} with it. */
     private static final int DEFAULT_DEPTH_BYTES = 4 << 20;
 
+    /** Enough to keep a sender of single messages going. */
+    private static final int LEAST_FIRST_DEPTH = 16;
+
+    /** Memory that a connection takes by default before it was ever busy. */
+    private static final int FIRST_DEPTH_BYTES = 1 << 20;
+
     /** Checks ranges. */
     public MessageOptions {
         boolean raw = framing == Framing.RAW;
@@ -94,7 +100,7 @@ public record MessageOptions(
     }
 
     /**
-     * How many receives to keep posted.
+     * How many receives to keep posted at the most.
      *
      * @param bufferBytes the size of each, now that it is known
      * @return what was asked for; by default 128, and fewer, down to 64, where that many would take more than 4 MiB
@@ -102,6 +108,19 @@ public record MessageOptions(
     public int receiveDepth(int bufferBytes) {
         return receiveDepth == DEVICE_DEFAULT
                 ? Math.clamp(DEFAULT_DEPTH_BYTES / bufferBytes, LEAST_DEFAULT_DEPTH, GREATEST_DEFAULT_DEPTH)
+                : receiveDepth;
+    }
+
+    /**
+     * How many receives to keep posted at first.
+     *
+     * @param bufferBytes the size of each, now that it is known
+     * @return what was asked for; by default 64, and fewer, down to 16, where that many would take more than 1 MiB: then they are doubled, up to
+     *     {@link #receiveDepth(int)}, each time that the peer had to wait for want of them
+     */
+    public int firstReceiveDepth(int bufferBytes) {
+        return receiveDepth == DEVICE_DEFAULT
+                ? Math.clamp(FIRST_DEPTH_BYTES / bufferBytes, LEAST_FIRST_DEPTH, LEAST_DEFAULT_DEPTH)
                 : receiveDepth;
     }
 

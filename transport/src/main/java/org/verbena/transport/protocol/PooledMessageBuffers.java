@@ -43,6 +43,12 @@ public final class PooledMessageBuffers implements MessageBuffers {
         return allocate(sendPool, capacityBytes);
     }
 
+    @Override
+    public boolean isReceiveMemoryPlentiful(long moreBytes) {
+        return receivePool.metrics().usedBytes() + moreBytes
+                <= receivePool.options().maxRegisteredBytes() / 2;
+    }
+
     private static @Nullable ByteBuf allocate(RegisteredBufferPool pool, int capacityBytes) {
         if (capacityBytes > pool.options().maxRegisteredBytes()) {
             // Waiting would be for ever: this throws and says so.

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  *
  * Every SEND begins with a header:
  *   0  u8  type
- *   1  u8  0
+ *   1  u8  flags: 1, the sender had frames to send and no grant for them since its last frame
  *   2  u16 control acknowledged: control frames of the receiver that the sender has processed, in all, modulo 2^16
  *   4  u32 grant:                message frames that the receiver of this may have sent, in all, modulo 2^32
  *   8  u32 rendezvous done:      messages of the receiver that the sender has read by rendezvous, in all, modulo 2^32
@@ -64,6 +64,9 @@ final class Wire {
     static final int FEATURE_IMMEDIATE = 1 << 1;
     /** This side's device serves atomics. */
     static final int FEATURE_ATOMICS = 1 << 2;
+
+    /** A flag of the header: more grants would have let the sender go on. */
+    static final int WAITED = 1;
 
     private static final int PREAMBLE_BYTES = 8;
     private static final int REJECTION = 0xff;

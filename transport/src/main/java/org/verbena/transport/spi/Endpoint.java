@@ -35,6 +35,15 @@ public interface Endpoint {
     EndpointCapabilities capabilities();
 
     /**
+     * How long a message must be to be better read by its receiver in one piece than sent in many, as measured with this kind of device; a default for who has
+     * not decided.
+     *
+     * @param peerReceiveBytes the size of the peer's receives
+     * @return the longest message that is better sent, in bytes
+     */
+    int rendezvousBytes(int peerReceiveBytes);
+
+    /**
      * Where memory for this endpoint is registered. Valid from {@code onPrepared} on.
      *
      * @return the domain, shared by all endpoints of a device

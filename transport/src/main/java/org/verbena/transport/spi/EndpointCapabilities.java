@@ -15,9 +15,7 @@ package org.verbena.transport.spi;
  * @param sendWithInvalidate sends that invalidate a key of the peer
  * @param readSinkNeedsRemoteWrite whether memory that reads fill must be registered with REMOTE_WRITE as well, as iWARP adapters
  *     ask (RFC 5040, 5.2)
- * @param rendezvousBytes messages longer than this are better read by their receiver in one piece than sent in many, as measured with this kind of
- *     device; a default for who has not decided
- * @param receiveBufferBytes the size of receives that suits this kind of device, as measured; a default as well
+ * @param receiveBufferBytes the size of receives that suits this kind of device, as measured; a default for who has not decided
  */
 public record EndpointCapabilities(
         int sendDepth,
@@ -31,5 +29,4 @@ public record EndpointCapabilities(
         boolean immediateData,
         boolean sendWithInvalidate,
         boolean readSinkNeedsRemoteWrite,
-        int rendezvousBytes,
         int receiveBufferBytes) {}

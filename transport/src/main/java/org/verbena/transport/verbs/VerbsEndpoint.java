@@ -362,7 +362,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
                 // A region's key can be invalidated by a peer on hardly any adapter: that is for memory windows.
                 false,
                 iwarp,
-                RENDEZVOUS_BYTES,
                 RECEIVE_BUFFER_BYTES);
         state = State.PREPARED;
         setup.setStep(request == null ? "waiting for the peer to accept" : "waiting for the peer to confirm");
@@ -429,6 +428,11 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         }
     }
 
+    @Override
+    public int rendezvousBytes(int peerReceiveBytes) {
+        return RENDEZVOUS_BYTES;
+    }
+
     private static EndpointCapabilities withReadDepth(EndpointCapabilities known, int readDepth) {
         return new EndpointCapabilities(
                 known.sendDepth(),
@@ -442,7 +446,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
                 known.immediateData(),
                 known.sendWithInvalidate(),
                 known.readSinkNeedsRemoteWrite(),
-                known.rendezvousBytes(),
                 known.receiveBufferBytes());
     }
 

@@ -131,8 +131,8 @@ class MessageConnectionAllocationTest {
     /** Moves a send's bytes when it is posted; completions wait in arrays. */
     private final class Loopback implements Endpoint {
         private static final int DEPTH = 64;
-        private static final EndpointCapabilities CAPABILITIES = new EndpointCapabilities(
-                DEPTH, DEPTH, 4, 4, 0, 4, 1 << 20, false, false, false, false, 64 << 10, 16 << 10);
+        private static final EndpointCapabilities CAPABILITIES =
+                new EndpointCapabilities(DEPTH, DEPTH, 4, 4, 0, 4, 1 << 20, false, false, false, false, 16 << 10);
 
         private Loopback peer;
         private EndpointHandler handler;
@@ -215,6 +215,11 @@ class MessageConnectionAllocationTest {
         @Override
         public EndpointCapabilities capabilities() {
             return CAPABILITIES;
+        }
+
+        @Override
+        public int rendezvousBytes(int peerReceiveBytes) {
+            return 64 << 10;
         }
 
         @Override

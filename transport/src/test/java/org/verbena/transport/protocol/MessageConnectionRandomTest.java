@@ -106,7 +106,7 @@ class MessageConnectionRandomTest {
         }
 
         private Device device(boolean iwarp) {
-            int receiveDepth = 3 + random.nextInt(random.nextBoolean() ? 4 : 30);
+            int receiveDepth = 3 + random.nextInt(random.nextBoolean() ? 4 : random.nextBoolean() ? 30 : 150);
             int shared = random.nextInt(4) == 0 ? 3 + random.nextInt(20) : 0;
             return new Device(
                     iwarp,
@@ -123,7 +123,9 @@ class MessageConnectionRandomTest {
             int bufferBytes = 64 + random.nextInt(random.nextBoolean() ? 64 : 4000);
             MessageOptions options = new MessageOptions(
                     stream ? Framing.STREAM : Framing.MESSAGE,
-                    Math.max(3, endpoint.device.receiveDepth() - random.nextInt(2)),
+                    random.nextInt(3) == 0
+                            ? MessageOptions.DEVICE_DEFAULT
+                            : Math.max(3, endpoint.device.receiveDepth() - random.nextInt(2)),
                     bufferBytes,
                     1 << 20,
                     random.nextInt(3) == 0 ? Integer.MAX_VALUE : random.nextInt(2 * largest + 1),

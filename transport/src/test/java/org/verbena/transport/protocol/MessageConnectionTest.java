@@ -32,8 +32,12 @@ class MessageConnectionTest {
     private long nowNanos;
 
     private void connect(MessageOptions leftOptions, MessageOptions rightOptions) {
-        left = Party.of("left", Role.INITIATOR, network.left, leftOptions);
-        right = Party.of("right", Role.ACCEPTOR, network.right, rightOptions);
+        connect(leftOptions, rightOptions, Party.POOL_BYTES);
+    }
+
+    private void connect(MessageOptions leftOptions, MessageOptions rightOptions, long rightPoolBytes) {
+        left = Party.of("left", Role.INITIATOR, network.left, leftOptions, Party.POOL_BYTES);
+        right = Party.of("right", Role.ACCEPTOR, network.right, rightOptions, rightPoolBytes);
         left.other = right;
         right.other = left;
         network.connect(
@@ -126,6 +130,96 @@ class MessageConnectionTest {
         assertThat(message.capacity()).isEqualTo(256);
         assertThat(message.readerIndex()).isEqualTo(Wire.HEADER_BYTES);
         assertThat(message.refCnt()).isEqualTo(1);
+        end();
+    }
+
+    /** Both ends with the default receive depth, and so many bytes of 2 KiB each for the right one's: it begins with 64 receives and may keep 128. */
+    private void connectedByDefault(long receivePoolBytes) {
+        Device device = new Device(false, 256, 256, 4, 4, 64, 4, 0);
+        network = new SimulatedNetwork(new Random(1), device, device);
+        MessageOptions options = OPTIONS.withReceives(MessageOptions.DEVICE_DEFAULT, 2048);
+        connect(options, options, receivePoolBytes);
+        settle();
+        assertThat(left.connection.creditsAvailable()).isEqualTo(62);
+    }
+
+    private void sendAndSettle(int messages) {
+        for (int i = 0; i < messages; i++) {
+            left.sendPooled(10);
+        }
+        left.connection.flush();
+        settle();
+        assertThat(right.received).isEqualTo(left.sent);
+    }
+
+    @Test
+    void aPeerThatHadToWaitIsGivenMore() throws Exception {
+        connectedByDefault(4 << 20);
+        List<Frame> waited = new ArrayList<>();
+        left.connection.setFrameListener(new Frame.Listener() {
+            @Override
+            public void onFrameSent(Frame frame) {
+                if (frame.detail().contains("waited for grants")) {
+                    waited.add(frame);
+                }
+            }
+
+            @Override
+            public void onFrameReceived(Frame frame) {}
+        });
+        sendAndSettle(62);
+        assertThat(left.connection.creditsAvailable()).isLessThanOrEqualTo(62);
+        assertThat(waited).isEmpty();
+        sendAndSettle(200);
+        assertThat(waited).isNotEmpty();
+        sendAndSettle(200);
+        // All but what is not worth telling yet.
+        assertThat(left.connection.creditsAvailable()).isBetween(64, 126);
+        assertThat(right.connection.statistics().creditsGranted()).isBetween(126L - 15, 126L);
+        end();
+    }
+
+    @Test
+    void aPeerThatHadToWaitIsGivenNoMoreWhenMemoryIsScarce() throws Exception {
+        connectedByDefault(256 << 10);
+        sendAndSettle(200);
+        sendAndSettle(200);
+        assertThat(right.connection.statistics().creditsGranted()).isBetween(1L, 62L);
+        end();
+    }
+
+    @Test
+    void aPeerThatHadToWaitForTheReaderIsGivenNoMore() throws Exception {
+        connectedByDefault(4 << 20);
+        right.setReading(false);
+        for (int i = 0; i < 62 + 5; i++) {
+            left.sendPooled(10);
+        }
+        left.connection.flush();
+        settle();
+        assertThat(left.connection.creditsAvailable()).isZero();
+        right.connection.ping(4711); // a frame that the left end answers, and so says that it waits
+        settle();
+        assertThat(right.connection.statistics().creditsGranted()).isZero();
+        right.setReading(true);
+        settle();
+        assertThat(right.received).isEqualTo(67);
+        end();
+    }
+
+    @Test
+    void aDefaultLimitOfRendezvousFollowsFromThePeersReceives() throws Exception {
+        MessageOptions byDefault = OPTIONS.withRendezvousThresholdBytes(MessageOptions.DEVICE_DEFAULT);
+        connect(byDefault.withReceives(8, 4096), byDefault.withReceives(8, 256));
+        settle();
+        for (Party party : new Party[] {left, right}) {
+            party.sendPooled(2560);
+            party.sendPooled(2561);
+            party.connection.flush();
+        }
+        settle();
+        assertThat(left.connection.statistics().rendezvousSent()).isEqualTo(1);
+        assertThat(right.connection.statistics().rendezvousSent()).isZero();
         end();
     }
 

@@ -9,15 +9,26 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class MessageOptionsTest {
     @ParameterizedTest
-    @CsvSource({"64, 128", "16384, 128", "32768, 128", "40000, 104", "64512, 65", "65536, 64", "1048576, 64"})
-    void aDefaultDepthTakesFourMebibytesButIsNeitherSmallNorLarge(int bufferBytes, int depth) {
-        assertThat(MessageOptions.DEFAULTS.receiveDepth(bufferBytes)).isEqualTo(depth);
+    @CsvSource({
+        "64, 64, 128",
+        "16384, 64, 128",
+        "32768, 32, 128",
+        "40000, 26, 104",
+        "64512, 16, 65",
+        "65536, 16, 64",
+        "1048576, 16, 64"
+    })
+    void aDefaultDepthBeginsWithOneMebibyteAndEndsWithFourButIsNeitherSmallNorLarge(
+            int bufferBytes, int first, int greatest) {
+        assertThat(MessageOptions.DEFAULTS.firstReceiveDepth(bufferBytes)).isEqualTo(first);
+        assertThat(MessageOptions.DEFAULTS.receiveDepth(bufferBytes)).isEqualTo(greatest);
     }
 
     @Test
     void aDepthThatWasAskedForIsKept() {
-        assertThat(MessageOptions.DEFAULTS.withReceives(1000, 64 << 10).receiveDepth(64 << 10))
-                .isEqualTo(1000);
+        MessageOptions options = MessageOptions.DEFAULTS.withReceives(1000, 64 << 10);
+        assertThat(options.firstReceiveDepth(64 << 10)).isEqualTo(1000);
+        assertThat(options.receiveDepth(64 << 10)).isEqualTo(1000);
     }
 
     @Test

@@ -21,6 +21,9 @@ import org.verbena.transport.spi.MemoryDomain;
  * what the other end sent.
  */
 final class Party implements MessageListener {
+    /** Plenty. */
+    static final long POOL_BYTES = 4 << 20;
+
     final String name;
     final SimulatedEndpoint endpoint;
     final MessageOptions options;
@@ -103,6 +106,15 @@ final class Party implements MessageListener {
     }
 
     static Party of(String name, MessageConnection.Role role, SimulatedEndpoint endpoint, MessageOptions options) {
+        return of(name, role, endpoint, options, POOL_BYTES);
+    }
+
+    static Party of(
+            String name,
+            MessageConnection.Role role,
+            SimulatedEndpoint endpoint,
+            MessageOptions options,
+            long poolBytes) {
         return new Party(
                 name,
                 role,
@@ -110,7 +122,7 @@ final class Party implements MessageListener {
                 options,
                 endpoint.network.random,
                 EnumSet.of(MemoryDomain.Access.LOCAL_WRITE),
-                4 << 20);
+                poolBytes);
     }
 
     /** A message in registered memory, whole. */

@@ -93,7 +93,6 @@ final class SimulatedEndpoint implements Endpoint {
                 !device.iwarp(),
                 true,
                 device.iwarp(),
-                64 << 10,
                 16 << 10);
     }
 
@@ -543,6 +542,11 @@ final class SimulatedEndpoint implements Endpoint {
     @Override
     public EndpointCapabilities capabilities() {
         return capabilities;
+    }
+
+    @Override
+    public int rendezvousBytes(int peerReceiveBytes) {
+        return 10 * peerReceiveBytes;
     }
 
     @Override
