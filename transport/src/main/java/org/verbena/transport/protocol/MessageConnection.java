@@ -957,7 +957,8 @@ public final class MessageConnection implements EndpointHandler {
         int least = raw ? 1 : MessageOptions.MIN_RECEIVE_DEPTH;
         Receives own = new Receives(endpoint::postReceive, buffers, depth, ownReceiveBytes);
         receives = own;
-        keepReceives(Math.min(options.firstReceiveDepth(ownReceiveBytes), depth));
+        // Without grants nobody says that he waited.
+        keepReceives(raw ? depth : Math.min(options.firstReceiveDepth(ownReceiveBytes), depth));
         if (own.post(keptReceives) < least) {
             throw new IllegalStateException("no registered memory for " + least + " receives of " + ownReceiveBytes
                     + " bytes: raise the limit of the receive buffers");

@@ -633,6 +633,17 @@ class MessageConnectionTest {
     }
 
     @Test
+    void rawKeepsAllReceivesFromTheBeginning() throws Exception {
+        Device device = new Device(false, 256, 256, 4, 4, 64, 4, 0);
+        network = new SimulatedNetwork(new Random(1), device, device);
+        MessageOptions rawOptions = OPTIONS.withFraming(Framing.RAW).withReceives(MessageOptions.DEVICE_DEFAULT, 2048);
+        connect(rawOptions, rawOptions);
+        settle();
+        assertThat(network.right.receivesOut).isEqualTo(128);
+        end();
+    }
+
+    @Test
     void rawCarriesOneMessageASend() throws Exception {
         MessageOptions rawOptions = OPTIONS.withFraming(Framing.RAW);
         connect(rawOptions, rawOptions);

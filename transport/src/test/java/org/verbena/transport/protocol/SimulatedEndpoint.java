@@ -53,7 +53,7 @@ final class SimulatedEndpoint implements Endpoint {
     private final Deque<Runnable> sendCompletions = new ArrayDeque<>();
     private final Deque<Runnable> receiveCompletions = new ArrayDeque<>();
     private int sendsOut;
-    private int receivesOut;
+    int receivesOut;
     private final @Nullable Shared shared;
 
     // What tests count and order.
