@@ -122,6 +122,11 @@ class RdmaChannelConfig extends DefaultChannelConfig {
                 get(RdmaChannelOption.KEEP_ALIVE_MILLIS));
     }
 
+    /** What {@link RdmaChannelOption#RECEIVE_DEPTH} may come to if it is not set. */
+    int greatestReceiveDepth(RdmaProvider provider) {
+        return MessageOptions.GREATEST_DEFAULT_DEPTH;
+    }
+
     EndpointOptions endpointOptions(
             RdmaProvider provider, @Nullable InetSocketAddress localAddress, byte[] privateData) {
         int depth = get(RdmaChannelOption.RECEIVE_DEPTH);
@@ -130,7 +135,7 @@ class RdmaChannelConfig extends DefaultChannelConfig {
                 localAddress,
                 connectTimeoutMillis(),
                 get(RdmaChannelOption.SEND_DEPTH),
-                depth == MessageOptions.DEVICE_DEFAULT ? MessageOptions.GREATEST_DEFAULT_DEPTH : depth,
+                depth == MessageOptions.DEVICE_DEFAULT ? greatestReceiveDepth(provider) : depth,
                 sges == MessageOptions.DEVICE_DEFAULT ? provider.usualSges() : sges,
                 get(RdmaChannelOption.MAX_INLINE_BYTES),
                 get(RdmaChannelOption.READ_DEPTH),

@@ -31,7 +31,7 @@ public final class RdmaChannelOption {
     /**
      * Receives kept posted, and so the window that the peer gets: {@value MessageOptions#MIN_RECEIVE_DEPTH} to 65536; -1, the
      * default, for as many as the peer's traffic wants: 1 MiB of them at first (16 to 64), and twice as many each time that the peer had to wait, up to 4 MiB (64 to
-     * 128) and while less than half of the receive pool is in use; with RAW framing all at once.
+     * 128) and while less than half of the receive pool is in use; with RAW framing all at once, on devices an {@link RdmaStreamChannel} keeps 16.
      */
     public static final ChannelOption<Integer> RECEIVE_DEPTH =
             ChannelOption.valueOf(RdmaChannelOption.class, "RECEIVE_DEPTH");

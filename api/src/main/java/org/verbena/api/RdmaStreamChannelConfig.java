@@ -4,6 +4,7 @@ import io.netty.channel.ChannelOption;
 import java.util.Map;
 import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.spi.RdmaProvider;
 
 /** {@link ChannelOption#ALLOW_HALF_CLOSURE} on top, and TCP's options taken for what they are worth. Any thread. */
 final class RdmaStreamChannelConfig extends RdmaChannelConfig {
@@ -30,6 +31,11 @@ final class RdmaStreamChannelConfig extends RdmaChannelConfig {
             return MessageOptions.DEVICE_DEFAULT;
         }
         return option.equals(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES) ? RENDEZVOUS_THRESHOLD_BYTES : usual;
+    }
+
+    @Override
+    int greatestReceiveDepth(RdmaProvider provider) {
+        return provider.usualStreamReceives();
     }
 
     boolean isAllowHalfClosure() {

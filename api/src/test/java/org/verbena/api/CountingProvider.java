@@ -79,6 +79,11 @@ final class CountingProvider implements RdmaProvider {
     }
 
     @Override
+    public int usualStreamReceives() {
+        return inner.usualStreamReceives();
+    }
+
+    @Override
     public String description() {
         return inner.description();
     }

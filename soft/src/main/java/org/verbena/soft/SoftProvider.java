@@ -133,6 +133,12 @@ public final class SoftProvider implements RdmaProvider {
         return 16;
     }
 
+    /** A queue here is but an array. */
+    @Override
+    public int usualStreamReceives() {
+        return 128;
+    }
+
     @Override
     public Endpoint connect(
             IoEventLoop loop,

@@ -79,6 +79,15 @@ public interface RdmaProvider {
     }
 
     /**
+     * Receives that a stream may keep posted if nobody says how many; a device's queues have room for all of them from the beginning.
+     *
+     * @return 16 if the provider does not care
+     */
+    default int usualStreamReceives() {
+        return 16;
+    }
+
+    /**
      * Starts to connect. Returns at once; the handler hears the outcome on the loop's thread: prepared, then connected, or
      * disconnected with a {@link ConnectionException} that names address, step and reason. One timeout covers all steps.
      *
