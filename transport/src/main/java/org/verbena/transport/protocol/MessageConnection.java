@@ -64,6 +64,10 @@ public final class MessageConnection implements EndpointHandler {
     private static final long IDLE_TIMER_NANOS = TimeUnit.SECONDS.toNanos(1);
     /** Receives are low when fewer than this part of them are posted. */
     private static final int LOW_RECEIVES_DIVISOR = 4;
+    /** Receives are posted when this part of those that are kept is missing ... */
+    private static final int REPOST_DIVISOR = 8;
+    /** ... or so many of them. */
+    private static final int MOST_REPOSTED = 16;
     /** Recycled objects that are kept. */
     private static final int MAX_RECYCLED = 1024;
 
@@ -197,7 +201,6 @@ public final class MessageConnection implements EndpointHandler {
     /** How many receives are kept posted, but for those that are held. */
     private int keptReceives;
 
-    private int repostAt = 1;
     private boolean peerWaited;
     private @Nullable Inbound pendingHead;
     private @Nullable Inbound pendingTail;
@@ -957,23 +960,17 @@ public final class MessageConnection implements EndpointHandler {
         int least = raw ? 1 : MessageOptions.MIN_RECEIVE_DEPTH;
         Receives own = new Receives(endpoint::postReceive, buffers, depth, ownReceiveBytes);
         receives = own;
-        // Without grants nobody says that he waited.
-        keepReceives(raw ? depth : Math.min(options.firstReceiveDepth(ownReceiveBytes), depth));
+        keptReceives = Math.min(options.firstReceiveDepth(ownReceiveBytes), depth);
         if (own.post(keptReceives) < least) {
             throw new IllegalStateException("no registered memory for " + least + " receives of " + ownReceiveBytes
                     + " bytes: raise the limit of the receive buffers");
         }
     }
 
-    private void keepReceives(int depth) {
-        keptReceives = depth;
-        repostAt = Math.max(1, Math.min(16, depth / 8));
-    }
-
     private void keepMoreReceives(Receives own) {
         int depth = Math.min(2 * keptReceives, own.depth());
         if (buffers.isReceiveMemoryPlentiful((long) (depth - own.posted()) * ownReceiveBytes)) {
-            keepReceives(depth);
+            keptReceives = depth;
         }
     }
 
@@ -1175,7 +1172,7 @@ public final class MessageConnection implements EndpointHandler {
                 keepMoreReceives(own);
             }
             int wanted = keptReceives - held - heldFragments - own.posted();
-            if (wanted >= repostAt || (controlDue && wanted > 0)) {
+            if (wanted >= Math.clamp(keptReceives / REPOST_DIVISOR, 1, MOST_REPOSTED) || (controlDue && wanted > 0)) {
                 // The device has them before any header can tell the peer.
                 if (own.post(wanted) > 0) {
                     endpoint.flush();

@@ -5,8 +5,8 @@ package org.verbena.transport.protocol;
  *
  * @param framing what a SEND carries
  * @param receiveDepth receives that are kept posted, {@link #MIN_RECEIVE_DEPTH} or more; all but two carry messages; {@link #DEVICE_DEFAULT} for as
- *     many as the peer's traffic wants, within {@link #firstReceiveDepth(int)} and {@link #receiveDepth(int)}. Without a meaning where the loop's shared receive queue serves the endpoint, but for being the most that one peer
- *     is ever promised
+ *     many as the peer's traffic wants, within {@link #firstReceiveDepth(int)} and {@link #receiveDepth(int)}. Without a meaning where the loop's shared receive queue
+ *     serves the endpoint, but for being the most that one peer is ever promised
  * @param receiveBufferBytes the size of each, header included, and so the largest SEND that the peer makes; 64 or more, or {@link #DEVICE_DEFAULT}
  * @param maxMessageBytes the largest message that is taken, {@code receiveBufferBytes} or more
  * @param rendezvousThresholdBytes messages longer than this are read by the peer out of this side's memory, if both ends can;
@@ -116,12 +116,12 @@ public record MessageOptions(
      *
      * @param bufferBytes the size of each, now that it is known
      * @return what was asked for; by default 64, and fewer, down to 16, where that many would take more than 1 MiB: then they are doubled, up to
-     *     {@link #receiveDepth(int)}, each time that the peer had to wait for want of them
+     *     {@link #receiveDepth(int)}, each time that the peer had to wait for want of them. With RAW framing, where no peer says so, all at once
      */
     public int firstReceiveDepth(int bufferBytes) {
-        return receiveDepth == DEVICE_DEFAULT
+        return receiveDepth == DEVICE_DEFAULT && framing != Framing.RAW
                 ? Math.clamp(FIRST_DEPTH_BYTES / bufferBytes, LEAST_FIRST_DEPTH, LEAST_DEFAULT_DEPTH)
-                : receiveDepth;
+                : receiveDepth(bufferBytes);
     }
 
     /**

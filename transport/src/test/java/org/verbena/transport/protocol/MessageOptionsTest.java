@@ -25,6 +25,12 @@ class MessageOptionsTest {
     }
 
     @Test
+    void withoutGrantsAllReceivesArePostedAtOnce() {
+        MessageOptions raw = MessageOptions.DEFAULTS.withFraming(Framing.RAW);
+        assertThat(raw.firstReceiveDepth(64512)).isEqualTo(65);
+    }
+
+    @Test
     void aDepthThatWasAskedForIsKept() {
         MessageOptions options = MessageOptions.DEFAULTS.withReceives(1000, 64 << 10);
         assertThat(options.firstReceiveDepth(64 << 10)).isEqualTo(1000);
