@@ -46,6 +46,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
     private @Nullable ScheduledFuture<?> pause;
     private int handshakes;
     private boolean closed;
+    private @Nullable Throwable endCause;
     private boolean told;
 
     /** Written by the loop once, read by any thread. */
@@ -217,17 +218,18 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
             return;
         }
         closeNow();
+        endCause = cause;
         SoftIoHandler loopHandler = io;
         if (loopHandler == null) {
-            tellClosed(cause);
+            tellClosed();
         } else {
             // The system accepts on the port until the selector has let go of the channel, which it does when it looks
             // at its sockets again.
-            loopHandler.runAfterPoll(() -> tellClosed(cause));
+            loopHandler.runAfterPoll(this::tellClosed);
         }
     }
 
-    private void tellClosed(@Nullable Throwable cause) {
+    private void tellClosed() {
         if (told) {
             return;
         }
@@ -236,7 +238,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
             io.remove(this);
         }
         try {
-            handler.onClosed(this, cause);
+            handler.onClosed(this, endCause);
         } catch (Throwable t) {
             LOG.warn("the handler of {} threw at its end", this, t);
         }
@@ -267,7 +269,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
     @Override
     public void onLoopEnding() {
         end(null);
-        tellClosed(null);
+        tellClosed();
     }
 
     @Override
