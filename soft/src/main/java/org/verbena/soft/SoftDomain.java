@@ -26,6 +26,9 @@ final class SoftDomain implements MemoryDomain {
     static final int MAX_REGIONS = 1 << 24;
 
     private static final int INDEX_MASK = MAX_REGIONS - 1;
+    /** Values of an STag's last byte, 0 not among them; the mask of that byte as well. */
+    private static final int KEYS = 255;
+
     private static final int FIRST_SLOTS = 64;
 
     /** A thread that never runs: memory that it may access belongs to no single thread. */
@@ -41,7 +44,7 @@ final class SoftDomain implements MemoryDomain {
     /** Written under the lock; read by every loop. */
     private volatile AtomicReferenceArray<@Nullable SoftMemory> slots = new AtomicReferenceArray<>(FIRST_SLOTS);
 
-    /** Under the lock: slots that were used and are free again. */
+    /** Under the lock: the last STags of slots that are free again. */
     private int[] free = new int[FIRST_SLOTS];
 
     /** Under the lock: how many of {@link #free} count. */
@@ -84,19 +87,15 @@ final class SoftDomain implements MemoryDomain {
         }
         SoftMemory memory;
         synchronized (lock) {
-            int slot = takeSlot();
-            int key = 1 + random.nextInt(255);
-            memory = new SoftMemory(this, (((slot * multiplier + shift) & INDEX_MASK) << 8) | key, segment, rights);
-            slots.set(slot, memory);
+            int stag = freeCount > 0 ? renewed(free[--freeCount]) : firstOf(newSlot());
+            memory = new SoftMemory(this, stag, segment, rights);
+            slots.set(slotOf(stag), memory);
         }
         registeredBytes.addAndGet(segment.byteSize());
         return memory;
     }
 
-    private int takeSlot() {
-        if (freeCount > 0) {
-            return free[--freeCount];
-        }
+    private int newSlot() {
         if (usedSlots == MAX_REGIONS) {
             throw new TableFullException();
         }
@@ -111,6 +110,17 @@ final class SoftDomain implements MemoryDomain {
         return usedSlots++;
     }
 
+    private int firstOf(int slot) {
+        return (((slot * multiplier + shift) & INDEX_MASK) << 8) | (1 + random.nextInt(KEYS));
+    }
+
+    /** Another STag of the same slot: who still has the last one must not reach what comes after it. */
+    private int renewed(int stag) {
+        int last = stag & KEYS;
+        int key = 1 + random.nextInt(KEYS - 1);
+        return (stag & ~KEYS) | (key < last ? key : key + 1);
+    }
+
     /** The slot an STag stands for, whether or not anything is there. */
     private int slotOf(int stag) {
         return (((stag >>> 8) - shift) * inverse) & INDEX_MASK;
@@ -123,12 +133,12 @@ final class SoftDomain implements MemoryDomain {
      */
     void forget(SoftMemory memory) {
         synchronized (lock) {
-            int slot = slotOf(memory.remoteKey());
-            slots.set(slot, null);
+            int stag = memory.remoteKey();
+            slots.set(slotOf(stag), null);
             if (freeCount == free.length) {
                 free = Arrays.copyOf(free, freeCount * 2);
             }
-            free[freeCount++] = slot;
+            free[freeCount++] = stag;
         }
         registeredBytes.addAndGet(-memory.lengthBytes());
     }

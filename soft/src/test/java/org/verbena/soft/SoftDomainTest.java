@@ -66,6 +66,24 @@ class SoftDomainTest {
     }
 
     @Test
+    void takesAnotherStagForWhatIsRegisteredNext() {
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment segment = arena.allocate(8);
+            Set<Integer> keys = new HashSet<>();
+            int last = 0;
+            for (int i = 0; i < 20_000; i++) {
+                RegisteredMemory region = domain.register(segment, Set.of(Access.REMOTE_WRITE));
+                assertThat(region.remoteKey()).isNotEqualTo(last);
+                assertThat(domain.find(last)).isNull();
+                last = region.remoteKey();
+                keys.add(last & 0xff);
+                region.close();
+            }
+            assertThat(keys).hasSize(255).doesNotContain(0);
+        }
+    }
+
+    @Test
     void refusesMemoryThatNobodyElseMayTouch() {
         assertThatThrownBy(() -> domain.register(MemorySegment.ofArray(new byte[8]), Set.of()))
                 .isInstanceOf(IllegalArgumentException.class);
