@@ -54,6 +54,8 @@ public final class MessageConnection implements EndpointHandler {
     private static final int SMALL_SEGMENT_DIVISOR = 8;
     /** Writes of a stream that together are not longer than this are copied into one piece: that costs less than a piece each. */
     private static final int COALESCED_BYTES = 2048;
+    /** A write of a stream that is no longer than this may be the header of the next one. */
+    private static final int HEADER_WRITE_BYTES = 64;
     /** A view of a composite of more pieces than these is copied. */
     private static final int MAX_VIEWED_PIECES = 4;
     /** The longest stretch of a stream that is advertised at once, which the receiver needs memory for in one piece. */
@@ -1687,20 +1689,13 @@ public final class MessageConnection implements EndpointHandler {
 
     /** One frame with bytes of the message at the head of the queue and of those behind it, as many as one receive of the peer takes. */
     private int postSegment(Endpoint endpoint, Operation first) {
-        int wanted = Math.min(first.remainingBytes, peerPayloadBytes);
-        int messages = 1;
-        for (Operation next = first.next; next != null && wanted < peerPayloadBytes; next = next.next) {
-            if (next.kind != Operation.Kind.MESSAGE || next.end || wantsRendezvous(next)) {
-                break;
-            }
-            wanted += Math.min(next.remainingBytes, peerPayloadBytes - wanted);
-            messages++;
-        }
+        int wanted = segmentBytes(first);
+        boolean single = wanted <= first.remainingBytes;
         int payload = wanted;
         ByteBuf copy = null;
         int flags = inlineFlag(Wire.HEADER_BYTES + wanted);
         boolean inSlot = wanted <= SLOT_BYTES - Wire.HEADER_BYTES;
-        if (!inSlot && (messages == 1 || wanted > COALESCED_BYTES)) {
+        if (!inSlot && (single || wanted > COALESCED_BYTES)) {
             request.asSend(workTail, flags);
             gatherSlot(Wire.HEADER_BYTES);
             payload = gatherSegment(first, wanted);
@@ -1710,7 +1705,7 @@ public final class MessageConnection implements EndpointHandler {
             copySegment(first, headerMemory(), slotOffset() + Wire.HEADER_BYTES, wanted);
             gatherSlot(Wire.HEADER_BYTES + wanted);
             counters.copied(wanted);
-        } else if ((messages > 1 && wanted <= COALESCED_BYTES) || payload < wanted - wanted / 2) {
+        } else if ((!single && wanted <= COALESCED_BYTES) || payload < wanted - wanted / 2) {
             payload = wanted;
             request.asSend(workTail, flags);
             gatherSlot(Wire.HEADER_BYTES);
@@ -1728,6 +1723,34 @@ public final class MessageConnection implements EndpointHandler {
         credits.messageFrameSent();
         workMessages[(int) (workTail - 1) & workMask] = segmentPosted(first, payload);
         return NOTHING;
+    }
+
+    /**
+     * How long the next segment is. It fills the peer's receive, but ends between two writes if the next one would fit into a segment of its own: a decoder that
+     * gets whole frames need not put them together again. A short write, as a frame's header is, stays with what follows it.
+     */
+    private int segmentBytes(Operation first) {
+        int bytes = Math.min(first.remainingBytes, peerPayloadBytes);
+        int boundary = bytes;
+        for (Operation next = first.next; next != null; next = next.next) {
+            if (next.kind != Operation.Kind.MESSAGE || next.end || wantsRendezvous(next)) {
+                break;
+            }
+            int room = peerPayloadBytes - bytes;
+            if (next.remainingBytes > room
+                    && next.remainingBytes <= peerPayloadBytes
+                    && boundary >= peerPayloadBytes / 2) {
+                return boundary;
+            }
+            if (room == 0) {
+                break;
+            }
+            bytes += Math.min(next.remainingBytes, room);
+            if (next.remainingBytes > HEADER_WRITE_BYTES) {
+                boundary = bytes;
+            }
+        }
+        return bytes;
     }
 
     /** Adds registered memory of the messages from this one on, without copying; returns the bytes covered. */

@@ -105,6 +105,38 @@ class StreamFramingTest {
     }
 
     @Test
+    void segmentsEndBetweenWritesThatFitIntoOne() throws Exception {
+        connected(OPTIONS);
+        int body = PAYLOAD / 3 - 9;
+        right.keepMessages = true;
+        for (int i = 0; i < 7; i++) {
+            left.sendPooled(9);
+            left.sendPooled(body + 1); // a byte too long for three in a segment
+        }
+        left.connection.flush();
+        settle();
+        assertThat(right.kept)
+                .map(ByteBuf::readableBytes)
+                .containsExactly(2 * (body + 10), 2 * (body + 10), 2 * (body + 10), body + 10);
+        end();
+    }
+
+    @Test
+    void segmentsFillUpWhereEndingEarlierWouldLeaveHalf() throws Exception {
+        connected(OPTIONS);
+        right.keepMessages = true;
+        for (int i = 0; i < 3; i++) {
+            left.sendPooled(PAYLOAD / 2 - 1);
+            left.sendPooled(PAYLOAD - 1);
+        }
+        left.connection.flush();
+        settle();
+        assertThat(right.kept.element().readableBytes()).isEqualTo(PAYLOAD);
+        assertThat(right.received).isEqualTo(6);
+        end();
+    }
+
+    @Test
     void largeWritesInRegisteredMemoryAreNotCopied() throws Exception {
         connected(OPTIONS);
         left.sendPooled(3 * PAYLOAD);
