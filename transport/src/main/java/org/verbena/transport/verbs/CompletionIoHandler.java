@@ -40,6 +40,9 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     /** While there is always work, descriptors are looked at once in so many turns. */
     private static final int TURNS_BETWEEN_LOOKS = 64;
 
+    /** While spinning, polls between two looks at the clock and the tasks: both looks together take longer than a poll. */
+    private static final int POLLS_BETWEEN_CLOCKS = 8;
+
     /** How often endpoints that drain are looked at. */
     private static final long DRAIN_TICK_MILLIS = 2;
 
@@ -165,12 +168,14 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         long start = System.nanoTime();
         budgetNanos = Math.min(budgetNanos, context.delayNanos(start));
         do {
-            int handled = poll();
-            if (handled > 0) {
-                spin.paid();
-                return handled;
+            for (int i = 0; i < POLLS_BETWEEN_CLOCKS; i++) {
+                int handled = poll();
+                if (handled > 0) {
+                    spin.paid();
+                    return handled;
+                }
+                Thread.onSpinWait();
             }
-            Thread.onSpinWait();
         } while (context.canBlock() && System.nanoTime() - start < budgetNanos);
         spin.wasInVain();
         return 0;
