@@ -5,13 +5,13 @@ package org.verbena.transport.spi;
  * meaning for them.
  *
  * @param spinNanos how long an idle loop polls before it blocks, in nanoseconds: 0 blocks at once,
- *     {@link #ADAPTIVE_SPIN} lets the loop choose between 0 and 50 us by what it has seen
+ *     {@link #ADAPTIVE_SPIN} lets the loop choose between 0 and 500 us by how long it has had to wait lately
  * @param maxCompletionsPerTurn how many completions are handled before tasks and other descriptors get their turn, 1 or more
  * @param completionQueueDepth initial entries of each completion queue; it grows with the queue pairs on it
  */
 public record CompletionLoopOptions(long spinNanos, int maxCompletionsPerTurn, int completionQueueDepth) {
 
-    /** Spin as long as it has paid lately. */
+    /** Spin while work comes often, and let other threads have the processor between two polls. */
     public static final long ADAPTIVE_SPIN = -1;
 
     /** Adaptive spin, 256 completions a turn, queues of 1024. */

@@ -20,6 +20,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.epoll.DescriptorIoHandler;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.PollCounters;
+import org.verbena.transport.spi.SpinBudget;
 
 /**
  * The I/O of a completion loop: the completion-channel thread. It owns a completion channel and the completion queues of each device in use, and with them
@@ -125,7 +126,8 @@ final class CompletionIoHandler extends DescriptorIoHandler {
             }
             return handled;
         }
-        handled = spin(context);
+        long start = System.nanoTime();
+        handled = spin(context, start);
         if (handled > 0 || !context.canBlock()) {
             return handled;
         }
@@ -137,17 +139,10 @@ final class CompletionIoHandler extends DescriptorIoHandler {
             return handled;
         }
         turns = 0;
-        if (spin.isAdaptive() && !devices.isEmpty()) {
-            long start = System.nanoTime();
-            block(context);
-            long blockedNanos = System.nanoTime() - start;
-            handled = poll();
-            if (handled > 0) {
-                spin.wokenAfter(blockedNanos);
-            }
-            return handled;
-        }
         block(context);
+        if (spin.isAdaptive()) {
+            spin.waited(System.nanoTime() - start);
+        }
         return poll();
     }
 
@@ -160,24 +155,23 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         return handled;
     }
 
-    private int spin(IoHandlerContext context) {
-        long budgetNanos = spin.nanos();
-        if (budgetNanos == 0 || devices.isEmpty()) {
+    private int spin(IoHandlerContext context, long start) {
+        if (spin.nanos() == 0 || devices.isEmpty()) {
             return 0;
         }
-        long start = System.nanoTime();
-        budgetNanos = Math.min(budgetNanos, context.delayNanos(start));
+        long budgetNanos = Math.min(spin.nanos(), context.delayNanos(start));
         do {
             for (int i = 0; i < POLLS_BETWEEN_CLOCKS; i++) {
                 int handled = poll();
                 if (handled > 0) {
-                    spin.paid();
                     return handled;
                 }
                 Thread.onSpinWait();
             }
+            if (spin.isAdaptive()) {
+                Thread.yield();
+            }
         } while (context.canBlock() && System.nanoTime() - start < budgetNanos);
-        spin.wasInVain();
         return 0;
     }
 
