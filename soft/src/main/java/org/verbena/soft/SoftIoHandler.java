@@ -16,6 +16,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.PollCounters;
+import org.verbena.transport.spi.SpinBudget;
 
 /**
  * Netty's NIO handler, and what all connections of one loop share: the buffer that sockets are read into, the batches that
@@ -33,7 +34,7 @@ final class SoftIoHandler implements IoHandler {
     static final int TICKS_PER_STALL = 4;
 
     private final IoHandler nio;
-    private final long spinNanos;
+    private final SpinBudget spin;
     private final SoftOptions options;
     private final SoftDomain domain;
     private final PollCounters.Loop counters;
@@ -55,14 +56,14 @@ final class SoftIoHandler implements IoHandler {
      * Made by the provider's factory.
      *
      * @param nio does the selecting
-     * @param spinNanos how long an idle loop polls before it blocks; 0 or less not at all
+     * @param spinNanos as in {@link org.verbena.transport.spi.CompletionLoopOptions#spinNanos()}
      * @param options of the provider
      * @param domain of the provider
      * @param counters of this loop
      */
     SoftIoHandler(IoHandler nio, long spinNanos, SoftOptions options, SoftDomain domain, PollCounters.Loop counters) {
         this.nio = nio;
-        this.spinNanos = spinNanos;
+        this.spin = new SpinBudget(spinNanos);
         this.options = options;
         this.domain = domain;
         this.counters = counters;
@@ -76,7 +77,7 @@ final class SoftIoHandler implements IoHandler {
     @Override
     public int run(IoHandlerContext context) {
         turnContext.of = context;
-        int handled = spinNanos > 0 && turnContext.canBlock() ? spin() : nio.run(turnContext);
+        int handled = turnContext.canBlock() ? await() : nio.run(turnContext);
         int due = turns.size();
         for (int i = 0; i < due; i++) {
             turns.remove().run();
@@ -91,9 +92,26 @@ final class SoftIoHandler implements IoHandler {
         completions++;
     }
 
-    /** Polls for a while before it blocks. */
-    private int spin() {
+    /** Nothing is left to do: waits for more. */
+    private int await() {
         long start = System.nanoTime();
+        turnContext.activeNanos = 0;
+        int handled = spin(start);
+        if (handled == 0) {
+            handled = nio.run(turnContext);
+        }
+        if (spin.isAdaptive()) {
+            spin.waited(System.nanoTime() - start - turnContext.activeNanos);
+        }
+        return handled;
+    }
+
+    /** Polls for a while, but only until a task or a deadline is due. */
+    private int spin(long start) {
+        long budgetNanos = spin.nanos();
+        if (budgetNanos == 0) {
+            return 0;
+        }
         turnContext.polling = true;
         try {
             do {
@@ -101,12 +119,16 @@ final class SoftIoHandler implements IoHandler {
                 if (handled > 0) {
                     return handled;
                 }
-                Thread.onSpinWait();
-            } while (turnContext.mayPollOn() && System.nanoTime() - start < spinNanos);
+                if (spin.isAdaptive()) {
+                    Thread.yield();
+                } else {
+                    Thread.onSpinWait();
+                }
+            } while (turnContext.mayPollOn() && System.nanoTime() - start < budgetNanos);
         } finally {
             turnContext.polling = false;
         }
-        return nio.run(turnContext);
+        return 0;
     }
 
     /**
@@ -123,6 +145,7 @@ final class SoftIoHandler implements IoHandler {
     private final class TurnContext implements IoHandlerContext {
         private @Nullable IoHandlerContext of;
         private boolean polling;
+        private long activeNanos;
 
         private IoHandlerContext of() {
             IoHandlerContext now = of;
@@ -153,13 +176,16 @@ final class SoftIoHandler implements IoHandler {
         }
 
         @Override
-        public void reportActiveIoTime(long activeNanos) {
-            of().reportActiveIoTime(activeNanos);
+        public void reportActiveIoTime(long nanos) {
+            activeNanos += nanos;
+            if (of().shouldReportActiveIoTime()) {
+                of().reportActiveIoTime(nanos);
+            }
         }
 
         @Override
         public boolean shouldReportActiveIoTime() {
-            return of().shouldReportActiveIoTime();
+            return spin.isAdaptive() || of().shouldReportActiveIoTime();
         }
     }
 

@@ -95,8 +95,7 @@ public final class SoftProvider implements RdmaProvider {
     /**
      * {@inheritDoc}
      *
-     * <p>Of the options {@code spinNanos} counts, if it is over 0; adaptive spinning is left to providers whose poll costs no
-     * system call.
+     * <p>Of the options {@code spinNanos} counts; a poll is one system call here.
      */
     @Override
     public IoHandlerFactory newIoHandlerFactory(CompletionLoopOptions loopOptions) {

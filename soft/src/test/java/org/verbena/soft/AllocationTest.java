@@ -40,7 +40,7 @@ class AllocationTest {
     private static final double MOST_BYTES_PER_MESSAGE = 1.0;
 
     @ParameterizedTest
-    @CsvSource({"64, 0, false", "64, 1000000, false", "4096, 0, false", "4096, 0, true"})
+    @CsvSource({"64, 0, false", "64, 1000000, false", "64, -1, false", "4096, 0, false", "4096, 0, true"})
     @Timeout(value = 120, unit = TimeUnit.SECONDS)
     void allocatesNothingPerMessage(int size, long spinNanos, boolean crc) throws Exception {
         SoftProvider provider = new SoftProvider(SoftOptions.DEFAULTS.withCrc(crc));
