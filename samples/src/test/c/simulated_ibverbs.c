@@ -994,8 +994,10 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *d)
 
 EXPORT int ibv_close_device(struct ibv_context *context)
 {
+	pthread_mutex_lock(&lock); /* so that a packet that comes now is either dropped or waits */
 	if (live || waiting_count)
 		fatal("objects that nobody gave back, messages that nobody took", live, waiting_count);
+	pthread_mutex_unlock(&lock);
 	fprintf(stderr, "simulated device: access 0x%x%s, completion fields 0x%x, prefetched %u (0x%x), dm %u, copied there %u, and back %u, sends %u,"
 		" built %u, inline %u\n", seen.access, seen.everything ? " of everything" : "", seen.wc_flags, seen.prefetched,
 		seen.prefetch_flags, seen.dm_bytes, seen.to_dm, seen.from_dm, seen.sends, seen.built, seen.inlined);
