@@ -339,6 +339,10 @@ final class LoopDevice {
             } else {
                 endpoint.onSendFailed(slot, statusOf(completions.status(i)), completions.vendorError(i));
             }
+        } else if (kind == WorkRequestId.FIRST_PART) {
+            if (!completions.isSuccess(i)) {
+                endpoint.onFirstPartFailed(slot, statusOf(completions.status(i)), completions.vendorError(i));
+            }
         } else if (completions.isSuccess(i)) {
             endpoint.onReceiveDone(kind, slot, completions, i);
         } else {

@@ -22,6 +22,7 @@ import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.ReceiveQueue;
 import org.verbena.verbs.TransportType;
 import org.verbena.verbs.VerbsObject;
+import org.verbena.verbs.ffm.Siw;
 
 /**
  * A device, for as long as the process lives: its limits, its memory domain, and what its asynchronous events mean for the endpoints on it.
@@ -70,6 +71,11 @@ final class VerbsDevice {
     /** iWARP has rules of its own: the client speaks first, no immediate data, reads with one sink that the peer may write. */
     boolean isIwarp() {
         return context.device().transportType() == TransportType.IWARP;
+    }
+
+    /** Soft iWARP, to which {@link Siw#SHORT_BYTES} matters. */
+    boolean isSiw() {
+        return Siw.is(attributes.vendorId());
     }
 
     boolean hasAtomics() {

@@ -37,6 +37,7 @@ import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.VerbsObject;
 import org.verbena.verbs.WorkCompletionOpcode;
 import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.ffm.Siw;
 
 /**
  * One connection: an id of the connection manager and its queue pair.
@@ -64,7 +65,8 @@ import org.verbena.verbs.WorkCompletions;
  *
  * <p>Send queue: a ring of slots. A completion of a slot completes all slots before it as well (those were not signalled), so work completes once and in
  * order whatever is signalled. Not so over iWARP, where siw completes a write while a read before it is still under way, and a failure before the work it
- * follows: there each work request is signalled, and its outcome waits in its slot until those before it are known. The receive queue is a ring too, each
+ * follows: there each work request is signalled, and its outcome waits in its slot until those before it are known. On siw a read of few bytes on two of the peer's
+ * pages, which siw would answer wrongly, is posted in two parts, each on one page; the slot is done with the second. The receive queue is a ring too, each
  * receive with a completion of its own.
  */
 final class VerbsEndpoint implements Endpoint, VerbsHandle {
@@ -139,6 +141,14 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
 
     /** Over iWARP, see above. */
     private boolean completesInAnyOrder;
+
+    /** On siw, see above. */
+    private boolean splitsShortReads;
+
+    /** The slot whose first part failed, of its own doing; the second is flushed then. */
+    private int failedFirstPart = -1;
+
+    private WorkStatus firstPartStatus = WorkStatus.FLUSHED;
 
     private final WorkRing receives;
 
@@ -275,6 +285,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             VerbsDevice used = provider.device(context);
             device = used;
             checkLimits(used);
+            splitsShortReads = used.isSiw();
             LoopDevice queues = handlerOfLoop().deviceFor(used);
             boolean shared = options.sharedReceiveQueue() && used.attributes().maxSharedReceiveQueues() > 0;
             if (options.sharedReceiveQueue() && !shared) {
@@ -286,11 +297,13 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             QueuePairOptions wanted = QueuePairOptions.reliable(
                     completions.queue(),
                     new QueuePairCapabilities(
-                            options.sendDepth(),
+                            sendWorkRequests(),
                             receives.depth(),
                             options.maxSges(),
                             shared ? 0 : options.maxSges(),
-                            options.maxInlineBytes()));
+                            used.isSiw()
+                                    ? Math.max(options.maxInlineBytes(), Siw.SHORT_BYTES)
+                                    : options.maxInlineBytes()));
             if (shared) {
                 sharedReceives = queues.sharedReceiveQueue();
                 wanted = wanted.withSharedReceives(sharedReceives.queue());
@@ -304,12 +317,17 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     }
 
     private int reservedEntries() {
-        return options.sendDepth() + receives.depth();
+        return sendWorkRequests() + receives.depth();
+    }
+
+    /** Those that may be out on the device: any read may be in two parts. */
+    private int sendWorkRequests() {
+        return splitsShortReads ? 2 * options.sendDepth() : options.sendDepth();
     }
 
     private void checkLimits(VerbsDevice used) {
         DeviceAttributes limits = used.attributes();
-        checkLimit(used, "sendDepth", options.sendDepth(), limits.maxWorkRequests());
+        checkLimit(used, "sendDepth", options.sendDepth(), limits.maxWorkRequests() / (used.isSiw() ? 2 : 1));
         checkLimit(used, "receiveDepth", receives.depth(), limits.maxWorkRequests());
         checkLimit(used, "maxSges", options.maxSges(), limits.maxSges());
     }
@@ -513,7 +531,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         PostChecks.request(work, can);
         VerbsMemoryDomain.checkOwn(work.buffers());
         SendQueue queue = required(sendQueue);
-        if (queue.isFull()) {
+        boolean inTwoParts = splitsShortReads && isShortReadOfTwoPages(work);
+        if (queue.isFull() || inTwoParts) {
             flushSends();
             if (state != State.CONNECTED) {
                 return false;
@@ -521,7 +540,11 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         }
         sends.holdForNext(work.buffers());
         try {
-            stage(queue, work, sends.next(), can);
+            if (inTwoParts) {
+                stageInTwoParts(queue, work, sends.next());
+            } else {
+                stage(queue, work, sends.next(), can);
+            }
         } catch (RuntimeException refused) {
             sends.releaseNext();
             throw refused;
@@ -530,7 +553,46 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             sends.releaseNext();
         }
         sends.take(work);
+        if (inTwoParts) {
+            // Elsewhere what is staged is one work request a slot.
+            flushSends();
+        }
         return true;
+    }
+
+    private static final int PAGE_BYTES = 4096;
+
+    private static boolean isShortReadOfTwoPages(WorkRequest work) {
+        if (work.opcode() != WorkRequest.Opcode.READ) {
+            return false;
+        }
+        long bytes = work.buffers().totalBytes();
+        return bytes <= Siw.SHORT_BYTES && bytes > bytesOfPageFrom(work.remoteAddress());
+    }
+
+    private static int bytesOfPageFrom(long address) {
+        return PAGE_BYTES - (int) (address & PAGE_BYTES - 1);
+    }
+
+    private void stageInTwoParts(SendQueue queue, WorkRequest work, int slot) {
+        ScatterGatherList piece = work.buffers();
+        MemoryRegion region = VerbsMemoryDomain.regionOf(piece.region(0));
+        long offset = PostChecks.offset(piece, 0);
+        long address = work.remoteAddress();
+        int first = bytesOfPageFrom(address);
+        int fence = (work.flags() & WorkRequest.FENCE) != 0 ? SendFlags.FENCE : 0;
+        queue.read(
+                WorkRequestId.of(index, generation, WorkRequestId.FIRST_PART, slot),
+                SendFlags.SIGNALED | fence,
+                address,
+                work.remoteKey());
+        queue.piece(region, offset, first);
+        queue.read(
+                WorkRequestId.of(index, generation, WorkRequestId.SEND, slot),
+                SendFlags.SIGNALED,
+                address + first,
+                work.remoteKey());
+        queue.piece(region, offset + first, piece.length(0) - first);
     }
 
     private void stage(SendQueue queue, WorkRequest work, int slot, EndpointCapabilities can) {
@@ -721,14 +783,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             strayCompletion("send", slot);
             return;
         }
-        if (status != WorkStatus.FLUSHED) {
-            VerbsDevice used = required(device);
-            drain(used.explain(new WorkCompletionException(describeSend(slot), status, vendorError), connection()));
-        } else if (state == State.CONNECTED) {
-            // The queue pair went to its error state by the peer's doing: over iWARP a TERMINATE gives no other sign.
-            drain(lostWith(describeSend(slot)));
-        }
-        lastProgressNanos = System.nanoTime();
+        endFailed(slot, status, vendorError);
         if (completesInAnyOrder) {
             sends.keepOutcome(slot, status);
             completeKnownSends();
@@ -738,6 +793,30 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             completeSend(WorkStatus.SUCCESS);
         }
         completeSend(status);
+    }
+
+    private void endFailed(int slot, WorkStatus status, int vendorError) {
+        if (status != WorkStatus.FLUSHED) {
+            VerbsDevice used = required(device);
+            drain(used.explain(new WorkCompletionException(describeSend(slot), status, vendorError), connection()));
+        } else if (state == State.CONNECTED) {
+            // The queue pair went to its error state by the peer's doing: over iWARP a TERMINATE gives no other sign.
+            drain(lostWith(describeSend(slot)));
+        }
+        lastProgressNanos = System.nanoTime();
+    }
+
+    /** The first part of a slot failed; the second is still to come, flushed. */
+    void onFirstPartFailed(int slot, WorkStatus status, int vendorError) {
+        if (sends.position(slot) >= sends.count()) {
+            strayCompletion("send", slot);
+            return;
+        }
+        if (status != WorkStatus.FLUSHED) {
+            failedFirstPart = slot;
+            firstPartStatus = status;
+        }
+        endFailed(slot, status, vendorError);
     }
 
     private void completeKnownSends() {
@@ -754,8 +833,9 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
                 + (trouble == null ? "" : " (" + trouble + ")"));
     }
 
-    private void completeSend(WorkStatus status) {
+    private void completeSend(WorkStatus outcome) {
         int slot = sends.head();
+        WorkStatus status = slot == failedFirstPart ? firstPartStatus : outcome;
         sends.free();
         try {
             handler.onSendCompletion(

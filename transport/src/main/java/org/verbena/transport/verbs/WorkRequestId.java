@@ -24,6 +24,9 @@ final class WorkRequestId {
     /** A slot of the loop's shared receive queue; endpoint and generation mean nothing. */
     static final int SHARED_RECEIVE = 2;
 
+    /** The first part of a read that is posted in two; the slot is that of the send queue. */
+    static final int FIRST_PART = 3;
+
     /** Endpoints of one loop and device. */
     static final int MAX_ENDPOINTS = 1 << 24;
 

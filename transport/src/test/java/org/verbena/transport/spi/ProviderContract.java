@@ -50,6 +50,7 @@ import org.verbena.transport.spi.RecordingEndpointHandler.Completion;
 public abstract class ProviderContract {
     private static final EndpointOptions OPTIONS = EndpointOptions.DEFAULTS;
     private static final int LOOPS = 2;
+    private static final int PAGE_BYTES = 4096;
 
     /** Registered bytes of each domain when it was first seen. */
     private static final Map<MemoryDomain, Long> REGISTERED_AT_FIRST = new ConcurrentHashMap<>();
@@ -578,6 +579,63 @@ public abstract class ProviderContract {
         assertSent(pair.server().awaitSend(), 4);
         assertSuccess(pair.client().awaitReceive(), 3, length);
         assertSame(back, 0, source, 5, length);
+    }
+
+    /** siw sends what is small and crosses a page wrongly, unless it does so within the call that posts it. */
+    @Test
+    void readsWhatIsSmallAndCrossesAPage() {
+        Pair pair = connectPair();
+        RegisteredMemory table =
+                region(pair.server(), 2 * PAGE_BYTES, Access.LOCAL_WRITE, Access.REMOTE_WRITE, Access.REMOTE_READ);
+        RegisteredMemory back = readSink(pair.client(), 64);
+        fill(table.segment(), 1);
+        for (int length = 2; length <= 40; length += 3) {
+            for (int before = 1; before < length; before += 5) {
+                back.segment().fill((byte) 0);
+                long at = firstPage(table) - before;
+                pair.client().send(readOf(1, back, 8, length, table, at));
+                assertSuccess(pair.client().awaitSend(), 1, length);
+                assertSame(back, 8, table, at, length);
+                assertThat(back.segment().get(ValueLayout.JAVA_BYTE, 7)).isZero();
+                assertThat(back.segment().get(ValueLayout.JAVA_BYTE, 8 + length))
+                        .isZero();
+            }
+        }
+    }
+
+    @Test
+    void writesWhatIsSmallAndCrossesAPageBehindARead() {
+        EndpointOptions withoutInline = new EndpointOptions(null, 60_000, 16, 16, 1, 0, 1, 7, 7, 0, false, new byte[0]);
+        Pair pair = connectPair(withoutInline, OPTIONS);
+        RegisteredMemory table =
+                region(pair.server(), 2 * PAGE_BYTES, Access.LOCAL_WRITE, Access.REMOTE_WRITE, Access.REMOTE_READ);
+        RegisteredMemory source = region(pair.client(), 2 * PAGE_BYTES);
+        RegisteredMemory back = readSink(pair.client(), PAGE_BYTES);
+        fill(source.segment(), 2);
+        for (int length = 2; length <= 40; length += 3) {
+            for (int before = 1; before < length; before += 5) {
+                table.segment().fill((byte) 0);
+                WorkRequest write =
+                        new WorkRequest(1).asWrite(3, WorkRequest.FENCE, table.address() + 8, table.remoteKey());
+                write.buffers().add(source, firstPage(source) - before, length);
+                pair.client().run(endpoint -> {
+                    assertThat(pair.client().post(endpoint, readOf(2, back, 0, PAGE_BYTES, table, 0)))
+                            .isTrue();
+                    assertThat(pair.client().post(endpoint, write)).isTrue();
+                    endpoint.flush();
+                });
+                assertSuccess(pair.client().awaitSend(), 2, PAGE_BYTES);
+                assertSent(pair.client().awaitSend(), 3);
+                pair.client().send(readOf(4, back, 0, PAGE_BYTES, table, 0));
+                assertSuccess(pair.client().awaitSend(), 4, PAGE_BYTES);
+                assertSame(table, 8, source, firstPage(source) - before, length);
+            }
+        }
+    }
+
+    /** The offset of the first address that begins a page. */
+    private static long firstPage(RegisteredMemory region) {
+        return PAGE_BYTES - (region.address() & PAGE_BYTES - 1);
     }
 
     @Test
@@ -1206,6 +1264,9 @@ public abstract class ProviderContract {
         WRONG_KEY,
         BEFORE_THE_REGION,
         BEHIND_THE_REGION,
+        // Of two pages, but few bytes.
+        SHORTLY_BEFORE_THE_REGION,
+        SHORTLY_BEHIND_THE_REGION,
         MISSING_RIGHT,
         CLOSED_REGION
     }
@@ -1254,10 +1315,17 @@ public abstract class ProviderContract {
                 pair.server(), 4096, Access.LOCAL_WRITE, Access.REMOTE_READ, Access.REMOTE_WRITE, Access.REMOTE_ATOMIC);
         RegisteredMemory local = readSink(pair.client(), 4096);
         fill(local.segment(), 4);
-        int length = opcode == WorkRequest.Opcode.FETCH_AND_ADD ? 8 : 64;
+        int length = switch (trespass) {
+            case SHORTLY_BEFORE_THE_REGION, SHORTLY_BEHIND_THE_REGION -> 16;
+            default -> 64;
+        };
+        if (opcode == WorkRequest.Opcode.FETCH_AND_ADD) {
+            length = Long.BYTES;
+        }
         long address = switch (trespass) {
-            case BEFORE_THE_REGION -> table.address() - 8;
-            case BEHIND_THE_REGION -> table.address() + 4096 - (length == 8 ? 0 : 32);
+            case BEFORE_THE_REGION, SHORTLY_BEFORE_THE_REGION -> table.address() - 8;
+            case BEHIND_THE_REGION, SHORTLY_BEHIND_THE_REGION ->
+                table.address() + 4096 - (length == 8 ? 0 : length / 2);
             default -> table.address();
         };
         int key = trespass == Trespass.WRONG_KEY ? table.remoteKey() ^ 0x5a5a5a5a : table.remoteKey();
@@ -1266,6 +1334,7 @@ public abstract class ProviderContract {
         }
         RegisteredMemory sink = region(pair.client(), 64, Access.LOCAL_WRITE);
         pair.client().receive(77, sink, 0, 64);
+        int badBytes = length;
 
         pair.client().run(endpoint -> {
             assertThat(pair.client().post(endpoint, writeOf(1, local, 0, 8, good, 0)))
@@ -1276,7 +1345,7 @@ public abstract class ProviderContract {
                 case WRITE -> bad.asWrite(2, 0, address, key);
                 default -> bad.asFetchAndAdd(2, 0, address, key, 1);
             }
-            bad.buffers().add(local, 0, length);
+            bad.buffers().add(local, 0, badBytes);
             assertThat(pair.client().post(endpoint, bad)).isTrue();
             assertThat(pair.client().post(endpoint, readOf(3, local, 128, 8, good, 0)))
                     .isTrue();
