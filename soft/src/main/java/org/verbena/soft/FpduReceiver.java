@@ -446,7 +446,7 @@ final class FpduReceiver {
                 read.setPiece(i, sendRing.region(slot, i), sendRing.offset(slot, i), sendRing.length(slot, i));
             }
         }
-        int left = read.capacityBytes() - read.placedBytes();
+        int left = sender.awaitedEndBytes() - read.placedBytes();
         if (payloadBytes > left || (last && payloadBytes < left)) {
             return refuse(TerminateReason.DDP_BOUNDS);
         }
@@ -698,7 +698,9 @@ final class FpduReceiver {
             }
             case Rdmap.READ_RESPONSE -> {
                 if (last) {
-                    read.end();
+                    if (!sender.awaitsFirstPart()) {
+                        read.end();
+                    }
                     sender.answered();
                     endpoint.onAnswered();
                 }

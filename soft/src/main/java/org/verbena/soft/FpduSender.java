@@ -26,6 +26,11 @@ final class FpduSender {
     /** Takes the place of a sequence number in {@link #outstanding} for the read that says "ready to receive". */
     private static final long READY_READ = -1;
 
+    /** Linux's siw answers what is not longer and lies on two of its pages with wrong bytes. */
+    private static final int SHORT_READ_BYTES = 32;
+
+    private static final int PAGE_BYTES = 4096;
+
     private static final int NO_MESSAGE = 0;
     private static final int SEND_MESSAGE = 1;
     private static final int RESPONSE_MESSAGE = 2;
@@ -43,6 +48,9 @@ final class FpduSender {
     private long outstandingTail;
 
     private int maxUlpduBytes = Rdmap.MAX_HEADER_BYTES + 64;
+
+    /** Whether a short read of two pages is asked for page by page: unless the peer is of this provider. */
+    private boolean splitsShortReads;
 
     private @Nullable TxBatch batch;
     private long batchPosition;
@@ -113,6 +121,11 @@ final class FpduSender {
         maxUlpduBytes = bytes;
     }
 
+    /** The peer may be siw, so short reads of two of its pages are asked for page by page. */
+    void splitShortReads() {
+        splitsShortReads = true;
+    }
+
     /** FPDUs may go out from now on. */
     void open() {
         open = true;
@@ -167,12 +180,29 @@ final class FpduSender {
             return false;
         }
         long sequence = outstanding[(int) outstandingHead & outstandingMask];
-        return sequence == READY_READ || ring.opcode(ring.slot(sequence)) == WorkRequest.Opcode.READ;
+        return sequence <= READY_READ || ring.opcode(ring.slot(sequence)) == WorkRequest.Opcode.READ;
     }
 
     /** The sequence number of the read or atomic that the next response belongs to; -1 for the ready-to-receive read. */
     long awaitedSequence() {
-        return outstanding[(int) outstandingHead & outstandingMask];
+        long sequence = outstanding[(int) outstandingHead & outstandingMask];
+        return sequence < READY_READ ? firstPartOf(sequence) : sequence;
+    }
+
+    /** What stands in {@link #outstanding} for the first part of a read, and back. */
+    private static long firstPartOf(long sequence) {
+        return READY_READ - 1 - sequence;
+    }
+
+    /** Whether the next response brings the first of two parts of a read. */
+    boolean awaitsFirstPart() {
+        return outstanding[(int) outstandingHead & outstandingMask] < READY_READ;
+    }
+
+    /** How much of the read that the next response belongs to has come with it. */
+    int awaitedEndBytes() {
+        int slot = ring.slot(awaitedSequence());
+        return awaitsFirstPart() ? bytesOfPageFrom(ring.remoteAddress(slot)) : ring.totalBytes(slot);
     }
 
     /** The message number that the next response's request had. */
@@ -182,9 +212,9 @@ final class FpduSender {
 
     /** The response to the oldest read or atomic is complete. */
     void answered() {
-        long sequence = awaitedSequence();
+        long sequence = outstanding[(int) outstandingHead & outstandingMask];
         outstandingHead++;
-        if (sequence != READY_READ) {
+        if (sequence > READY_READ) {
             ring.setAnswered(ring.slot(sequence));
         }
     }
@@ -201,7 +231,8 @@ final class FpduSender {
             int slot = ring.slot(s);
             boolean read = ring.isAnsweredByPeer(slot);
             boolean write = ring.opcode(slot) == WorkRequest.Opcode.WRITE;
-            if (!write && read == (queue == Rdmap.QUEUE_READ_REQUEST) && ring.messageNumber(slot) == number) {
+            int part = number - ring.messageNumber(slot);
+            if (!write && read == (queue == Rdmap.QUEUE_READ_REQUEST) && part >= 0 && part < partsOf(slot)) {
                 return s;
             }
         }
@@ -239,7 +270,20 @@ final class FpduSender {
         if (ring.has(slot, WorkRequest.FENCE) && awaitsResponse()) {
             return false;
         }
-        return !ring.isAnsweredByPeer(slot) || outstandingTail - outstandingHead < outboundDepth;
+        return !ring.isAnsweredByPeer(slot) || outstandingTail - outstandingHead + partsOf(slot) <= outboundDepth;
+    }
+
+    /** How many requests a request of the send queue makes on the wire. */
+    private int partsOf(int slot) {
+        if (!splitsShortReads || outboundDepth < 2 || ring.opcode(slot) != WorkRequest.Opcode.READ) {
+            return 1;
+        }
+        int bytes = ring.totalBytes(slot);
+        return bytes <= SHORT_READ_BYTES && bytes > bytesOfPageFrom(ring.remoteAddress(slot)) ? 2 : 1;
+    }
+
+    private static int bytesOfPageFrom(long address) {
+        return PAGE_BYTES - (int) (address & PAGE_BYTES - 1);
     }
 
     /**
@@ -470,15 +514,24 @@ final class FpduSender {
     }
 
     private boolean putReadRequest(TxBatch to, int slot) {
-        if (!to.hasRoom(Rdmap.MAX_HEADER_BYTES + Rdmap.MAX_TRAILER_BYTES + 1, 0)) {
+        int parts = partsOf(slot);
+        if (!to.hasRoom(parts * (Rdmap.MAX_HEADER_BYTES + Rdmap.MAX_TRAILER_BYTES + 1), 0)) {
             return false;
         }
         boolean none = ring.sgeCount(slot) == 0;
         int sinkStag = none ? 0 : ring.region(slot, 0).remoteKey();
         long sinkOffset = none ? 0 : ring.region(slot, 0).address() + ring.offset(slot, 0);
         ring.setMessageNumber(slot, nextReadNumber);
+        int key = ring.remoteKey(slot);
+        long address = ring.remoteAddress(slot);
+        int first = 0;
+        if (parts > 1) {
+            first = bytesOfPageFrom(address);
+            outstanding[(int) outstandingTail++ & outstandingMask] = firstPartOf(next);
+            readRequest(to, sinkStag, sinkOffset, first, key, address);
+        }
         outstanding[(int) outstandingTail++ & outstandingMask] = next;
-        readRequest(to, sinkStag, sinkOffset, ring.totalBytes(slot), ring.remoteKey(slot), ring.remoteAddress(slot));
+        readRequest(to, sinkStag, sinkOffset + first, ring.totalBytes(slot) - first, key, address + first);
         endRequest(to, slot);
         return true;
     }

@@ -568,6 +568,9 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         capabilities = capabilities(readDepth);
         FpduSender out = requireSender();
         out.setMaxUlpduBytes(maxUlpduBytes());
+        if (peerFeatures == 0) {
+            out.splitShortReads();
+        }
         FpduReceiver in = requireReceiver();
         in.setFeatures(peerFeatures);
         request = null;

@@ -8,6 +8,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -344,6 +345,71 @@ class WireTest {
         }
     }
 
+    /** siw answers it wrongly in one piece. */
+    @Test
+    void readsFewBytesOfTwoPagesPageByPage() throws IOException {
+        RawPeer[] peer = new RawPeer[1];
+        RecordingEndpointHandler client = connectTo(peer);
+        RegisteredMemory memory = fixture.region(64, Access.LOCAL_WRITE);
+        try (RawPeer to = peer[0]) {
+            WorkRequest request = new WorkRequest(1);
+            request.asRead(6, 0, 0x1ff6, 0xcafe0102).buffers().add(memory, 16, 32);
+            client.send(request);
+            request.asRead(7, 0, 0x2ff6, 0xcafe0102).buffers().add(memory, 48, 10);
+            client.send(request);
+            String key = HexFormat.of().toHexDigits(memory.remoteKey());
+            assertThat(to.readSegment().hex())
+                    .isEqualTo("4141000000000000000100000001" + "00000000" + key
+                            + HexFormat.of().toHexDigits(memory.address() + 16) + "0000000a" + "cafe0102"
+                            + "0000000000001ff6");
+            assertThat(to.readSegment().hex())
+                    .isEqualTo("4141000000000000000100000002" + "00000000" + key
+                            + HexFormat.of().toHexDigits(memory.address() + 26) + "00000016" + "cafe0102"
+                            + "0000000000002000");
+            // All on one page.
+            assertThat(to.readSegment().hex())
+                    .isEqualTo("4141000000000000000100000003" + "00000000" + key
+                            + HexFormat.of().toHexDigits(memory.address() + 48) + "0000000a" + "cafe0102"
+                            + "0000000000002ff6");
+            byte[] ones = new byte[32];
+            Arrays.fill(ones, (byte) 1);
+            to.send(to.tagged(
+                    RawPeer.READ_RESPONSE, memory.remoteKey(), memory.address() + 16, Arrays.copyOf(ones, 10)));
+            to.send(to.tagged(
+                    RawPeer.READ_RESPONSE, memory.remoteKey(), memory.address() + 26, Arrays.copyOf(ones, 22)));
+            to.send(to.tagged(RawPeer.READ_RESPONSE, memory.remoteKey(), memory.address() + 48, new byte[10]));
+            assertThat(client.awaitSend()).isEqualTo(new Completion(6, WorkStatus.SUCCESS, 32, 0, 0));
+            assertThat(client.awaitSend()).isEqualTo(new Completion(7, WorkStatus.SUCCESS, 10, 0, 0));
+            assertThat(memory.segment().asSlice(16, 32).toArray(ValueLayout.JAVA_BYTE))
+                    .isEqualTo(ones);
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        // offset, bytes of the first answer; the code
+        "0, 11, 1101",
+        "0, 9, 1101",
+        "10, 10, 1101"
+    })
+    void refusesPartsThatAreNotWhatWasAskedFor(int offset, int bytes, String code) throws IOException {
+        RawPeer[] peers = new RawPeer[1];
+        RecordingEndpointHandler client = connectTo(peers);
+        RegisteredMemory memory = fixture.region(64, Access.LOCAL_WRITE);
+        try (RawPeer peer = peers[0]) {
+            WorkRequest request = new WorkRequest(1);
+            request.asRead(6, 0, 0x1ff6, 0xcafe0102).buffers().add(memory, 16, 32);
+            client.send(request);
+            peer.readSegment();
+            peer.readSegment();
+            peer.send(peer.tagged(
+                    RawPeer.READ_RESPONSE, memory.remoteKey(), memory.address() + 16 + offset, new byte[bytes]));
+            assertThat(peer.readTerminate()).isEqualTo(Integer.parseInt(code, 16));
+            assertThat(client.awaitSend()).isEqualTo(new Completion(6, WorkStatus.FLUSHED, 0, 0, 0));
+            assertThat(client.awaitDisconnected()).isInstanceOf(ConnectionException.class);
+        }
+    }
+
     @Test
     void cutsLongMessagesAtTheSegmentLimit() throws IOException {
         try (SoftFixture small = new SoftFixture(new SoftOptions(true, 2, true, 5_000, 4, 2_000, 128, 64))) {
@@ -501,7 +567,7 @@ class WireTest {
             client.send(request);
             peer.readSegment();
             byte[] payload = new byte[bytes];
-            java.util.Arrays.fill(payload, (byte) 1);
+            Arrays.fill(payload, (byte) 1);
             peer.send(peer.tagged(
                     last ? RawPeer.READ_RESPONSE : RawPeer.READ_RESPONSE & ~RawPeer.MORE,
                     memory.remoteKey() + key,

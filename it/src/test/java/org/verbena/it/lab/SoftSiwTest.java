@@ -187,6 +187,7 @@ class SoftSiwTest {
                 pair.echo(size);
                 pair.writeAndRead(size);
             }
+            pair.readFewBytesOfTwoPages();
         }
     }
 
@@ -447,6 +448,30 @@ class SoftSiwTest {
                     side.send(request);
                     assertThat(side.awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
                     assertSame(back, source, size);
+                }
+            }
+        }
+
+        void readFewBytesOfTwoPages() {
+            for (RecordingEndpointHandler side : List.of(client, server)) {
+                RecordingEndpointHandler peer = side == client ? server : client;
+                RegisteredMemory table = region(peer, 8192);
+                RegisteredMemory back = region(side, 64);
+                fill(table);
+                for (int size = 2; size <= 40; size += 3) {
+                    for (int before = 1; before < size; before += 5) {
+                        WorkRequest request = new WorkRequest(1);
+                        request.asRead(6, 0, table.address() + 4096 - before, table.remoteKey())
+                                .buffers()
+                                .add(back, 0, size);
+                        side.send(request);
+                        assertThat(side.awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
+                        assertThat(back.segment()
+                                        .asSlice(0, size)
+                                        .mismatch(table.segment().asSlice(4096 - before, size)))
+                                .as("%d bytes, %d of them on the first page", size, before)
+                                .isEqualTo(-1);
+                    }
                 }
             }
         }
