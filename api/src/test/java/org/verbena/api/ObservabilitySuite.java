@@ -340,6 +340,8 @@ public abstract class ObservabilitySuite extends ApiSuite {
         Path output = file.resolveSibling("printed");
         Process process = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "jfr").toString(),
+                        // With both compilers a JVM may crash under the lab's emulator.
+                        "-J-XX:TieredStopAtLevel=1",
                         "print",
                         "--events",
                         "org.verbena.*",
