@@ -215,11 +215,13 @@ public abstract class ShortFormSuite extends ApiSuite {
     }
 
     @Test
-    void pendingRequestsFailWhenTheServerGoes() {
-        MessageHandler silent = (exchange, message) -> {};
+    void pendingRequestsFailWhenTheServerGoes() throws InterruptedException {
+        CountDownLatch there = new CountDownLatch(1);
+        MessageHandler silent = (exchange, message) -> there.countDown();
         RdmaServer server = serve(silent);
         try (RdmaClient client = client(server)) {
             Future<byte[]> request = client.request(new byte[10]);
+            assertThat(there.await(20, TimeUnit.SECONDS)).isTrue();
             server.close();
             assertThat(failure("the request", request)).isInstanceOf(ClosedChannelException.class);
             assertThat(failure("a request afterwards", client.request(new byte[10])))
