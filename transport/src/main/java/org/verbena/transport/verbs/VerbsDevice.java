@@ -13,6 +13,7 @@ import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.AsyncEvent;
 import org.verbena.verbs.AtomicCapability;
+import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.DeviceAttributes;
 import org.verbena.verbs.MemoryRegion;
@@ -21,6 +22,7 @@ import org.verbena.verbs.PortState;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.ReceiveQueue;
 import org.verbena.verbs.TransportType;
+import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.VerbsObject;
 import org.verbena.verbs.ffm.Siw;
 
@@ -41,15 +43,34 @@ final class VerbsDevice {
     /** Endpoints by what their events name: the queue pair. */
     private final ConcurrentHashMap<VerbsObject, VerbsEndpoint> endpoints = new ConcurrentHashMap<>();
 
+    /** Takes the page of siw's context at which no queue may begin, for as long as the process lives; null on other devices. */
+    @SuppressWarnings("UnusedVariable") // that it is there is what it is for
+    private final @Nullable CompletionQueue siwPlug;
+
     /** What is wrong with the device or a port now, for the causes of connections that break: null if nothing is. */
     private volatile @Nullable String trouble;
 
     VerbsDevice(Context context) {
         this.context = context;
         attributes = context.queryDevice();
+        siwPlug = isSiw() ? plug(context) : null;
         ProtectionDomain domain = context.allocateProtectionDomain();
         memoryDomain = new VerbsMemoryDomain(domain);
         nothing = domain.registerMemory(Arena.global().allocate(Long.BYTES), Set.of(AccessFlag.LOCAL_WRITE));
+    }
+
+    /**
+     * Without it a connection is refused now and then, see {@link Siw}. This is one queue from the first free pages on to beyond the one in question; it costs 1 MiB of the kernel's
+     * memory.
+     */
+    private static @Nullable CompletionQueue plug(Context context) {
+        try {
+            return context.createCompletionQueue(Siw.ENTRIES_BEYOND_REFUSED_PAGE);
+        } catch (VerbsException refused) {
+            // There are queues already, up to that very page. What comes may meet it, and will be told.
+            LOG.debug("{} keeps its 145th page", context, refused);
+            return null;
+        }
     }
 
     Context context() {

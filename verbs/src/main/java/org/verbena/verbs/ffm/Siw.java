@@ -15,6 +15,9 @@ public final class Siw {
     /** What is longer is sent as it should be. */
     public static final int SHORT_BYTES = 32;
 
+    /** Of a completion queue with more pages of 4 KiB than there are before the refused one: 32 bytes each, rounded up to a power of two. */
+    public static final int ENTRIES_BEYOND_REFUSED_PAGE = 1 << 15;
+
     private static final int VENDOR_ID = 0x626d74;
 
     private static final String REMARK =
