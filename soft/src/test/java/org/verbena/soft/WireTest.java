@@ -385,31 +385,6 @@ class WireTest {
         }
     }
 
-    @ParameterizedTest
-    @CsvSource({
-        // offset, bytes of the first answer; the code
-        "0, 11, 1101",
-        "0, 9, 1101",
-        "10, 10, 1101"
-    })
-    void refusesPartsThatAreNotWhatWasAskedFor(int offset, int bytes, String code) throws IOException {
-        RawPeer[] peers = new RawPeer[1];
-        RecordingEndpointHandler client = connectTo(peers);
-        RegisteredMemory memory = fixture.region(64, Access.LOCAL_WRITE);
-        try (RawPeer peer = peers[0]) {
-            WorkRequest request = new WorkRequest(1);
-            request.asRead(6, 0, 0x1ff6, 0xcafe0102).buffers().add(memory, 16, 32);
-            client.send(request);
-            peer.readSegment();
-            peer.readSegment();
-            peer.send(peer.tagged(
-                    RawPeer.READ_RESPONSE, memory.remoteKey(), memory.address() + 16 + offset, new byte[bytes]));
-            assertThat(peer.readTerminate()).isEqualTo(Integer.parseInt(code, 16));
-            assertThat(client.awaitSend()).isEqualTo(new Completion(6, WorkStatus.FLUSHED, 0, 0, 0));
-            assertThat(client.awaitDisconnected()).isInstanceOf(ConnectionException.class);
-        }
-    }
-
     @Test
     void cutsLongMessagesAtTheSegmentLimit() throws IOException {
         try (SoftFixture small = new SoftFixture(new SoftOptions(true, 2, true, 5_000, 4, 2_000, 128, 64))) {
@@ -548,24 +523,30 @@ class WireTest {
 
     @ParameterizedTest
     @CsvSource({
-        // key off by, offset off by, bytes, last; the code
-        "1, 0, 32, true, 1100",
-        "0, 1, 32, true, 1101",
-        "0, -1, 32, true, 1101",
-        "0, 0, 33, true, 1101",
-        "0, 0, 31, true, 1101",
-        "0, 0, 36, false, 1101"
+        // read from, in how many parts; key off by, offset off by, bytes, last; the code
+        "0x1000, 1, 1, 0, 32, true, 1100",
+        "0x1000, 1, 0, 1, 32, true, 1101",
+        "0x1000, 1, 0, -1, 32, true, 1101",
+        "0x1000, 1, 0, 0, 33, true, 1101",
+        "0x1000, 1, 0, 0, 31, true, 1101",
+        "0x1000, 1, 0, 0, 36, false, 1101",
+        // Ten bytes on its first page.
+        "0x1ff6, 2, 0, 0, 11, true, 1101",
+        "0x1ff6, 2, 0, 0, 9, true, 1101",
+        "0x1ff6, 2, 0, 10, 10, true, 1101"
     })
-    void refusesResponsesThatAreNotWhatWasAskedFor(int key, long offset, int bytes, boolean last, String code)
-            throws IOException {
+    void refusesResponsesThatAreNotWhatWasAskedFor(
+            long from, int parts, int key, long offset, int bytes, boolean last, String code) throws IOException {
         RawPeer[] peers = new RawPeer[1];
         RecordingEndpointHandler client = connectTo(peers);
         RegisteredMemory memory = fixture.region(64, Access.LOCAL_WRITE);
         try (RawPeer peer = peers[0]) {
             WorkRequest request = new WorkRequest(1);
-            request.asRead(6, 0, 0x1000, 0xcafe0102).buffers().add(memory, 16, 32);
+            request.asRead(6, 0, from, 0xcafe0102).buffers().add(memory, 16, 32);
             client.send(request);
-            peer.readSegment();
+            for (int i = 0; i < parts; i++) {
+                peer.readSegment();
+            }
             byte[] payload = new byte[bytes];
             Arrays.fill(payload, (byte) 1);
             peer.send(peer.tagged(
