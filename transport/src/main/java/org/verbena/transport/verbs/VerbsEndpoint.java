@@ -142,7 +142,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     /** Over iWARP, see above. */
     private boolean completesInAnyOrder;
 
-    /** On siw, see above. */
+    /** On siw, see above: reads of few bytes are split, and as few are inline whatever was asked for. */
     private boolean splitsShortReads;
 
     /** The slot whose first part failed, of its own doing; the second is flushed then. */
@@ -284,8 +284,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         try {
             VerbsDevice used = provider.device(context);
             device = used;
-            checkLimits(used);
             splitsShortReads = used.isSiw();
+            checkLimits(used);
             LoopDevice queues = handlerOfLoop().deviceFor(used);
             boolean shared = options.sharedReceiveQueue() && used.attributes().maxSharedReceiveQueues() > 0;
             if (options.sharedReceiveQueue() && !shared) {
@@ -301,7 +301,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
                             receives.depth(),
                             options.maxSges(),
                             shared ? 0 : options.maxSges(),
-                            used.isSiw()
+                            splitsShortReads
                                     ? Math.max(options.maxInlineBytes(), Siw.SHORT_BYTES)
                                     : options.maxInlineBytes()));
             if (shared) {
@@ -327,7 +327,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
 
     private void checkLimits(VerbsDevice used) {
         DeviceAttributes limits = used.attributes();
-        checkLimit(used, "sendDepth", options.sendDepth(), limits.maxWorkRequests() / (used.isSiw() ? 2 : 1));
+        checkLimit(used, "sendDepth", options.sendDepth(), limits.maxWorkRequests() / (splitsShortReads ? 2 : 1));
         checkLimit(used, "receiveDepth", receives.depth(), limits.maxWorkRequests());
         checkLimit(used, "maxSges", options.maxSges(), limits.maxSges());
     }
