@@ -61,8 +61,8 @@ public final class RdmaChannelOption {
             ChannelOption.valueOf(RdmaChannelOption.class, "MAX_RENDEZVOUS");
 
     /**
-     * Sends up to this size, header included, are copied into the work request; 0 for never. In bytes, up to 65536. More than the device can fails the
-     * connection, with the device's limit; the soft provider's is 4096.
+     * Sends up to this size, header included, are copied into the work request, or up to the device's limit if that is lower (4096 on soft); 0 for never. In bytes,
+     * up to 65536; 128 by default.
      */
     public static final ChannelOption<Integer> MAX_INLINE_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "MAX_INLINE_BYTES");

@@ -105,6 +105,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
     private @Nullable EndpointCapabilities capabilities;
     private @Nullable ScheduledFuture<?> timeout;
 
+    private final int maxInlineBytes;
     private final SendRing sendRing;
     private final WorkRing receiveRing;
     private @Nullable FpduSender sender;
@@ -160,8 +161,8 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         this.handler = handler;
         this.remoteAddress = remoteAddress;
         this.initiator = initiator;
-        sendRing = new SendRing(
-                options.sendDepth(), options.maxSges(), Math.min(options.maxInlineBytes(), MAX_INLINE_BYTES));
+        maxInlineBytes = Math.min(options.maxInlineBytes(), MAX_INLINE_BYTES);
+        sendRing = new SendRing(options.sendDepth(), options.maxSges(), maxInlineBytes);
         receiveRing = new WorkRing(options.receiveDepth(), options.maxSges());
     }
 
@@ -170,7 +171,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
     /** Connects; on the loop. */
     void connect() {
         assert loop.inEventLoop();
-        if (state != CONNECTING || !checkOptions()) {
+        if (state != CONNECTING) {
             turn();
             return;
         }
@@ -203,15 +204,6 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
             fail(connectFailure(e));
             turn();
         }
-    }
-
-    private boolean checkOptions() {
-        if (options.maxInlineBytes() > MAX_INLINE_BYTES) {
-            fail(new ConnectionException("connecting with " + remoteAddress + ": maxInlineBytes "
-                    + options.maxInlineBytes() + " is over the limit of " + MAX_INLINE_BYTES));
-            return false;
-        }
-        return true;
     }
 
     private void configure(SocketChannel channel) throws IOException {
@@ -309,7 +301,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
                 sharedQueue == null ? options.receiveDepth() : sharedQueue.depth(),
                 options.maxSges(),
                 options.maxSges(),
-                Math.min(options.maxInlineBytes(), MAX_INLINE_BYTES),
+                maxInlineBytes,
                 readDepth,
                 Integer.MAX_VALUE,
                 (peerFeatures & PeerFeatures.ATOMICS) != 0 && readDepth > 0,
@@ -428,7 +420,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
      */
     void accept(@Nullable SocketChannel channel, @Nullable SoftSocket inPlace, MpaFrame from) {
         assert loop.inEventLoop();
-        if (channel == null || state != CONNECTING || !checkOptions()) {
+        if (channel == null || state != CONNECTING) {
             if (inPlace != null) {
                 inPlace.closeNow();
             } else if (channel != null) {
@@ -711,9 +703,9 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
             if (answered) {
                 throw new IllegalArgumentException(opcode + " cannot be inline: its data comes from the peer");
             }
-            if (buffers.totalBytes() > options.maxInlineBytes()) {
+            if (buffers.totalBytes() > maxInlineBytes) {
                 throw new IllegalArgumentException("an inline " + opcode + " of " + buffers.totalBytes()
-                        + " bytes is over the limit of " + options.maxInlineBytes());
+                        + " bytes is over the limit of " + maxInlineBytes);
             }
         }
         if (state != CONNECTED) {

@@ -27,6 +27,16 @@ public record QueuePairCapabilities(
         }
     }
 
+    /**
+     * The same with another limit for inline payload.
+     *
+     * @param bytes payload that may be copied into a work request
+     * @return the sizes
+     */
+    public QueuePairCapabilities withMaxInlineBytes(int bytes) {
+        return new QueuePairCapabilities(maxSendWrs, maxReceiveWrs, maxSendSges, maxReceiveSges, bytes);
+    }
+
     static QueuePairCapabilities read(MemorySegment struct, long offset) {
         return new QueuePairCapabilities(
                 struct.get(CStruct.U32, offset + IbvQpCap.MAX_SEND_WR),

@@ -48,6 +48,16 @@ public record QueuePairOptions(
     }
 
     /**
+     * The same of another size.
+     *
+     * @param other how large
+     * @return the options
+     */
+    public QueuePairOptions withCapabilities(QueuePairCapabilities other) {
+        return new QueuePairOptions(type, sendCompletions, receiveCompletions, sharedReceives, other, signalAll);
+    }
+
+    /**
      * The same for another transport service.
      *
      * @param other the service

@@ -5,14 +5,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What an endpoint is asked to be. Depths, SGEs and inline bytes are requests: a device may give more, and
- * {@link Endpoint#capabilities()} tells what it gave; what it cannot give fails the connection with the limit's value.
+ * {@link Endpoint#capabilities()} tells what it gave. Depths and SGEs that it cannot give fail the connection with the limit's value; of inline bytes it gives
+ * what it has.
  *
  * @param localAddress the local address to use, or null to let the route decide; ignored when accepting
  * @param connectTimeoutMillis for all steps of connecting or accepting together, 1 or more
  * @param sendDepth work requests (sends, reads, writes, atomics) that may be outstanding, 1 or more
  * @param receiveDepth receives that may be posted, 1 or more; ignored with a shared receive queue
  * @param maxSges scatter/gather elements in one work request, 1 or more
- * @param maxInlineBytes payload that may be copied into a work request, 0 or more
+ * @param maxInlineBytes payload that may be copied into a work request, 0 to 65536; fewer where the device has fewer
  * @param readDepth reads and atomics outstanding in each direction (initiator depth and responder resources), 0 to 128
  * @param retryCount transport retries before a connection fails, 0 to 7
  * @param rnrRetryCount receiver-not-ready retries, 0 to 6; 7 is for ever
@@ -40,9 +41,9 @@ public record EndpointOptions(
      */
     public static final int MAX_PRIVATE_DATA_BYTES = 56;
 
-    /** Depths of 256, 4 SGEs, 64 bytes inline, 16 reads, retries 7 and 7, 10 s to connect. */
+    /** Depths of 256, 4 SGEs, 128 bytes inline, 16 reads, retries 7 and 7, 10 s to connect. */
     public static final EndpointOptions DEFAULTS =
-            new EndpointOptions(null, 10_000, 256, 256, 4, 64, 16, 7, 7, 0, false, new byte[0]);
+            new EndpointOptions(null, 10_000, 256, 256, 4, 128, 16, 7, 7, 0, false, new byte[0]);
 
     /** Checks ranges and copies the private data. */
     public EndpointOptions {

@@ -12,7 +12,6 @@ import org.verbena.cm.EventChannel;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.verbs.Context;
-import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairAttributes;
 import org.verbena.verbs.QueuePairOptions;
@@ -169,12 +168,12 @@ final class ConnectionSetup implements CmEventSink {
         endpoint.execute(() -> endpoint.prepare0(context, port, local));
     }
 
-    void createQueuePair(ProtectionDomain domain, QueuePairOptions wanted, long maxMessageBytes) {
+    void createQueuePair(VerbsDevice device, QueuePairOptions wanted, long maxMessageBytes) {
         if (givenUp) {
             return;
         }
         try {
-            QueuePair made = VerbsEndpoint.required(id).createQueuePair(domain, wanted);
+            QueuePair made = device.createQueuePair(VerbsEndpoint.required(id), wanted);
             queuePair = made;
             endpoint.execute(() -> endpoint.prepared0(made, maxMessageBytes));
         } catch (RuntimeException refused) {

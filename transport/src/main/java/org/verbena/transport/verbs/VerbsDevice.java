@@ -6,6 +6,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.cm.CmException;
+import org.verbena.cm.CmId;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkCompletionException;
@@ -20,10 +22,14 @@ import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.PortAttributes;
 import org.verbena.verbs.PortState;
 import org.verbena.verbs.ProtectionDomain;
+import org.verbena.verbs.QueuePair;
+import org.verbena.verbs.QueuePairCapabilities;
+import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.ReceiveQueue;
 import org.verbena.verbs.TransportType;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.VerbsObject;
+import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.Siw;
 
 /**
@@ -32,6 +38,9 @@ import org.verbena.verbs.ffm.Siw;
  */
 final class VerbsDevice {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsDevice.class);
+
+    /** Inline bytes come in multiples of it. */
+    private static final int INLINE_STEP = 16;
 
     private final Context context;
     private final DeviceAttributes attributes;
@@ -46,6 +55,9 @@ final class VerbsDevice {
     /** Takes the page of siw's context at which no queue may begin, for as long as the process lives; null on other devices. */
     @SuppressWarnings("UnusedVariable") // that it is there is what it is for
     private final @Nullable CompletionQueue siwPlug;
+
+    /** The most inline bytes that the device may have: no query tells, it refuses what is more. */
+    private volatile int maxInlineBytes = Integer.MAX_VALUE;
 
     /** What is wrong with the device or a port now, for the causes of connections that break: null if nothing is. */
     private volatile @Nullable String trouble;
@@ -106,6 +118,41 @@ final class VerbsDevice {
     /** RFC 7306 gives iWARP immediate data, which no adapter that Linux has a driver for was seen to have. */
     boolean hasImmediateData() {
         return !isIwarp();
+    }
+
+    /**
+     * Makes the queue pair of an id, with fewer inline bytes than wanted if the device has no more; it is asked for fewer and fewer once.
+     *
+     * @throws CmException as {@link CmId#createQueuePair} for what was wanted, if it is not the inline bytes
+     */
+    QueuePair createQueuePair(CmId id, QueuePairOptions wanted) {
+        QueuePairCapabilities sizes = wanted.capabilities();
+        int inlineBytes = Math.min(sizes.maxInlineBytes(), maxInlineBytes);
+        CmException first = null;
+        while (true) {
+            try {
+                QueuePair made = id.createQueuePair(
+                        memoryDomain.protectionDomain(),
+                        wanted.withCapabilities(sizes.withMaxInlineBytes(inlineBytes)));
+                if (first != null) {
+                    maxInlineBytes = Math.min(maxInlineBytes, inlineBytes);
+                    LOG.debug("{} takes {} bytes inline, not {}", name(), inlineBytes, sizes.maxInlineBytes());
+                }
+                return made;
+            } catch (CmException refused) {
+                first = first == null ? refused : first;
+                boolean isTooMuch = refused.errno() == Errno.EINVAL || refused.errno() == Errno.ENOMEM;
+                if (!isTooMuch || inlineBytes == 0) {
+                    throw first;
+                }
+                inlineBytes = fewer(inlineBytes);
+            }
+        }
+    }
+
+    /** Devices have from none to about a thousand, in steps of 16: those below 256 are tried one by one. */
+    private static int fewer(int inlineBytes) {
+        return inlineBytes > 256 ? inlineBytes / 2 : (inlineBytes - 1) / INLINE_STEP * INLINE_STEP;
     }
 
     /** Adds the pieces of a list to the receive that was begun last. */

@@ -310,7 +310,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             }
             QueuePairOptions all = wanted;
             long maxMessageBytes = Math.min(Integer.MAX_VALUE, used.port(port).maxMessageBytes());
-            setup.execute(() -> setup.createQueuePair(used.memoryDomain().protectionDomain(), all, maxMessageBytes));
+            setup.execute(() -> setup.createQueuePair(used, all, maxMessageBytes));
         } catch (RuntimeException refused) {
             drain(setup.failureOf(refused));
         }

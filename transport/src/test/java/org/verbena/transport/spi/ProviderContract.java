@@ -49,6 +49,10 @@ import org.verbena.transport.spi.RecordingEndpointHandler.Completion;
 @Timeout(value = 120, unit = TimeUnit.SECONDS)
 public abstract class ProviderContract {
     private static final EndpointOptions OPTIONS = EndpointOptions.DEFAULTS;
+
+    /** What siw has, the least of the tested devices. */
+    private static final int LEAST_INLINE_BYTES = 80;
+
     private static final int LOOPS = 2;
     private static final int PAGE_BYTES = 4096;
 
@@ -306,6 +310,11 @@ public abstract class ProviderContract {
                 null, OPTIONS.connectTimeoutMillis(), sendDepth, receiveDepth, 4, 64, 16, 7, 7, 0, false, new byte[0]);
     }
 
+    private static EndpointOptions withInlineBytes(int bytes) {
+        return new EndpointOptions(
+                null, OPTIONS.connectTimeoutMillis(), 64, 64, 4, bytes, 16, 7, 7, 0, false, new byte[0]);
+    }
+
     private static EndpointOptions withTimeout(int millis) {
         return new EndpointOptions(null, millis, 16, 16, 4, 64, 16, 7, 7, 0, false, new byte[0]);
     }
@@ -400,7 +409,8 @@ public abstract class ProviderContract {
             assertThat(capabilities.receiveDepth()).isGreaterThanOrEqualTo(OPTIONS.receiveDepth());
             assertThat(capabilities.maxSges()).isGreaterThanOrEqualTo(OPTIONS.maxSges());
             assertThat(capabilities.maxReadSges()).isBetween(1, capabilities.maxSges());
-            assertThat(capabilities.maxInlineBytes()).isGreaterThanOrEqualTo(OPTIONS.maxInlineBytes());
+            assertThat(capabilities.maxInlineBytes())
+                    .isGreaterThanOrEqualTo(Math.min(LEAST_INLINE_BYTES, OPTIONS.maxInlineBytes()));
             assertThat(capabilities.readDepth()).isPositive();
             assertThat(capabilities.maxMessageBytes()).isGreaterThanOrEqualTo(1 << 20);
             assertThat(side.<Integer>call(Endpoint::freeSendSlots)).isEqualTo(capabilities.sendDepth());
@@ -651,12 +661,14 @@ public abstract class ProviderContract {
         assertSuccess(pair.server().awaitReceive(), 1, 0);
     }
 
-    @Test
-    void lendsInlineMemoryForTheCallAlone() {
-        Pair pair = connectPair();
-        int inline = pair.client().awaitPrepared().capabilities().maxInlineBytes();
-        assumeTrue(inline > 0, "no inline sends here");
-        int length = Math.min(inline, 64);
+    /** 65536 is more than any provider has: it gives what it has, and that can be used to the full. */
+    @ParameterizedTest
+    @ValueSource(ints = {64, 1 << 16})
+    void lendsInlineMemoryForTheCallAlone(int wanted) {
+        EndpointOptions options = withInlineBytes(wanted);
+        Pair pair = connectPair(options, options);
+        int length = pair.client().awaitPrepared().capabilities().maxInlineBytes();
+        assertThat(length).isBetween(Math.min(wanted, LEAST_INLINE_BYTES), (1 << 16) - 1);
         RegisteredMemory source = region(pair.client(), length);
         RegisteredMemory sink = region(pair.server(), 2L * length, Access.LOCAL_WRITE, Access.REMOTE_WRITE);
         fill(source.segment(), 7);
