@@ -23,7 +23,7 @@ import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.OperationCallback;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.IncomingConnection;
-import org.verbena.verbs.RdmaException;
+import org.verbena.transport.spi.RdmaException;
 
 /**
  * A Netty channel that is to handlers what a socket channel is, over an RDMA connection: bytes without boundaries, in order, with half close. It takes the

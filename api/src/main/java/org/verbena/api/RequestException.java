@@ -1,7 +1,7 @@
 package org.verbena.api;
 
 import java.io.Serial;
-import org.verbena.verbs.RdmaException;
+import org.verbena.transport.spi.RdmaException;
 
 /** A request that got no reply. The connection goes on. */
 public sealed class RequestException extends RdmaException {

@@ -36,7 +36,7 @@ import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.spi.Patience;
-import org.verbena.verbs.RdmaException;
+import org.verbena.transport.spi.RdmaException;
 
 /**
  * Random traffic: several connections, both directions, all sizes, with cancelled writes, closes in good order and abrupt ones, slow readers, and a peer in another

@@ -2,14 +2,14 @@ package org.verbena.cm;
 
 import java.io.Serial;
 import org.jspecify.annotations.Nullable;
-import org.verbena.verbs.RdmaException;
+import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ffm.Errno;
 
 /**
  * A call of librdmacm that failed, or an event that told of a failure. The message has the call with its arguments, or the event
  * with its status, and what to do about it.
  */
-public final class CmException extends RdmaException {
+public final class CmException extends NativeRdmaException {
     @Serial
     private static final long serialVersionUID = 1L;
 

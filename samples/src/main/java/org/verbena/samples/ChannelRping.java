@@ -28,9 +28,9 @@ import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerChannel;
 import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.RdmaException;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.RemoteMemory;
-import org.verbena.verbs.RdmaException;
 
 /**
  * rping once more, on the Channel API with RAW framing: one SEND is one message, as C's program has it. {@link Rping} has the protocol's

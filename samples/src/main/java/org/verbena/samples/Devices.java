@@ -16,10 +16,10 @@ import org.verbena.verbs.GidEntry;
 import org.verbena.verbs.GidType;
 import org.verbena.verbs.LinkLayer;
 import org.verbena.verbs.Mtu;
+import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.NodeType;
 import org.verbena.verbs.PortAttributes;
 import org.verbena.verbs.PortState;
-import org.verbena.verbs.RdmaException;
 import org.verbena.verbs.TransportType;
 import org.verbena.verbs.Verbs;
 import picocli.CommandLine;
@@ -65,7 +65,7 @@ final class Devices implements Callable<Integer> {
                     OpenDevice open = describe(context);
                     described.add(verbose ? new VerboseDevice(open, context.queryDeviceExtended()) : open);
                 }
-            } catch (RdmaException refused) {
+            } catch (NativeRdmaException refused) {
                 // One broken device must not hide the others.
                 described.add(new BrokenDevice(device.name(), String.valueOf(refused.getMessage())));
             }

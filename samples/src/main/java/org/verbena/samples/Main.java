@@ -1,6 +1,7 @@
 package org.verbena.samples;
 
-import org.verbena.verbs.RdmaException;
+import org.verbena.transport.spi.RdmaException;
+import org.verbena.verbs.NativeRdmaException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -95,6 +96,7 @@ public final class Main implements Runnable {
     /** One line for what the user can mend; a stack trace as well for what only a programmer can, or if asked for details. */
     private static int explain(Exception failure, CommandLine command, ParseResult parsed) {
         boolean ours = failure instanceof RdmaException
+                || failure instanceof NativeRdmaException
                 || failure instanceof UnsupportedOperationException
                 || failure instanceof CommandFailure
                 || failure instanceof java.io.IOException;

@@ -15,7 +15,7 @@ import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
 import org.verbena.samples.RpingConnection.Advertisement;
-import org.verbena.verbs.RdmaException;
+import org.verbena.verbs.NativeRdmaException;
 
 /** The server's side of {@link Rping}. */
 public final class RpingServer implements AutoCloseable {
@@ -92,7 +92,7 @@ public final class RpingServer implements AutoCloseable {
             // Events of this client must not wake the others.
             client.migrate(own);
             serve(own, client);
-        } catch (RdmaException | CommandFailure failure) {
+        } catch (NativeRdmaException | CommandFailure failure) {
             LOG.warn("A client was lost: {}", failure.getMessage());
         }
     }

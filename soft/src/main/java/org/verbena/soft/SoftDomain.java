@@ -9,8 +9,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RdmaException;
 import org.verbena.transport.spi.RegisteredMemory;
-import org.verbena.verbs.RdmaException;
 
 /**
  * The protection domain of a provider: which STag stands for which memory.

@@ -1,7 +1,7 @@
 package org.verbena.transport;
 
 import java.io.Serial;
-import org.verbena.verbs.RdmaException;
+import org.verbena.transport.spi.RdmaException;
 
 /** The provider that was asked for cannot work here, or there is none. The message says why and what to do. */
 public final class ProviderUnavailableException extends RdmaException {

@@ -35,7 +35,7 @@ public final class Verbs {
         }
         try {
             return devices().isEmpty() ? new IllegalStateException(NO_DEVICE) : null;
-        } catch (RdmaException | UnsupportedOperationException refused) {
+        } catch (NativeRdmaException | UnsupportedOperationException refused) {
             return refused;
         }
     }

@@ -4,7 +4,7 @@ import java.io.Serial;
 import org.verbena.verbs.ffm.Errno;
 
 /** A call of libibverbs that failed. The message has the call, its arguments, the symbolic errno and a hint where users trip. */
-public final class VerbsException extends RdmaException {
+public final class VerbsException extends NativeRdmaException {
     @Serial
     private static final long serialVersionUID = 1L;
 

@@ -3,6 +3,7 @@ package org.verbena.transport.buffer;
 import java.util.EnumSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import org.verbena.transport.ffm.HugePages;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.OptionProperties;
 

@@ -3,6 +3,7 @@ package org.verbena.transport.buffer;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.ffm.HugePages;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RegisteredMemory;
 

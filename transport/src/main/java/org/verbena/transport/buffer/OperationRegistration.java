@@ -29,7 +29,7 @@ public final class OperationRegistration {
      * @return a region of the part alone, whose owner closes it; or null if the buffer has no memory address (a heap buffer, a composite of
      *     several): copy it instead
      * @throws IndexOutOfBoundsException outside the buffer
-     * @throws org.verbena.verbs.RdmaException the device refused; the message says why and what to do
+     * @throws org.verbena.transport.spi.RdmaException the device refused; the message says why and what to do
      */
     public static @Nullable RegisteredMemory register(
             ByteBuf buffer, int index, int lengthBytes, MemoryDomain domain, Set<MemoryDomain.Access> access) {

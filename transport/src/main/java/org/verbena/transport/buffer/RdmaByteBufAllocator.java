@@ -11,7 +11,7 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.verbs.RdmaException;
+import org.verbena.transport.spi.RdmaException;
 
 /**
  * A {@link RegisteredBufferPool} as Netty's allocator. Direct buffers, which are what it gives unless heap buffers are asked for, come from the

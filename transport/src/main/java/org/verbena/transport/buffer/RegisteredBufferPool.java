@@ -13,8 +13,9 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.ffm.HugePages;
 import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.verbs.RdmaException;
+import org.verbena.transport.spi.RdmaException;
 
 /**
  * Buffers in memory that is registered once. The pool allocates chunks, registers each as one region, and cuts them into blocks; a buffer is a

@@ -28,7 +28,7 @@ public interface MessageBuffers {
      *
      * @param capacityBytes its capacity, all of it writable
      * @return empty, one reference; null if the budget is spent for now
-     * @throws org.verbena.verbs.RdmaException it is more than the whole budget, or the device refused to register more
+     * @throws org.verbena.transport.spi.RdmaException it is more than the whole budget, or the device refused to register more
      */
     @Nullable ByteBuf tryAllocateReceive(int capacityBytes);
 
@@ -45,7 +45,7 @@ public interface MessageBuffers {
      *
      * @param capacityBytes its capacity, all of it writable
      * @return empty, one reference; null if the budget is spent for now
-     * @throws org.verbena.verbs.RdmaException it is more than the whole budget, or the device refused to register more
+     * @throws org.verbena.transport.spi.RdmaException it is more than the whole budget, or the device refused to register more
      */
     @Nullable ByteBuf tryAllocateSend(int capacityBytes);
 

@@ -15,13 +15,13 @@ import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RdmaException;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkCompletionException;
 import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
-import org.verbena.verbs.RdmaException;
 
 /**
  * The message protocol over one endpoint: give it to {@code RdmaProvider.connect} or {@code IncomingConnection.accept} as the handler, with

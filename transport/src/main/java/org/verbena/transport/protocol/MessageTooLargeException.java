@@ -1,7 +1,7 @@
 package org.verbena.transport.protocol;
 
 import java.io.Serial;
-import org.verbena.verbs.RdmaException;
+import org.verbena.transport.spi.RdmaException;
 
 /** A message beyond what the peer takes. Nothing of it was sent, and the connection goes on. */
 public final class MessageTooLargeException extends RdmaException {

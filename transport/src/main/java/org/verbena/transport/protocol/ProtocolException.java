@@ -1,7 +1,7 @@
 package org.verbena.transport.protocol;
 
 import java.io.Serial;
-import org.verbena.verbs.RdmaException;
+import org.verbena.transport.spi.RdmaException;
 
 /** The peer broke the message protocol, or is not a peer that speaks it. It was cut off. */
 public final class ProtocolException extends RdmaException {

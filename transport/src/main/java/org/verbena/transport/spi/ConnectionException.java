@@ -1,7 +1,6 @@
 package org.verbena.transport.spi;
 
 import java.io.Serial;
-import org.verbena.verbs.RdmaException;
 
 /** A connection that did not come up, or went down. The message names address, step and reason. */
 public sealed class ConnectionException extends RdmaException {

@@ -15,7 +15,7 @@ public interface MemoryDomain {
      * @param access what may be done with it; remote writes and atomics imply LOCAL_WRITE
      * @return the region, with one reference that {@link RegisteredMemory#close()} gives up
      * @throws IllegalArgumentException heap memory, an empty segment or one that a single thread owns
-     * @throws org.verbena.verbs.RdmaException the device refused; the message says why and what to do (memlock limit ...)
+     * @throws org.verbena.transport.spi.RdmaException the device refused; the message says why and what to do (memlock limit ...)
      */
     RegisteredMemory register(MemorySegment segment, Set<Access> access);
 

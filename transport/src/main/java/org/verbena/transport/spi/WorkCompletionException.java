@@ -1,7 +1,6 @@
 package org.verbena.transport.spi;
 
 import java.io.Serial;
-import org.verbena.verbs.RdmaException;
 
 /** A work request that failed. On a reliable connection the first of them ends it. */
 public class WorkCompletionException extends RdmaException {

@@ -11,7 +11,7 @@ import org.verbena.cm.CmEvent;
 import org.verbena.cm.EventChannel;
 import org.verbena.transport.epoll.DescriptorIoHandler;
 import org.verbena.verbs.AsyncEvent;
-import org.verbena.verbs.RdmaException;
+import org.verbena.verbs.NativeRdmaException;
 
 /**
  * The connection loop's I/O: waits for events of the connection manager and of the devices, and gives each to whom it belongs. Nothing is registered
@@ -95,7 +95,7 @@ final class CmIoHandler extends DescriptorIoHandler {
             AsyncEvent event;
             try {
                 event = device.context().tryGetAsyncEvent();
-            } catch (RdmaException gone) {
+            } catch (NativeRdmaException gone) {
                 unwatch(device.context().asyncFd());
                 device.onLost("its asynchronous events cannot be read any more: " + gone.getMessage());
                 return;

@@ -29,7 +29,7 @@ final class ConnectionLoop {
     /**
      * Starts the thread.
      *
-     * @throws org.verbena.verbs.RdmaException there is no device, or no permission
+     * @throws org.verbena.verbs.NativeRdmaException there is no device, or no permission
      */
     ConnectionLoop() {
         channel = EventChannel.open();

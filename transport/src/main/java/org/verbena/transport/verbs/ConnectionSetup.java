@@ -12,11 +12,11 @@ import org.verbena.cm.EventChannel;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.verbs.Context;
+import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairAttributes;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.QueuePairState;
-import org.verbena.verbs.RdmaException;
 import org.verbena.verbs.TransportType;
 
 /**
@@ -86,7 +86,7 @@ final class ConnectionSetup implements CmEventSink {
     /**
      * Does a step on the connection loop.
      *
-     * @throws RdmaException there is no connection loop, for there is no device
+     * @throws NativeRdmaException there is no connection loop, for there is no device
      */
     void execute(Runnable stepOfThis) {
         provider.connectionLoop().loop().execute(stepOfThis);
@@ -321,14 +321,14 @@ final class ConnectionSetup implements CmEventSink {
                 isAnswered = true;
                 known.reject(new byte[0]);
             }
-        } catch (RdmaException alreadyDown) {
+        } catch (NativeRdmaException alreadyDown) {
             LOG.debug("{}: {}", endpoint, alreadyDown.getMessage());
         }
         QueuePair made = queuePair;
         if (made != null) {
             try {
                 made.modify(QueuePairAttributes.to(QueuePairState.ERR).build());
-            } catch (RdmaException refused) {
+            } catch (NativeRdmaException refused) {
                 LOG.debug("{}: {}", endpoint, refused.getMessage());
             }
         }

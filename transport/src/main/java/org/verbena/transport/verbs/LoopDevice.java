@@ -13,7 +13,7 @@ import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.CompletionChannel;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.CompletionStatus;
-import org.verbena.verbs.RdmaException;
+import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.WorkCompletions;
 import org.verbena.verbs.ffm.Errno;
@@ -300,7 +300,7 @@ final class LoopDevice {
         }
         try {
             return queue.queue.poll(completions);
-        } catch (RdmaException failure) {
+        } catch (NativeRdmaException failure) {
             breakQueue(queue, failure);
             return 0;
         }
@@ -392,7 +392,7 @@ final class LoopDevice {
 
     // ---- what breaks
 
-    private void breakQueue(LoopQueue queue, RdmaException failure) {
+    private void breakQueue(LoopQueue queue, NativeRdmaException failure) {
         queue.broken = true;
         LOG.error("A completion queue of {} is broken; its connections are lost", device.name(), failure);
         for (VerbsEndpoint endpoint : endpoints) {
@@ -426,7 +426,7 @@ final class LoopDevice {
             }
             channel.close();
             completions.close();
-        } catch (RdmaException | IllegalStateException stillUsed) {
+        } catch (NativeRdmaException | IllegalStateException stillUsed) {
             if (attempts == 0) {
                 LOG.error("The queues of a loop on {} could not be given back", device.name(), stillUsed);
                 return;

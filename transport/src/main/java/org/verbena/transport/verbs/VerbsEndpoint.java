@@ -18,6 +18,7 @@ import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RdmaException;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkCompletionException;
@@ -26,10 +27,10 @@ import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.DeviceAttributes;
 import org.verbena.verbs.MemoryRegion;
+import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.RdmaException;
 import org.verbena.verbs.ReceiveQueue;
 import org.verbena.verbs.SendFlags;
 import org.verbena.verbs.SendQueue;
@@ -266,7 +267,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         }
         try {
             setup.execute(setup::begin);
-        } catch (RdmaException | UnsupportedOperationException unavailable) {
+        } catch (NativeRdmaException | UnsupportedOperationException unavailable) {
             drain(new ConnectionException.Unreachable(
                     setup.attempt() + " is impossible: " + unavailable.getMessage(), unavailable));
         }
@@ -975,12 +976,13 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
      * Ends the connection, or the attempt. The first call decides on the cause, unless all it knew was that the device gave up on the queue pair: a completion tells
      * more, and may come later.
      *
-     * @param why null in good order
+     * @param failure why; null in good order
      */
-    void drain(@Nullable Throwable why) {
+    void drain(@Nullable Throwable failure) {
         if (state == State.CLOSED) {
             return;
         }
+        Throwable why = failure instanceof NativeRdmaException refused ? NativeFailures.of(refused) : failure;
         if (state == State.DRAINING) {
             boolean better = cause == null ? why != null : isCauseVague && why instanceof RdmaException;
             if (better && !isLocalEnd) {

@@ -14,7 +14,7 @@ import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.IncomingConnection;
-import org.verbena.verbs.RdmaException;
+import org.verbena.verbs.NativeRdmaException;
 
 /** The id of a connection request, until somebody decides on it. Any thread. */
 final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
@@ -127,12 +127,12 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
     private void reject0(byte[] reason) {
         try {
             id.reject(reason);
-        } catch (RdmaException gone) {
+        } catch (NativeRdmaException gone) {
             LOG.debug("The request of {} could not be rejected: it is gone", VerbsProvider.format(remoteAddress), gone);
         }
         try {
             id.close();
-        } catch (RdmaException failure) {
+        } catch (NativeRdmaException failure) {
             LOG.warn(
                     "The id of a rejected request of {} could not be destroyed",
                     VerbsProvider.format(remoteAddress),

@@ -14,7 +14,7 @@ import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
-import org.verbena.verbs.RdmaException;
+import org.verbena.verbs.NativeRdmaException;
 
 /**
  * A listening id.
@@ -83,7 +83,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
             listening.bind(requestedAddress);
             listening.listen(options.backlog());
             localAddress = listening.localAddress();
-        } catch (RdmaException | UnsupportedOperationException refused) {
+        } catch (NativeRdmaException | UnsupportedOperationException refused) {
             state = State.CLOSED;
             finish(new ConnectionException(
                     "cannot listen on " + VerbsProvider.format(requestedAddress) + ": " + refused.getMessage(),
@@ -137,7 +137,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         if (id != null) {
             try {
                 id.close();
-            } catch (RdmaException failure) {
+            } catch (NativeRdmaException failure) {
                 LOG.warn(
                         "The listening id for {} could not be destroyed",
                         VerbsProvider.format(requestedAddress),

@@ -9,6 +9,7 @@ import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.MemoryRegion;
+import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ProtectionDomain;
 
 /** A device's protection domain, shared by all its endpoints. */
@@ -41,7 +42,12 @@ final class VerbsMemoryDomain implements MemoryDomain {
                     "memory of a confined arena cannot be registered, since the device and the loops"
                             + " use it: allocate it from Arena.ofShared() or Arena.global()");
         }
-        MemoryRegion region = protectionDomain.registerMemory(segment, flags(access));
+        MemoryRegion region;
+        try {
+            region = protectionDomain.registerMemory(segment, flags(access));
+        } catch (NativeRdmaException refused) {
+            throw NativeFailures.of(refused);
+        }
         registeredBytes.addAndGet(segment.byteSize());
         return new Region(segment, access, region, registeredBytes);
     }
@@ -118,7 +124,11 @@ final class VerbsMemoryDomain implements MemoryDomain {
 
         @Override
         protected void deregister() {
-            region.close();
+            try {
+                region.close();
+            } catch (NativeRdmaException refused) {
+                throw NativeFailures.of(refused);
+            }
             registeredBytes.addAndGet(-lengthBytes());
         }
     }

@@ -31,7 +31,7 @@ import org.verbena.transport.spi.ProviderCounters;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.LinkLayer;
-import org.verbena.verbs.RdmaException;
+import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.TransportType;
 import org.verbena.verbs.Verbs;
 
@@ -89,7 +89,7 @@ public final class VerbsProvider implements RdmaProvider {
                 local = sourceFor(address);
             }
             return local != null && hasLiveDevice(local);
-        } catch (RdmaException | IOException noWay) {
+        } catch (NativeRdmaException | IOException noWay) {
             return false;
         }
     }
@@ -136,7 +136,7 @@ public final class VerbsProvider implements RdmaProvider {
                 names.add(context.device().name() + " (" + kind(context) + ")");
             }
             return names.isEmpty() ? "no device that is up" : String.join(", ", names);
-        } catch (RdmaException | UnsupportedOperationException unavailable) {
+        } catch (NativeRdmaException | UnsupportedOperationException unavailable) {
             return String.valueOf(unavailable.getMessage());
         }
     }
@@ -205,7 +205,7 @@ public final class VerbsProvider implements RdmaProvider {
     /**
      * The connection loop; started with the first call.
      *
-     * @throws RdmaException there is no device, or no permission
+     * @throws NativeRdmaException there is no device, or no permission
      */
     synchronized ConnectionLoop connectionLoop() {
         ConnectionLoop known = connectionLoop;

@@ -6,6 +6,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
+import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ReceiveQueue;
 
 /** The shared receive queue of one loop on one device. The loop's thread alone. */
@@ -78,7 +79,11 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
     @Override
     public void flush() {
         if (!closed) {
-            queue.receiveQueue().flush();
+            try {
+                queue.receiveQueue().flush();
+            } catch (NativeRdmaException refused) {
+                throw NativeFailures.of(refused);
+            }
         }
     }
 

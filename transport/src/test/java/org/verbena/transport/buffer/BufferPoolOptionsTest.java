@@ -11,6 +11,7 @@ import java.util.EnumSet;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
+import org.verbena.transport.ffm.HugePages;
 import org.verbena.transport.spi.MemoryDomain.Access;
 
 /** Options at their bounds. */

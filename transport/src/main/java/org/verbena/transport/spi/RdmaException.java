@@ -1,12 +1,11 @@
-package org.verbena.verbs;
+package org.verbena.transport.spi;
 
 import java.io.Serial;
 
 /**
- * The root of every failure that Verbena reports. Its message names the call, what it was called with, what the system
- * answered and what to do about it. It would be sealed if all its kinds lived in one module; they are
- * {@link VerbsException} here, {@code CmException} in {@code org.verbena.cm}, and the connection and completion failures
- * of {@code org.verbena.transport.spi}.
+ * The root of every failure that channels, endpoints and registered memory report. Its message says what happened and
+ * what to do about it. The bindings below the native provider have exceptions of their own; where one of theirs is the
+ * reason, it is the cause of one of these.
  */
 public abstract class RdmaException extends RuntimeException {
     @Serial

@@ -1,0 +1,2 @@
+/** Memory straight from the kernel. Internal: not exported. */
+package org.verbena.transport.ffm;
