@@ -7,5 +7,5 @@ module org.verbena.verbs {
     exports org.verbena.verbs;
     exports org.verbena.verbs.ffm to
             org.verbena.cm,
-            org.verbena.transport;
+            org.verbena.transport.verbs;
 }

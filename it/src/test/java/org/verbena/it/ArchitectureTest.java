@@ -1,6 +1,7 @@
 package org.verbena.it;
 
 import static com.tngtech.archunit.base.DescribedPredicate.not;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.assignableTo;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
@@ -13,7 +14,9 @@ import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.lang.ArchRule;
+import java.lang.invoke.MethodHandle;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -21,18 +24,29 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Arrows between modules point down only: grpc over api over transport over cm over verbs, and soft over transport's SPI. */
+/**
+ * Arrows between modules point down only: adapters over api over transport's core; each provider over the core's SPI, the
+ * native one over cm over verbs.
+ */
 @Timeout(120)
 class ArchitectureTest {
     private static final String VERBS = "org.verbena.verbs..";
     private static final String CM = "org.verbena.cm..";
-    private static final String TRANSPORT = "org.verbena.transport..";
     private static final String SPI = "org.verbena.transport.spi..";
-    private static final String SOFT = "org.verbena.soft..";
+    private static final String NATIVE = "org.verbena.transport.verbs..";
+    private static final String SOFT = "org.verbena.transport.soft..";
     private static final String API = "org.verbena.api..";
     private static final String GRPC = "org.verbena.grpc..";
     private static final String ALL = "org.verbena..";
     private static final String NETTY = "io.netty..";
+
+    /** The packages of transport's core: what is below them in name are the providers. */
+    private static final List<String> CORE = List.of(
+            "org.verbena.transport",
+            SPI,
+            "org.verbena.transport.protocol..",
+            "org.verbena.transport.buffer..",
+            "org.verbena.transport.ffm..");
 
     private static JavaClasses classes;
 
@@ -46,7 +60,8 @@ class ArchitectureTest {
 
     @Test
     void everyModuleIsSeen() {
-        for (String module : List.of("verbs", "cm", "transport", "soft", "api", "grpc", "samples")) {
+        for (String module : List.of(
+                "verbs", "cm", "transport.spi", "transport.verbs", "transport.soft", "api", "grpc", "samples")) {
             assertThat(classes.stream().filter(resideInAPackage("org.verbena." + module + "..")))
                     .as("classes of %s on the class path", module)
                     .isNotEmpty();
@@ -57,12 +72,24 @@ class ArchitectureTest {
         return List.of(
                 Arguments.of(VERBS, List.of()),
                 Arguments.of(CM, List.of(VERBS)),
-                Arguments.of(TRANSPORT, List.of(CM, VERBS)),
-                // RdmaException is in verbs: soft throws what every provider throws.
-                Arguments.of(SOFT, List.of(SPI, "org.verbena.verbs")),
-                Arguments.of(API, List.of(TRANSPORT, CM, VERBS)),
-                Arguments.of(GRPC, List.of(API, TRANSPORT)),
-                Arguments.of("org.verbena.samples..", List.of(GRPC, API, TRANSPORT, CM, VERBS)));
+                Arguments.of(NATIVE, List.of(SPI, CM, VERBS)),
+                Arguments.of(SOFT, List.of(SPI)),
+                Arguments.of(API, CORE),
+                Arguments.of(GRPC, with(CORE, API)),
+                Arguments.of("org.verbena.samples..", with(CORE, API, GRPC, CM, VERBS)));
+    }
+
+    private static List<String> with(List<String> some, String... more) {
+        return Stream.concat(some.stream(), Stream.of(more)).toList();
+    }
+
+    @Test
+    void theCoreOfTransportUsesNoneOfTheOthers() {
+        check(noClasses()
+                .that()
+                .resideInAnyPackage(CORE.toArray(String[]::new))
+                .should()
+                .dependOnClassesThat(resideInAPackage(ALL).and(not(resideInAnyPackage(CORE.toArray(String[]::new))))));
     }
 
     @ParameterizedTest
@@ -82,12 +109,18 @@ class ArchitectureTest {
 
     @Test
     void foreignFunctionsStayInTheirPackages() {
-        // A module's own ffm package is unexported; cm builds on the one of verbs.
+        // A module's own ffm package is unexported; cm and the native provider build on the one of verbs.
         check(noClasses()
                 .that()
-                .resideOutsideOfPackages(VERBS, CM, TRANSPORT)
+                .resideOutsideOfPackages(VERBS, CM, NATIVE)
                 .should()
-                .dependOnClassesThat(resideInAPackage("org.verbena..ffm..")));
+                .dependOnClassesThat(resideInAnyPackage(
+                        "org.verbena.verbs.ffm..", "org.verbena.cm.ffm..", "org.verbena.transport.verbs.ffm..")));
+        check(noClasses()
+                .that()
+                .resideOutsideOfPackages("org.verbena..ffm..")
+                .should()
+                .dependOnClassesThat(resideInAnyPackage("java.lang.invoke..").and(assignableTo(MethodHandle.class))));
     }
 
     @Test

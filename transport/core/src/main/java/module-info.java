@@ -1,0 +1,17 @@
+/** Provider SPI, message protocol, registered buffers and the choice of a provider. */
+@org.jspecify.annotations.NullMarked
+module org.verbena.transport {
+    requires static org.jspecify;
+    requires jdk.jfr;
+    requires org.slf4j;
+    requires transitive io.netty.transport;
+    requires transitive io.netty.buffer;
+    requires transitive io.netty.common;
+
+    exports org.verbena.transport;
+    exports org.verbena.transport.protocol;
+    exports org.verbena.transport.buffer;
+    exports org.verbena.transport.spi;
+
+    uses org.verbena.transport.spi.RdmaProvider;
+}

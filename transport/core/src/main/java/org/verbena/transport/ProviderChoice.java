@@ -1,0 +1,146 @@
+package org.verbena.transport;
+
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.ServiceLoader;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.RdmaProvider;
+
+/**
+ * Which provider is used, and why. {@code auto} takes the available one of the lowest rank that serves the address; a name takes that one
+ * or fails: there is no falling back from a name.
+ *
+ * @param provider the provider
+ * @param reason why it, as half a sentence
+ */
+public record ProviderChoice(RdmaProvider provider, String reason) {
+
+    /** Lets {@link #choose} decide. */
+    public static final String AUTO = "auto";
+
+    /** The system property that names a provider where the program does not: {@code auto}, {@code verbs}, {@code soft}. */
+    public static final String PROPERTY = "org.verbena.provider";
+
+    private static final Logger LOG = LoggerFactory.getLogger(ProviderChoice.class);
+
+    /** Any local address: served if a provider has anything to run on. */
+    private static final InetSocketAddress ANYWHERE = new InetSocketAddress(0);
+
+    /** What has been logged: provider names, so it stays as small as their number. */
+    private static final Set<String> LOGGED = ConcurrentHashMap.newKeySet();
+
+    /**
+     * What is asked for where the program names nothing.
+     *
+     * @return the value of {@link #PROPERTY}, or {@link #AUTO}
+     */
+    public static String configured() {
+        String name = System.getProperty(PROPERTY, "").strip();
+        return name.isEmpty() ? AUTO : name;
+    }
+
+    /**
+     * Chooses among the providers of this process.
+     *
+     * @param name a provider's, or {@link #AUTO}
+     * @param address what it has to serve, for {@link #AUTO}: a resolved local or remote address, or null for any
+     * @return the choice, logged at INFO when it is a provider's first
+     * @throws ProviderUnavailableException the provider that was named cannot work here, or {@link #AUTO} found none
+     */
+    public static ProviderChoice choose(String name, @Nullable InetSocketAddress address) {
+        ProviderChoice choice = choose(name, address, Installed.PROVIDERS);
+        if (LOGGED.add(choice.provider.name())) {
+            LOG.info("RDMA provider {}: {} ({})", choice.provider.name(), choice.reason, choice.provider.description());
+        }
+        return choice;
+    }
+
+    /**
+     * The providers of this process.
+     *
+     * @return in the order in which {@link #AUTO} asks them
+     */
+    public static List<RdmaProvider> installed() {
+        return Installed.PROVIDERS;
+    }
+
+    static ProviderChoice choose(String name, @Nullable InetSocketAddress address, List<RdmaProvider> providers) {
+        return name.equals(AUTO) ? chooseAutomatically(address, providers) : chooseByName(name, providers);
+    }
+
+    private static ProviderChoice chooseByName(String name, List<RdmaProvider> providers) {
+        for (RdmaProvider provider : providers) {
+            if (provider.name().equals(name)) {
+                Throwable cause = provider.unavailabilityCause();
+                if (cause != null) {
+                    throw new ProviderUnavailableException(
+                            "the RDMA provider " + name + " was asked for and cannot work here: " + message(cause),
+                            cause);
+                }
+                return new ProviderChoice(provider, "asked for by name");
+            }
+        }
+        throw new ProviderUnavailableException("there is no RDMA provider " + name + "; there are " + names(providers)
+                + " and auto. A provider is found when its jar is on the class path or the module path.");
+    }
+
+    private static ProviderChoice chooseAutomatically(
+            @Nullable InetSocketAddress address, List<RdmaProvider> providers) {
+        InetSocketAddress served = address == null ? ANYWHERE : address;
+        StringBuilder passed = new StringBuilder();
+        for (RdmaProvider provider : providers) {
+            Throwable cause = provider.unavailabilityCause();
+            if (cause == null && provider.serves(served)) {
+                return new ProviderChoice(
+                        provider,
+                        "chosen automatically, " + (passed.isEmpty() ? "as the first that serves" : "as" + passed));
+            }
+            passed.append(passed.isEmpty() ? " " : "; ").append(provider.name());
+            if (cause != null) {
+                passed.append(" cannot work here: ").append(message(cause));
+            } else if (address == null) {
+                passed.append(" has no device that is up");
+            } else {
+                passed.append(" does not serve ").append(address);
+            }
+        }
+        throw new ProviderUnavailableException("no RDMA provider serves " + (address == null ? "this machine" : address)
+                + ":" + (passed.isEmpty() ? " none is on the class path; add verbena-transport-soft" : passed));
+    }
+
+    private static String message(Throwable cause) {
+        String message = cause.getMessage();
+        return message == null ? cause.toString() : message;
+    }
+
+    private static List<String> names(List<RdmaProvider> providers) {
+        return providers.stream().map(RdmaProvider::name).toList();
+    }
+
+    /** One instance a provider for the whole process, made when first asked for. */
+    private static final class Installed {
+        static final List<RdmaProvider> PROVIDERS = load();
+
+        private static List<RdmaProvider> load() {
+            List<RdmaProvider> found = new ArrayList<>();
+            for (RdmaProvider provider :
+                    ServiceLoader.load(RdmaProvider.class, ProviderChoice.class.getClassLoader())) {
+                found.add(provider);
+            }
+            if (found.isEmpty()) {
+                // Containers keep a program's jars apart from its libraries': ask the program's loader then.
+                for (RdmaProvider provider : ServiceLoader.load(RdmaProvider.class)) {
+                    found.add(provider);
+                }
+            }
+            found.sort(Comparator.comparingInt(RdmaProvider::rank));
+            return List.copyOf(found);
+        }
+    }
+}

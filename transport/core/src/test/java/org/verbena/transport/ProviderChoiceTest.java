@@ -1,0 +1,130 @@
+package org.verbena.transport;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoHandlerFactory;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.ListenOptions;
+import org.verbena.transport.spi.Listener;
+import org.verbena.transport.spi.ListenerHandler;
+import org.verbena.transport.spi.ProviderCounters;
+import org.verbena.transport.spi.RdmaProvider;
+
+class ProviderChoiceTest {
+    private static final InetSocketAddress LOOPBACK = new InetSocketAddress("127.0.0.1", 7471);
+
+    private final RdmaProvider hardware =
+            new Named("hardware", 1, null, address -> address.getAddress().isAnyLocalAddress());
+    private final RdmaProvider broken =
+            new Named("broken", 0, new UnsatisfiedLinkError("libx.so is missing. Install libx."), address -> true);
+    private final RdmaProvider software = new Named("software", 2, null, address -> true);
+
+    @Test
+    void automaticTakesTheFirstThatServes() {
+        assertThat(ProviderChoice.choose("auto", null, List.of(broken, hardware, software))
+                        .provider())
+                .isSameAs(hardware);
+    }
+
+    @Test
+    void automaticSaysWhyOthersWerePassed() {
+        ProviderChoice choice = ProviderChoice.choose("auto", LOOPBACK, List.of(broken, hardware, software));
+        assertThat(choice.provider()).isSameAs(software);
+        assertThat(choice.reason())
+                .contains("broken cannot work here: libx.so is missing. Install libx.")
+                .contains("hardware does not serve /127.0.0.1:7471");
+    }
+
+    @Test
+    void automaticFailsWhereNothingServes() {
+        assertThatThrownBy(() -> ProviderChoice.choose("auto", LOOPBACK, List.of(broken, hardware)))
+                .isInstanceOf(ProviderUnavailableException.class)
+                .hasMessageContaining("libx.so is missing")
+                .hasMessageContaining("does not serve");
+        assertThatThrownBy(() -> ProviderChoice.choose("auto", null, List.of()))
+                .hasMessageContaining("add verbena-transport-soft");
+    }
+
+    @Test
+    void aNameNeverFallsBack() {
+        assertThatThrownBy(() -> ProviderChoice.choose("broken", LOOPBACK, List.of(broken, hardware, software)))
+                .isInstanceOf(ProviderUnavailableException.class)
+                .hasCauseInstanceOf(UnsatisfiedLinkError.class)
+                .hasMessageContaining("Install libx.");
+        assertThat(ProviderChoice.choose("hardware", LOOPBACK, List.of(hardware, software))
+                        .provider())
+                .isSameAs(hardware);
+    }
+
+    @Test
+    void anUnknownNameIsToldWhatThereIs() {
+        assertThatThrownBy(() -> ProviderChoice.choose("warp", LOOPBACK, List.of(hardware, software)))
+                .hasMessageContaining("no RDMA provider warp")
+                .hasMessageContaining("[hardware, software]");
+    }
+
+    @Test
+    void thePropertyNamesTheDefault() {
+        String before = System.getProperty(ProviderChoice.PROPERTY);
+        try {
+            System.clearProperty(ProviderChoice.PROPERTY);
+            assertThat(ProviderChoice.configured()).isEqualTo("auto");
+            System.setProperty(ProviderChoice.PROPERTY, "soft");
+            assertThat(ProviderChoice.configured()).isEqualTo("soft");
+        } finally {
+            if (before == null) {
+                System.clearProperty(ProviderChoice.PROPERTY);
+            } else {
+                System.setProperty(ProviderChoice.PROPERTY, before);
+            }
+        }
+    }
+
+    /** Answers questions and does nothing. */
+    private record Named(
+            String name, int rank, @Nullable Throwable unavailabilityCause, Predicate<InetSocketAddress> served)
+            implements RdmaProvider {
+
+        @Override
+        public boolean serves(InetSocketAddress address) {
+            return served.test(address);
+        }
+
+        @Override
+        public String description() {
+            return name;
+        }
+
+        @Override
+        public ProviderCounters counters() {
+            throw new AssertionError();
+        }
+
+        @Override
+        public IoHandlerFactory newIoHandlerFactory(CompletionLoopOptions options) {
+            throw new AssertionError();
+        }
+
+        @Override
+        public Endpoint connect(
+                IoEventLoop loop, InetSocketAddress remoteAddress, EndpointOptions options, EndpointHandler handler) {
+            throw new AssertionError();
+        }
+
+        @Override
+        public Listener listen(
+                IoEventLoop loop, InetSocketAddress localAddress, ListenOptions options, ListenerHandler handler) {
+            throw new AssertionError();
+        }
+    }
+}

@@ -1,0 +1,143 @@
+package org.verbena.transport.soft;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads and atomics of the peer that wait for their responses to go out, oldest first. Bounded by the read depth that was
+ * agreed on. It holds no region: each segment of a response asks for access anew. One thread.
+ */
+final class InboundReads {
+    private final int depth;
+    private final int mask;
+    private final @Nullable SoftMemory[] sources;
+    private final boolean[] atomic;
+    private final int[] sinkStags;
+    private final long[] sinkOffsets;
+    private final long[] sourceOffsets;
+    private final int[] lengths;
+    private final int[] doneBytes;
+    private final long[] values;
+    private long head;
+    private long tail;
+
+    /**
+     * An empty queue.
+     *
+     * @param depth how many the peer may have out
+     */
+    InboundReads(int depth) {
+        this.depth = depth;
+        int slots = Integer.highestOneBit(Math.max(1, depth * 2 - 1));
+        mask = slots - 1;
+        sources = new @Nullable SoftMemory[slots];
+        atomic = new boolean[slots];
+        sinkStags = new int[slots];
+        sinkOffsets = new long[slots];
+        sourceOffsets = new long[slots];
+        lengths = new int[slots];
+        doneBytes = new int[slots];
+        values = new long[slots];
+    }
+
+    boolean isFull() {
+        return tail - head >= depth;
+    }
+
+    boolean isEmpty() {
+        return tail == head;
+    }
+
+    /**
+     * Adds a read.
+     *
+     * @param source the region; null for no bytes
+     * @param sourceOffset from the region's start
+     * @param length how much
+     * @param sinkStag where the peer wants it
+     * @param sinkOffset and from which offset
+     */
+    void addRead(@Nullable SoftMemory source, long sourceOffset, int length, int sinkStag, long sinkOffset) {
+        int slot = add();
+        sources[slot] = source;
+        atomic[slot] = false;
+        sourceOffsets[slot] = sourceOffset;
+        lengths[slot] = length;
+        doneBytes[slot] = 0;
+        sinkStags[slot] = sinkStag;
+        sinkOffsets[slot] = sinkOffset;
+    }
+
+    /**
+     * Adds the result of an atomic.
+     *
+     * @param requestId comes back to the peer
+     * @param value what was there before
+     */
+    void addAtomic(int requestId, long value) {
+        int slot = add();
+        atomic[slot] = true;
+        sinkStags[slot] = requestId;
+        values[slot] = value;
+    }
+
+    private int add() {
+        return (int) tail++ & mask;
+    }
+
+    private int first() {
+        return (int) head & mask;
+    }
+
+    /** Whether the oldest is an atomic. */
+    boolean isAtomic() {
+        return atomic[first()];
+    }
+
+    /** Atomic: the peer's number for it. */
+    int requestId() {
+        return sinkStags[first()];
+    }
+
+    /** Atomic: the old value. */
+    long value() {
+        return values[first()];
+    }
+
+    /** Read: the region; null for no bytes. */
+    @Nullable SoftMemory source() {
+        return sources[first()];
+    }
+
+    /** Read: where the rest begins in the region. */
+    long sourceOffset() {
+        return sourceOffsets[first()] + doneBytes[first()];
+    }
+
+    int sinkStag() {
+        return sinkStags[first()];
+    }
+
+    /** Read: where the rest goes at the peer. */
+    long sinkOffset() {
+        return sinkOffsets[first()] + doneBytes[first()];
+    }
+
+    int remainingBytes() {
+        return lengths[first()] - doneBytes[first()];
+    }
+
+    void advance(int bytes) {
+        doneBytes[first()] += bytes;
+    }
+
+    void removeFirst() {
+        sources[first()] = null;
+        head++;
+    }
+
+    void clear() {
+        while (!isEmpty()) {
+            removeFirst();
+        }
+    }
+}

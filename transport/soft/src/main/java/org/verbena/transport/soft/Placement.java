@@ -1,0 +1,152 @@
+package org.verbena.transport.soft;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where the bytes of an incoming message go: the pieces of a receive, or of a read, filled front to back. One thread.
+ */
+final class Placement {
+    private final @Nullable SoftMemory[] regions;
+    private final long[] offsets;
+    private final int[] lengths;
+    private final RegionView view = new RegionView();
+    private long workId;
+    private int capacityBytes;
+    private int count;
+    private int sge;
+    private int sgeBytes;
+    private int placedBytes;
+    private boolean active;
+
+    /**
+     * Nowhere, yet.
+     *
+     * @param maxSges the most pieces
+     */
+    Placement(int maxSges) {
+        regions = new @Nullable SoftMemory[maxSges];
+        offsets = new long[maxSges];
+        lengths = new int[maxSges];
+    }
+
+    /**
+     * Begins a message. The pieces follow.
+     *
+     * @param id of the receive
+     * @param totalBytes room in all pieces
+     * @param pieces how many there will be
+     */
+    void begin(long id, int totalBytes, int pieces) {
+        workId = id;
+        capacityBytes = totalBytes;
+        count = pieces;
+        sge = 0;
+        sgeBytes = 0;
+        placedBytes = 0;
+        active = true;
+    }
+
+    void setPiece(int index, SoftMemory region, long offset, int length) {
+        regions[index] = region;
+        offsets[index] = offset;
+        lengths[index] = length;
+    }
+
+    /** Whether a message is in progress. */
+    boolean isActive() {
+        return active;
+    }
+
+    long workId() {
+        return workId;
+    }
+
+    int capacityBytes() {
+        return capacityBytes;
+    }
+
+    int placedBytes() {
+        return placedBytes;
+    }
+
+    /**
+     * Places bytes, which must fit.
+     *
+     * @param from where they are
+     * @param at from which offset
+     * @param bytes how many
+     */
+    void place(MemorySegment from, long at, int bytes) {
+        int left = bytes;
+        long source = at;
+        while (left > 0) {
+            int room = lengths[sge] - sgeBytes;
+            if (room == 0) {
+                sge++;
+                sgeBytes = 0;
+                continue;
+            }
+            int now = Math.min(room, left);
+            MemorySegment.copy(from, source, region().segment(), offsets[sge] + sgeBytes, now);
+            sgeBytes += now;
+            source += now;
+            left -= now;
+        }
+        placedBytes += bytes;
+    }
+
+    @SuppressWarnings("NullAway") // the current piece is always there
+    private SoftMemory region() {
+        return regions[sge];
+    }
+
+    /**
+     * The next room in one piece, for the socket to read into.
+     *
+     * @param most at most so many bytes
+     * @return a buffer with something remaining, if there is room at all
+     */
+    ByteBuffer room(int most) {
+        while (lengths[sge] == sgeBytes && sge < count - 1) {
+            sge++;
+            sgeBytes = 0;
+        }
+        return view.aim(region(), offsets[sge] + sgeBytes, Math.min(most, lengths[sge] - sgeBytes));
+    }
+
+    /**
+     * Counts what the socket has read into {@link #room}.
+     *
+     * @param bytes how many
+     */
+    void placed(int bytes) {
+        sgeBytes += bytes;
+        placedBytes += bytes;
+    }
+
+    /** Ends the message without letting go of regions: somebody else holds them. */
+    void end() {
+        for (int i = 0; i < count; i++) {
+            regions[i] = null;
+        }
+        count = 0;
+        active = false;
+        view.forgetIfClosed();
+    }
+
+    /** Ends the message and lets go of its regions. */
+    void endAndRelease() {
+        for (int i = 0; i < count; i++) {
+            SoftMemory region = regions[i];
+            regions[i] = null;
+            if (region != null) {
+                region.release();
+            }
+        }
+        count = 0;
+        active = false;
+        view.forgetIfClosed();
+    }
+}

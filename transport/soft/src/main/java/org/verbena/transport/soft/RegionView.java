@@ -1,0 +1,48 @@
+package org.verbena.transport.soft;
+
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A byte buffer over registered memory, for the socket. It remembers the buffer of the region it was last used for, so that
+ * the usual case, few regions used over and over, makes no garbage. One thread.
+ */
+final class RegionView {
+    /** What the JDK makes one byte buffer of: a little less than an array's limit. */
+    private static final int LARGEST_BUFFER_BYTES = Integer.MAX_VALUE - 8;
+
+    private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
+
+    private @Nullable SoftMemory region;
+    private ByteBuffer buffer = NOTHING;
+
+    /**
+     * Aims the view.
+     *
+     * @param memory the region
+     * @param offset where, from its start
+     * @param length how much
+     * @return the buffer, valid until the next call
+     */
+    ByteBuffer aim(SoftMemory memory, long offset, int length) {
+        if (memory.lengthBytes() > LARGEST_BUFFER_BYTES) {
+            // A buffer cannot span it: a new one each time, for pieces of regions over 2 GiB.
+            region = null;
+            buffer = memory.segment().asSlice(offset, length).asByteBuffer();
+            return buffer;
+        }
+        if (region != memory) {
+            buffer = memory.segment().asByteBuffer();
+            region = memory;
+        }
+        return buffer.limit((int) offset + length).position((int) offset);
+    }
+
+    /** Forgets the region unless it is likely to come again. */
+    void forgetIfClosed() {
+        if (region != null && region.isClosed()) {
+            region = null;
+            buffer = NOTHING;
+        }
+    }
+}

@@ -1,0 +1,144 @@
+package org.verbena.transport.soft;
+
+import java.lang.foreign.MemorySegment;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RegisteredMemory;
+
+/**
+ * Registered memory. Work requests of this side hold it by reference count. A peer's access does not hold it: it
+ * {@linkplain #tryEnter() enters} for the moment of a copy or a system call, and {@link #deregister()} waits for those
+ * moments to pass; so once the owner's {@code close()} has returned, and no work of this side is out, nobody touches the
+ * memory any more.
+ */
+final class SoftMemory extends RegisteredMemory {
+    private static final AtomicIntegerFieldUpdater<SoftMemory> VISITS =
+            AtomicIntegerFieldUpdater.newUpdater(SoftMemory.class, "visits");
+
+    /** Set in {@link #visits} when nobody may enter any more. */
+    private static final int GONE = 1 << 31;
+
+    private final SoftDomain domain;
+    private final int stag;
+    private final boolean localWrite;
+    private final boolean remoteWrite;
+    private final boolean remoteRead;
+    private final boolean remoteAtomic;
+
+    /** Peers inside, and {@link #GONE}. Changed by every loop whose peer visits, and by the thread that deregisters. */
+    private volatile int visits;
+
+    /** Whether a peer's send has taken back the key. Written by that connection's loop, read by all. */
+    private volatile boolean invalidated;
+
+    /**
+     * Made by its domain.
+     *
+     * @param domain where it is registered
+     * @param stag its key
+     * @param segment the memory
+     * @param access the rights, implied ones included
+     */
+    SoftMemory(SoftDomain domain, int stag, MemorySegment segment, Set<MemoryDomain.Access> access) {
+        super(segment, access);
+        this.domain = domain;
+        this.stag = stag;
+        localWrite = access.contains(MemoryDomain.Access.LOCAL_WRITE);
+        remoteWrite = access.contains(MemoryDomain.Access.REMOTE_WRITE);
+        remoteRead = access.contains(MemoryDomain.Access.REMOTE_READ);
+        remoteAtomic = access.contains(MemoryDomain.Access.REMOTE_ATOMIC);
+    }
+
+    @Override
+    public int localKey() {
+        return stag;
+    }
+
+    @Override
+    public int remoteKey() {
+        return stag;
+    }
+
+    @Override
+    protected void deregister() {
+        int inside = VISITS.getAndUpdate(this, now -> now | GONE);
+        while ((inside & ~GONE) != 0) {
+            // A visit is one copy or one system call that does not block: microseconds.
+            Thread.onSpinWait();
+            inside = visits;
+        }
+        domain.forget(this);
+    }
+
+    /**
+     * Begins a peer's access, which must be short and call nobody.
+     *
+     * @return false if the memory is closed or its key taken back
+     */
+    boolean tryEnter() {
+        int now;
+        do {
+            now = visits;
+            if (now < 0 || invalidated || isClosed()) {
+                return false;
+            }
+        } while (!VISITS.compareAndSet(this, now, now + 1));
+        return true;
+    }
+
+    /** Ends a peer's access. */
+    void exit() {
+        VISITS.getAndDecrement(this);
+    }
+
+    /**
+     * Takes the key back from all peers.
+     *
+     * @return false if no peer could use it in the first place
+     */
+    boolean invalidate() {
+        if (invalidated || isClosed() || !(remoteWrite || remoteRead || remoteAtomic)) {
+            return false;
+        }
+        invalidated = true;
+        return true;
+    }
+
+    /**
+     * Where it is registered.
+     *
+     * @return its domain
+     */
+    SoftDomain domain() {
+        return domain;
+    }
+
+    boolean allowsLocalWrite() {
+        return localWrite;
+    }
+
+    boolean allowsRemoteWrite() {
+        return remoteWrite;
+    }
+
+    boolean allowsRemoteRead() {
+        return remoteRead;
+    }
+
+    boolean allowsRemoteAtomic() {
+        return remoteAtomic;
+    }
+
+    /**
+     * Whether a range lies inside. Offsets are unsigned and may wrap; this does not.
+     *
+     * @param taggedOffset where the range begins, as a virtual address
+     * @param lengthBytes how long it is, 0 or more
+     * @return whether all of it is inside
+     */
+    boolean contains(long taggedOffset, long lengthBytes) {
+        long offset = taggedOffset - address();
+        return Long.compareUnsigned(offset, lengthBytes()) <= 0 && lengthBytes <= lengthBytes() - offset;
+    }
+}

@@ -1,0 +1,167 @@
+package org.verbena.transport.soft;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoHandlerFactory;
+import io.netty.channel.nio.NioIoHandler;
+import java.net.InetSocketAddress;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.ListenOptions;
+import org.verbena.transport.spi.Listener;
+import org.verbena.transport.spi.ListenerHandler;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.PollCounters;
+import org.verbena.transport.spi.ProviderCounters;
+import org.verbena.transport.spi.RdmaProvider;
+
+/**
+ * RDMA in software: iWARP (RDMAP over DDP over MPA over TCP) in Java, on any machine and without privileges. It speaks the
+ * wire format of the RFCs, so its peers may be Linux siw devices and iWARP adapters as well as other instances of itself; with
+ * the latter it also has atomics and immediate data.
+ *
+ * <p>Connections live on Netty event loops made with {@link #newIoHandlerFactory}, and do their socket I/O there themselves,
+ * as handles of Netty's NIO handler. A send or write is complete when TCP has taken it, which says nothing about the peer.
+ *
+ * <p>Source: RFC 5040, RFC 5041, RFC 5044, RFC 6581, RFC 7306
+ */
+public final class SoftProvider implements RdmaProvider {
+
+    /** How users choose it. */
+    public static final String NAME = "soft";
+
+    /** After every provider that has a device. */
+    private static final int RANK = 1000;
+
+    private final SoftOptions options;
+    private final SoftDomain domain = new SoftDomain();
+    private final PollCounters pollCounters = new PollCounters();
+
+    /** With options from system properties, as {@link java.util.ServiceLoader} makes it. */
+    public SoftProvider() {
+        this(SoftOptions.ofSystemProperties());
+    }
+
+    /**
+     * With options of one's own.
+     *
+     * @param options how it behaves
+     */
+    public SoftProvider(SoftOptions options) {
+        this.options = options;
+    }
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    @Override
+    public int rank() {
+        return RANK;
+    }
+
+    @Override
+    public @Nullable Throwable unavailabilityCause() {
+        return null;
+    }
+
+    @Override
+    public boolean serves(InetSocketAddress address) {
+        return !address.isUnresolved();
+    }
+
+    @Override
+    public String description() {
+        return "iWARP over TCP in Java, any network interface" + (options.crc() ? ", with CRC32C" : "");
+    }
+
+    /**
+     * Where memory for this provider's endpoints is registered. Known before any endpoint is there.
+     *
+     * @return the one domain
+     */
+    public MemoryDomain memoryDomain() {
+        return domain;
+    }
+
+    @Override
+    public ProviderCounters counters() {
+        return pollCounters.snapshot(domain.registeredBytes());
+    }
+
+    /**
+     * {@inheritDoc}
+     *
+     * <p>Of the options {@code spinNanos} counts; a poll is one system call here.
+     */
+    @Override
+    public IoHandlerFactory newIoHandlerFactory(CompletionLoopOptions loopOptions) {
+        IoHandlerFactory nio = NioIoHandler.newFactory();
+        return new IoHandlerFactory() {
+            @Override
+            public SoftIoHandler newHandler(io.netty.util.concurrent.ThreadAwareExecutor executor) {
+                return new SoftIoHandler(
+                        nio.newHandler(executor), loopOptions.spinNanos(), options, domain, pollCounters.newLoop());
+            }
+
+            @Override
+            public boolean isChangingThreadSupported() {
+                return nio.isChangingThreadSupported();
+            }
+        };
+    }
+
+    /**
+     * Checks that a loop is one of this provider.
+     *
+     * @param loop given by the user
+     */
+    static void checkLoop(IoEventLoop loop) {
+        if (!loop.isIoType(SoftIoHandler.class)) {
+            throw new IllegalArgumentException(
+                    loop + " is no event loop of the soft provider: make the group with its newIoHandlerFactory");
+        }
+    }
+
+    /** Enough for frames of HTTP/2 of 16 KiB that fill a receive buffer, with a header each. */
+    @Override
+    public int usualSges() {
+        return 16;
+    }
+
+    /** A queue here is but an array. */
+    @Override
+    public int usualStreamReceives() {
+        return 128;
+    }
+
+    @Override
+    public Endpoint connect(
+            IoEventLoop loop,
+            InetSocketAddress remoteAddress,
+            EndpointOptions endpointOptions,
+            EndpointHandler handler) {
+        checkLoop(loop);
+        if (remoteAddress.isUnresolved()) {
+            throw new IllegalArgumentException(remoteAddress + " is not resolved");
+        }
+        SoftEndpoint endpoint = new SoftEndpoint(loop, domain, options, endpointOptions, handler, remoteAddress, true);
+        loop.execute(endpoint::connect);
+        return endpoint;
+    }
+
+    @Override
+    public Listener listen(
+            IoEventLoop loop, InetSocketAddress localAddress, ListenOptions listenOptions, ListenerHandler handler) {
+        checkLoop(loop);
+        if (localAddress.isUnresolved()) {
+            throw new IllegalArgumentException(localAddress + " is not resolved");
+        }
+        SoftListener listener = new SoftListener(loop, domain, options, localAddress, listenOptions, handler);
+        loop.execute(listener::open);
+        return listener;
+    }
+}

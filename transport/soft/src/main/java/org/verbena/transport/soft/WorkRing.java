@@ -1,0 +1,219 @@
+package org.verbena.transport.soft;
+
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.ScatterGatherList;
+
+/**
+ * Posted work, oldest first, in arrays that are used round and round. They grow with what is really posted, up to the
+ * depth, so that an idle endpoint is small. One thread.
+ *
+ * <pre>{@code
+ *   head           tail
+ *    v              v
+ *  | a | b | c | d |   |   |     slot = sequence number & mask; a sequence number is never used twice
+ * }</pre>
+ */
+class WorkRing {
+    private static final int FIRST_SLOTS = 16;
+
+    private final int depth;
+    private final int maxSges;
+
+    private int mask;
+    private long head;
+    private long tail;
+    private long[] workIds;
+    private int[] sgeCounts;
+    private int[] totals;
+    private @Nullable SoftMemory[] regions;
+    private long[] offsets;
+    private int[] lengths;
+
+    /**
+     * An empty ring.
+     *
+     * @param depth the most it holds
+     * @param maxSges pieces a work request has at the most
+     */
+    WorkRing(int depth, int maxSges) {
+        this.depth = depth;
+        this.maxSges = maxSges;
+        int slots = Math.min(FIRST_SLOTS, Integer.highestOneBit(depth * 2 - 1));
+        mask = slots - 1;
+        workIds = new long[slots];
+        sgeCounts = new int[slots];
+        totals = new int[slots];
+        regions = new @Nullable SoftMemory[slots * maxSges];
+        offsets = new long[slots * maxSges];
+        lengths = new int[slots * maxSges];
+    }
+
+    final int depth() {
+        return depth;
+    }
+
+    final int maxSges() {
+        return maxSges;
+    }
+
+    final boolean isFull() {
+        return tail - head == depth;
+    }
+
+    final boolean isEmpty() {
+        return tail == head;
+    }
+
+    final int size() {
+        return (int) (tail - head);
+    }
+
+    final long head() {
+        return head;
+    }
+
+    final long tail() {
+        return tail;
+    }
+
+    /** Slots there are now. */
+    final int capacity() {
+        return mask + 1;
+    }
+
+    final int slot(long sequence) {
+        return (int) sequence & mask;
+    }
+
+    /**
+     * Adds work at the tail and holds its regions. There must be room.
+     *
+     * @param workId as posted
+     * @param buffers checked before
+     * @return the sequence number
+     * @throws IllegalStateException a region was closed; nothing was added
+     */
+    final long add(long workId, ScatterGatherList buffers) {
+        if (size() > mask) {
+            grow();
+        }
+        int slot = slot(tail);
+        int count = buffers.count();
+        int base = slot * maxSges;
+        for (int i = 0; i < count; i++) {
+            SoftMemory region = (SoftMemory) buffers.region(i);
+            if (region.isClosed() || !region.tryRetain()) {
+                sgeCounts[slot] = i;
+                releaseRegions(slot);
+                throw new IllegalStateException("piece " + i + " lies in registered memory that is closed");
+            }
+            regions[base + i] = region;
+            offsets[base + i] = buffers.address(i) - region.address();
+            lengths[base + i] = buffers.length(i);
+        }
+        workIds[slot] = workId;
+        sgeCounts[slot] = count;
+        totals[slot] = (int) buffers.totalBytes();
+        return tail++;
+    }
+
+    private void grow() {
+        int slots = mask + 1;
+        int larger = slots * 2;
+        long[] newIds = new long[larger];
+        int[] newCounts = new int[larger];
+        int[] newTotals = new int[larger];
+        @Nullable SoftMemory[] newRegions = new @Nullable SoftMemory[larger * maxSges];
+        long[] newOffsets = new long[larger * maxSges];
+        int[] newLengths = new int[larger * maxSges];
+        for (long s = head; s < tail; s++) {
+            int from = (int) s & mask;
+            int to = (int) s & larger - 1;
+            newIds[to] = workIds[from];
+            newCounts[to] = sgeCounts[from];
+            newTotals[to] = totals[from];
+            System.arraycopy(regions, from * maxSges, newRegions, to * maxSges, maxSges);
+            System.arraycopy(offsets, from * maxSges, newOffsets, to * maxSges, maxSges);
+            System.arraycopy(lengths, from * maxSges, newLengths, to * maxSges, maxSges);
+        }
+        onGrow(mask, larger - 1);
+        workIds = newIds;
+        sgeCounts = newCounts;
+        totals = newTotals;
+        regions = newRegions;
+        offsets = newOffsets;
+        lengths = newLengths;
+        mask = larger - 1;
+    }
+
+    /**
+     * The ring doubles: what a subclass keeps by slot must move.
+     *
+     * @param oldMask before
+     * @param newMask after
+     */
+    void onGrow(int oldMask, int newMask) {}
+
+    final long workId(int slot) {
+        return workIds[slot];
+    }
+
+    final int sgeCount(int slot) {
+        return sgeCounts[slot];
+    }
+
+    final int totalBytes(int slot) {
+        return totals[slot];
+    }
+
+    @SuppressWarnings("NullAway") // only asked for pieces that are there
+    final SoftMemory region(int slot, int sge) {
+        return regions[slot * maxSges + sge];
+    }
+
+    final long offset(int slot, int sge) {
+        return offsets[slot * maxSges + sge];
+    }
+
+    final int length(int slot, int sge) {
+        return lengths[slot * maxSges + sge];
+    }
+
+    /** Lets go of a request's regions: its payload is elsewhere. */
+    final void releaseRegions(int slot) {
+        int base = slot * maxSges;
+        for (int i = 0; i < sgeCounts[slot]; i++) {
+            RegisteredMemory region = regions[base + i];
+            regions[base + i] = null;
+            if (region != null) {
+                region.release();
+            }
+        }
+        sgeCounts[slot] = 0;
+    }
+
+    /** Takes the oldest work off, its regions with it. */
+    final void removeHead() {
+        releaseRegions(slot(head));
+        head++;
+    }
+
+    /**
+     * Moves the oldest work into a receive in progress, which holds its regions from now on.
+     *
+     * @param receive empty
+     */
+    final void moveHeadTo(Placement receive) {
+        int slot = slot(head);
+        int base = slot * maxSges;
+        int count = sgeCounts[slot];
+        receive.begin(workIds[slot], totals[slot], count);
+        for (int i = 0; i < count; i++) {
+            receive.setPiece(i, region(slot, i), offsets[base + i], lengths[base + i]);
+            regions[base + i] = null;
+        }
+        sgeCounts[slot] = 0;
+        head++;
+    }
+}

@@ -1,0 +1,177 @@
+package org.verbena.transport.soft;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.RegisteredMemory;
+
+/** STags and what they protect. */
+class SoftDomainTest {
+    private final SoftDomain domain = new SoftDomain();
+
+    @Test
+    void findsEachRegionByItsStagAlone() {
+        try (Arena arena = Arena.ofShared()) {
+            List<RegisteredMemory> regions = new ArrayList<>();
+            Set<Integer> stags = new HashSet<>();
+            Random random = new Random(4);
+            for (int i = 0; i < 5_000; i++) {
+                regions.add(domain.register(arena.allocate(8), Set.of(Access.REMOTE_READ)));
+                if (random.nextInt(3) == 0) {
+                    RegisteredMemory gone = regions.remove(random.nextInt(regions.size()));
+                    gone.close();
+                    assertThat(domain.find(gone.remoteKey())).isNull();
+                }
+            }
+            for (RegisteredMemory region : regions) {
+                assertThat(stags.add(region.remoteKey())).isTrue();
+                assertThat(region.remoteKey() & 0xff).isNotZero();
+                assertThat(domain.find(region.remoteKey())).isSameAs(region);
+                assertThat(domain.find(region.remoteKey() ^ 0x80)).isNull();
+            }
+            assertThat(domain.registeredBytes()).isEqualTo(8L * regions.size());
+            regions.forEach(RegisteredMemory::close);
+            assertThat(domain.registeredBytes()).isZero();
+            for (int i = 0; i < 100_000; i++) {
+                assertThat(domain.find(random.nextInt())).isNull();
+            }
+        }
+    }
+
+    @Test
+    void givesStagsThatTellNothingAboutTheNext() {
+        try (Arena arena = Arena.ofShared()) {
+            int first = domain.register(arena.allocate(8), Set.of()).remoteKey();
+            int second = domain.register(arena.allocate(8), Set.of()).remoteKey();
+            SoftDomain other = new SoftDomain();
+            int otherFirst = other.register(arena.allocate(8), Set.of()).remoteKey();
+            int otherSecond = other.register(arena.allocate(8), Set.of()).remoteKey();
+            assertThat(List.of(first >>> 8, (second >>> 8) - (first >>> 8)))
+                    .as("first index and step")
+                    .isNotEqualTo(List.of(otherFirst >>> 8, (otherSecond >>> 8) - (otherFirst >>> 8)));
+        }
+    }
+
+    @Test
+    void takesAnotherStagForWhatIsRegisteredNext() {
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment segment = arena.allocate(8);
+            Set<Integer> keys = new HashSet<>();
+            int last = 0;
+            for (int i = 0; i < 20_000; i++) {
+                RegisteredMemory region = domain.register(segment, Set.of(Access.REMOTE_WRITE));
+                assertThat(region.remoteKey()).isNotEqualTo(last);
+                assertThat(domain.find(last)).isNull();
+                last = region.remoteKey();
+                keys.add(last & 0xff);
+                region.close();
+            }
+            assertThat(keys).hasSize(255).doesNotContain(0);
+        }
+    }
+
+    @Test
+    void refusesMemoryThatNobodyElseMayTouch() {
+        assertThatThrownBy(() -> domain.register(MemorySegment.ofArray(new byte[8]), Set.of()))
+                .isInstanceOf(IllegalArgumentException.class);
+        try (Arena confined = Arena.ofConfined()) {
+            MemorySegment segment = confined.allocate(8);
+            assertThatThrownBy(() -> domain.register(segment, Set.of())).isInstanceOf(IllegalArgumentException.class);
+        }
+        Arena shared = Arena.ofShared();
+        MemorySegment segment = shared.allocate(8);
+        assertThatThrownBy(() -> domain.register(segment.asSlice(0, 0), Set.of()))
+                .isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> domain.register(segment.asReadOnly(), Set.of(Access.REMOTE_WRITE)))
+                .isInstanceOf(IllegalArgumentException.class);
+        domain.register(segment.asReadOnly(), Set.of(Access.REMOTE_READ)).close();
+        shared.close();
+        assertThatThrownBy(() -> domain.register(segment, Set.of())).isInstanceOf(IllegalArgumentException.class);
+    }
+
+    @Test
+    void countsBoundsWithoutWrapping() {
+        try (Arena arena = Arena.ofShared()) {
+            SoftMemory memory = (SoftMemory) domain.register(arena.allocate(100), Set.of());
+            long base = memory.address();
+            assertThat(memory.contains(base, 100)).isTrue();
+            assertThat(memory.contains(base + 100, 0)).isTrue();
+            assertThat(memory.contains(base + 99, 1)).isTrue();
+            assertThat(memory.contains(base, 101)).isFalse();
+            assertThat(memory.contains(base - 1, 1)).isFalse();
+            assertThat(memory.contains(base + 101, 0)).isFalse();
+            assertThat(memory.contains(base + 1, Long.MAX_VALUE)).isFalse();
+            assertThat(memory.contains(-1, 1)).isFalse();
+            assertThat(memory.contains(base + Long.MIN_VALUE, 1)).isFalse();
+        }
+    }
+
+    @Test
+    @Timeout(value = 30, unit = TimeUnit.SECONDS)
+    void waitsForVisitorsBeforeItForgets() throws InterruptedException {
+        try (Arena arena = Arena.ofShared()) {
+            for (int i = 0; i < 200; i++) {
+                SoftMemory memory = (SoftMemory) domain.register(arena.allocate(8), Set.of(Access.REMOTE_WRITE));
+                AtomicBoolean gone = new AtomicBoolean();
+                AtomicLong late = new AtomicLong();
+                Thread visitor = Thread.ofPlatform().start(() -> {
+                    while (memory.tryEnter()) {
+                        if (gone.get()) {
+                            late.incrementAndGet();
+                        }
+                        memory.exit();
+                    }
+                });
+                while (i % 2 == 1 && visitor.getState() == Thread.State.NEW) {
+                    Thread.onSpinWait();
+                }
+                memory.close();
+                gone.set(true);
+                visitor.join();
+                assertThat(late).hasValue(0);
+                assertThat(memory.tryEnter()).isFalse();
+            }
+        }
+    }
+
+    @Test
+    void addsFieldsAsThePseudoCodeOfRfc7306() {
+        Random random = new Random(7306);
+        for (int i = 0; i < 20_000; i++) {
+            long value = random.nextLong();
+            long add = random.nextLong();
+            long mask = random.nextLong() & random.nextLong() & random.nextLong();
+            assertThat(FpduReceiver.addFields(value, add, mask)).isEqualTo(bitByBit(value, add, mask));
+        }
+        assertThat(FpduReceiver.addFields(-1, 1, 0)).isZero();
+    }
+
+    /** RFC 7306, 5.1.1, transcribed. */
+    private static long bitByBit(long original, long add, long mask) {
+        long result = 0;
+        long carry = 0;
+        for (int bit = 0; bit < 64; bit++) {
+            long location = 1L << bit;
+            long sum = carry + ((original & location) >>> bit) + ((add & location) >>> bit);
+            carry = (sum & 2) >> 1;
+            if ((sum & 1) != 0) {
+                result |= location;
+            }
+            carry = carry != 0 && (mask & location) == 0 ? 1 : 0;
+        }
+        return result;
+    }
+}

@@ -1,0 +1,100 @@
+package org.verbena.transport.soft;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import java.lang.foreign.Arena;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.ListenOptions;
+import org.verbena.transport.spi.Listener;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RecordingEndpointHandler;
+import org.verbena.transport.spi.RecordingListenerHandler;
+import org.verbena.transport.spi.RegisteredMemory;
+
+/** A provider with one loop and one listener that accepts everybody. Closing it checks that nothing is left over. */
+final class SoftFixture implements AutoCloseable {
+    final SoftProvider provider;
+    final Arena arena = Arena.ofShared();
+    final IoEventLoop loop;
+    final InetSocketAddress address;
+    final RecordingListenerHandler listening;
+    private final MultiThreadIoEventLoopGroup group;
+    private final Listener listener;
+    private final List<RecordingEndpointHandler> handlers = new CopyOnWriteArrayList<>();
+    private final BlockingQueue<RecordingEndpointHandler> accepted = new LinkedBlockingQueue<>();
+    private final List<RegisteredMemory> regions = new CopyOnWriteArrayList<>();
+
+    SoftFixture(SoftOptions options) {
+        this(options, EndpointOptions.DEFAULTS);
+    }
+
+    SoftFixture(SoftOptions options, EndpointOptions endpointOptions) {
+        provider = new SoftProvider(options);
+        group = new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
+        loop = group.next();
+        listening = new RecordingListenerHandler(loop);
+        listening.whenRequested(connection -> {
+            RecordingEndpointHandler handler = handler("server of " + connection.remoteAddress());
+            connection.accept(loop, endpointOptions, handler);
+            accepted.add(handler);
+        });
+        listener = provider.listen(
+                loop, new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), ListenOptions.DEFAULTS, listening);
+        address = listening.awaitListening().localAddress();
+    }
+
+    RecordingEndpointHandler handler(String name) {
+        RecordingEndpointHandler handler = new RecordingEndpointHandler(name, loop);
+        handlers.add(handler);
+        return handler;
+    }
+
+    /** The accepting side of the connection that came next. */
+    RecordingEndpointHandler awaitAccepted() {
+        return Patience.take("an accepted connection", accepted);
+    }
+
+    RecordingEndpointHandler connect(EndpointOptions options) {
+        return connect(address, options);
+    }
+
+    RecordingEndpointHandler connect(InetSocketAddress to, EndpointOptions options) {
+        RecordingEndpointHandler handler = handler("client");
+        Endpoint unused = provider.connect(loop, to, options, handler);
+        return handler;
+    }
+
+    RegisteredMemory region(long bytes, MemoryDomain.Access... access) {
+        RegisteredMemory region = provider.memoryDomain().register(arena.allocate(bytes, 8), Set.of(access));
+        regions.add(region);
+        return region;
+    }
+
+    @Override
+    public void close() {
+        listener.close();
+        listening.awaitClosed();
+        Patience.await("the event loop ended", group.shutdownGracefully(0, 1, TimeUnit.SECONDS));
+        for (RecordingEndpointHandler handler : handlers) {
+            handler.awaitDisconnected();
+            handler.assertNoViolations();
+        }
+        listening.assertNoViolations();
+        regions.forEach(RegisteredMemory::close);
+        if (provider.memoryDomain().registeredBytes() != 0) {
+            throw new AssertionError(provider.memoryDomain().registeredBytes() + " bytes are still registered");
+        }
+        arena.close();
+    }
+}

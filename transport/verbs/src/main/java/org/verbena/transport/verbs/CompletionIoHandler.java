@@ -1,0 +1,316 @@
+package org.verbena.transport.verbs;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoHandle;
+import io.netty.channel.IoHandlerContext;
+import io.netty.channel.IoOps;
+import io.netty.channel.IoRegistration;
+import io.netty.util.concurrent.ThreadAwareExecutor;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.PollCounters;
+import org.verbena.transport.spi.SpinBudget;
+import org.verbena.transport.verbs.epoll.DescriptorIoHandler;
+
+/**
+ * The I/O of a completion loop: the completion-channel thread. It owns a completion channel and the completion queues of each device in use, and with them
+ * all endpoints and listeners of the loop; their callbacks are made here.
+ *
+ * <pre>
+ * one turn:  poll -> something? handle it, and that was the turn
+ *                    nothing?   spin for the budget, polling
+ *                               arm -> poll again, for what came in between
+ *                               block on {eventfd, completion channels} -> poll
+ * </pre>
+ *
+ * <p>Asynchronous events of a device are taken by the connection loop, since a device has one stream of them and many loops.
+ */
+final class CompletionIoHandler extends DescriptorIoHandler {
+    private static final Logger LOG = LoggerFactory.getLogger(CompletionIoHandler.class);
+
+    /** While there is always work, descriptors are looked at once in so many turns. */
+    private static final int TURNS_BETWEEN_LOOKS = 64;
+
+    /** While spinning, polls between two looks at the clock and the tasks: both looks together take longer than a poll. */
+    private static final int POLLS_BETWEEN_CLOCKS = 8;
+
+    /** How often endpoints that drain are looked at. */
+    private static final long DRAIN_TICK_MILLIS = 2;
+
+    /** How long the end of a loop may take: far longer than devices need to flush. */
+    private static final long DESTROY_NANOS = TimeUnit.SECONDS.toNanos(5);
+
+    private final VerbsProvider provider;
+    private final CompletionLoopOptions options;
+    private final int ordinal;
+    private final SpinBudget spin;
+    private final PollCounters.Loop counters;
+    private final List<LoopDevice> devices = new ArrayList<>();
+    private final Set<VerbsHandle> handles = Collections.newSetFromMap(new IdentityHashMap<>());
+
+    /** What comes from other threads once the loop takes no tasks any more; {@link #destroy()} runs it. */
+    private final ConcurrentLinkedQueue<Runnable> lastTasks = new ConcurrentLinkedQueue<>();
+
+    private final List<VerbsEndpoint> draining = new ArrayList<>();
+    private boolean drainTickScheduled;
+    private boolean destroying;
+    private int turns;
+
+    CompletionIoHandler(
+            VerbsProvider provider, ThreadAwareExecutor executor, CompletionLoopOptions options, int ordinal) {
+        super(executor);
+        this.provider = provider;
+        this.options = options;
+        this.ordinal = ordinal;
+        this.spin = new SpinBudget(options.spinNanos());
+        counters = provider.pollCounters().newLoop();
+    }
+
+    VerbsProvider provider() {
+        return provider;
+    }
+
+    CompletionLoopOptions options() {
+        return options;
+    }
+
+    /** Which completion vector its queues ask for, modulo those there are: the loop's number. */
+    int ordinal() {
+        return ordinal;
+    }
+
+    /**
+     * Runs something on the loop, also while the loop ends.
+     *
+     * @param loop this handler's loop
+     * @param task what to run; lost if the loop has ended, since nobody is left to tell
+     */
+    void execute(IoEventLoop loop, Runnable task) {
+        try {
+            loop.execute(task);
+        } catch (RejectedExecutionException ending) {
+            lastTasks.add(task);
+        }
+    }
+
+    /** The queues for a device; made with the first endpoint on it. */
+    LoopDevice deviceFor(VerbsDevice device) {
+        for (LoopDevice known : devices) {
+            if (known.device() == device) {
+                return known;
+            }
+        }
+        LoopDevice made = new LoopDevice(this, device);
+        watch(made.fd(), devices.size());
+        devices.add(made);
+        return made;
+    }
+
+    @Override
+    protected int doWork(IoHandlerContext context) {
+        int handled = poll();
+        if (handled > 0 || !context.canBlock()) {
+            if (++turns >= TURNS_BETWEEN_LOOKS) {
+                turns = 0;
+                look();
+            }
+            return handled;
+        }
+        long start = System.nanoTime();
+        handled = spin(context, start);
+        if (handled > 0 || !context.canBlock()) {
+            return handled;
+        }
+        for (int i = 0; i < devices.size(); i++) {
+            devices.get(i).arm();
+        }
+        handled = poll();
+        if (handled > 0) {
+            return handled;
+        }
+        turns = 0;
+        block(context);
+        if (spin.isAdaptive()) {
+            spin.waited(System.nanoTime() - start);
+        }
+        return poll();
+    }
+
+    private int poll() {
+        int handled = 0;
+        for (int i = 0; i < devices.size(); i++) {
+            handled += devices.get(i).poll(options.maxCompletionsPerTurn());
+        }
+        counters.polled(handled);
+        return handled;
+    }
+
+    private int spin(IoHandlerContext context, long start) {
+        if (spin.nanos() == 0 || devices.isEmpty()) {
+            return 0;
+        }
+        long budgetNanos = Math.min(spin.nanos(), context.delayNanos(start));
+        do {
+            for (int i = 0; i < POLLS_BETWEEN_CLOCKS; i++) {
+                int handled = poll();
+                if (handled > 0) {
+                    return handled;
+                }
+                Thread.onSpinWait();
+            }
+            if (spin.isAdaptive()) {
+                Thread.yield();
+            }
+        } while (context.canBlock() && System.nanoTime() - start < budgetNanos);
+        return 0;
+    }
+
+    @Override
+    protected void onReadable(long data) {
+        devices.get((int) data).takeEvents();
+    }
+
+    /** Looks after an endpoint until everything it posted has come back. */
+    void startDraining(IoEventLoop loop, VerbsEndpoint endpoint) {
+        draining.add(endpoint);
+        scheduleDrainTick(loop);
+    }
+
+    private void scheduleDrainTick(IoEventLoop loop) {
+        if (!drainTickScheduled && !destroying && !loop.isShuttingDown()) {
+            drainTickScheduled = true;
+            loop.schedule(
+                    () -> {
+                        drainTickScheduled = false;
+                        drainTick();
+                        if (!draining.isEmpty()) {
+                            scheduleDrainTick(loop);
+                        }
+                    },
+                    DRAIN_TICK_MILLIS,
+                    TimeUnit.MILLISECONDS);
+        }
+    }
+
+    private void drainTick() {
+        long now = System.nanoTime();
+        for (int i = draining.size() - 1; i >= 0; i--) {
+            VerbsEndpoint endpoint = draining.get(i);
+            if (!endpoint.drainTick(now)) {
+                draining.remove(endpoint);
+            }
+        }
+    }
+
+    @Override
+    public IoRegistration register(IoHandle handle) {
+        if (!(handle instanceof VerbsHandle mine)) {
+            throw new IllegalArgumentException("a loop of the verbs provider cannot serve a "
+                    + handle.getClass().getName() + ": give channels of another transport a loop of their own");
+        }
+        handles.add(mine);
+        Registration registration = new Registration(mine);
+        handle.registered();
+        return registration;
+    }
+
+    @Override
+    public boolean isCompatible(Class<? extends IoHandle> handleType) {
+        return VerbsHandle.class.isAssignableFrom(handleType);
+    }
+
+    @Override
+    public void prepareToDestroy() {
+        for (VerbsHandle handle : List.copyOf(handles)) {
+            handle.close();
+        }
+    }
+
+    /** Netty may skip {@link #prepareToDestroy()}, and runs no tasks any more: what is still here ends now. */
+    @Override
+    public void destroy() {
+        destroying = true;
+        try {
+            for (VerbsHandle handle : List.copyOf(handles)) {
+                handle.destroy();
+            }
+            long deadline = System.nanoTime() + DESTROY_NANOS;
+            while (!handles.isEmpty() && System.nanoTime() - deadline < 0) {
+                Runnable task;
+                while ((task = lastTasks.poll()) != null) {
+                    task.run();
+                }
+                poll();
+                drainTick();
+                if (!handles.isEmpty()) {
+                    TimeUnit.MICROSECONDS.sleep(200);
+                }
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } finally {
+            if (!handles.isEmpty()) {
+                LOG.error(
+                        "The loop ended with {} connections that the device did not give back: {}",
+                        handles.size(),
+                        handles);
+            }
+            for (LoopDevice device : devices) {
+                unwatch(device.fd());
+                device.close();
+            }
+            devices.clear();
+            counters.close();
+            super.destroy();
+        }
+    }
+
+    /** That a handle is here. */
+    private final class Registration implements IoRegistration {
+        private final VerbsHandle handle;
+        private boolean valid = true;
+
+        Registration(VerbsHandle handle) {
+            this.handle = handle;
+        }
+
+        /** The handler, which is what handles register for. */
+        @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
+        @Override
+        public <T> @Nullable T attachment() {
+            return (T) CompletionIoHandler.this;
+        }
+
+        @Override
+        public long submit(IoOps ops) {
+            throw new UnsupportedOperationException("a verbs handle has no I/O operations");
+        }
+
+        @Override
+        public boolean isValid() {
+            return valid;
+        }
+
+        /** On the loop's thread. */
+        @Override
+        public boolean cancel() {
+            if (!valid) {
+                return false;
+            }
+            valid = false;
+            handles.remove(handle);
+            handle.unregistered();
+            return true;
+        }
+    }
+}

@@ -1,0 +1,255 @@
+package org.verbena.transport.verbs;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoHandlerFactory;
+import java.io.IOException;
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
+import java.net.UnknownHostException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.verbena.cm.Cm;
+import org.verbena.cm.CmId;
+import org.verbena.cm.EventChannel;
+import org.verbena.cm.PortSpace;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.ListenOptions;
+import org.verbena.transport.spi.Listener;
+import org.verbena.transport.spi.ListenerHandler;
+import org.verbena.transport.spi.PollCounters;
+import org.verbena.transport.spi.ProviderCounters;
+import org.verbena.transport.spi.RdmaProvider;
+import org.verbena.transport.verbs.epoll.Epoll;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.LinkLayer;
+import org.verbena.verbs.NativeRdmaException;
+import org.verbena.verbs.TransportType;
+import org.verbena.verbs.Verbs;
+
+/**
+ * Real RDMA: InfiniBand, RoCE and iWARP devices of Linux over rdma-core's librdmacm and libibverbs, the kernel's software devices rdma_rxe and siw
+ * among them.
+ *
+ * <p>Found by {@link java.util.ServiceLoader}. Making one costs nothing; the connection loop, a daemon thread, starts with the first connection or listener
+ * and lives as long as the process, and so does what is opened of a device: its context and its protection domain.
+ */
+public final class VerbsProvider implements RdmaProvider {
+    private static final String NAME = "verbs";
+    private static final int RANK = 100;
+
+    private final ConcurrentHashMap<Context, VerbsDevice> devices = new ConcurrentHashMap<>();
+    private final PollCounters pollCounters = new PollCounters();
+    private @Nullable ConnectionLoop connectionLoop; // guarded by this
+
+    /** For the service loader. */
+    public VerbsProvider() {}
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    @Override
+    public int rank() {
+        return RANK;
+    }
+
+    @Override
+    public @Nullable Throwable unavailabilityCause() {
+        Throwable cause = Epoll.unavailabilityCause();
+        if (cause == null) {
+            cause = Verbs.unavailabilityCause();
+        }
+        return cause == null ? Cm.unavailabilityCause() : cause;
+    }
+
+    @Override
+    public boolean serves(InetSocketAddress address) {
+        if (address.isUnresolved() || unavailabilityCause() != null) {
+            return false;
+        }
+        try {
+            InetAddress local = address.getAddress();
+            if (local.isAnyLocalAddress()) {
+                return !liveDevices().isEmpty();
+            }
+            if (local.isMulticastAddress()) {
+                return false;
+            }
+            if (NetworkInterface.getByInetAddress(local) == null) {
+                local = sourceFor(address);
+            }
+            return local != null && hasLiveDevice(local);
+        } catch (NativeRdmaException | IOException noWay) {
+            return false;
+        }
+    }
+
+    /** The address that the routing table would have packets come from; nothing is sent. */
+    private static @Nullable InetAddress sourceFor(InetSocketAddress remote) throws SocketException {
+        try (DatagramSocket probe = new DatagramSocket()) {
+            probe.connect(new InetSocketAddress(remote.getAddress(), Math.max(1, remote.getPort())));
+            InetAddress source = probe.getLocalAddress();
+            return source == null || source.isAnyLocalAddress() ? null : source;
+        } catch (java.io.UncheckedIOException noRoute) {
+            return null;
+        }
+    }
+
+    /** rdma_cm binds the loopback address to just any device, through which it then does not connect; so it is nobody's. */
+    private static boolean hasLiveDevice(InetAddress local) {
+        if (local.isLoopbackAddress()) {
+            return false;
+        }
+        try (EventChannel channel = EventChannel.open();
+                CmId id = CmId.create(channel, PortSpace.TCP)) {
+            id.bind(new InetSocketAddress(local, 0));
+            Context device = id.device();
+            return device != null && VerbsDevice.isUp(device);
+        }
+    }
+
+    private static List<Context> liveDevices() {
+        List<Context> live = new ArrayList<>();
+        for (Context context : Cm.devices()) {
+            if (VerbsDevice.isUp(context)) {
+                live.add(context);
+            }
+        }
+        return live;
+    }
+
+    @Override
+    public String description() {
+        try {
+            List<String> names = new ArrayList<>();
+            for (Context context : liveDevices()) {
+                names.add(context.device().name() + " (" + kind(context) + ")");
+            }
+            return names.isEmpty() ? "no device that is up" : String.join(", ", names);
+        } catch (NativeRdmaException | UnsupportedOperationException unavailable) {
+            return String.valueOf(unavailable.getMessage());
+        }
+    }
+
+    private static String kind(Context context) {
+        if (context.device().transportType() == TransportType.IWARP) {
+            return "iWARP";
+        }
+        return context.queryPort(1).linkLayer() == LinkLayer.ETHERNET ? "RoCE" : "InfiniBand";
+    }
+
+    @Override
+    public ProviderCounters counters() {
+        long registeredBytes = 0;
+        for (VerbsDevice device : devices.values()) {
+            registeredBytes += device.memoryDomain().registeredBytes();
+        }
+        return pollCounters.snapshot(registeredBytes);
+    }
+
+    PollCounters pollCounters() {
+        return pollCounters;
+    }
+
+    @Override
+    public IoHandlerFactory newIoHandlerFactory(CompletionLoopOptions options) {
+        AtomicInteger loops = new AtomicInteger();
+        return executor ->
+                new CompletionIoHandler(this, executor, options, loops.getAndIncrement() & Integer.MAX_VALUE);
+    }
+
+    @Override
+    public Endpoint connect(
+            IoEventLoop loop, InetSocketAddress remoteAddress, EndpointOptions options, EndpointHandler handler) {
+        requireOwnLoop(loop);
+        requireResolved(remoteAddress);
+        VerbsEndpoint endpoint = VerbsEndpoint.connecting(this, loop, options, handler, remoteAddress);
+        endpoint.start();
+        return endpoint;
+    }
+
+    @Override
+    public Listener listen(
+            IoEventLoop loop, InetSocketAddress localAddress, ListenOptions options, ListenerHandler handler) {
+        requireOwnLoop(loop);
+        requireResolved(localAddress);
+        VerbsListener listener = new VerbsListener(this, loop, localAddress, options, handler);
+        listener.start();
+        return listener;
+    }
+
+    void requireOwnLoop(IoEventLoop loop) {
+        if (!loop.isCompatible(VerbsEndpoint.class)) {
+            throw new IllegalArgumentException(
+                    "the event loop " + loop + " is not one of the verbs provider: make its group with"
+                            + " newIoHandlerFactory of this provider");
+        }
+    }
+
+    private static void requireResolved(InetSocketAddress address) {
+        if (address.isUnresolved()) {
+            throw new IllegalArgumentException(address + " is unresolved: look the name up first");
+        }
+    }
+
+    /**
+     * The connection loop; started with the first call.
+     *
+     * @throws NativeRdmaException there is no device, or no permission
+     */
+    synchronized ConnectionLoop connectionLoop() {
+        ConnectionLoop known = connectionLoop;
+        if (known == null) {
+            known = new ConnectionLoop();
+            connectionLoop = known;
+        }
+        return known;
+    }
+
+    /** What is shared by all endpoints of a device; made with the first one. */
+    VerbsDevice device(Context context) {
+        VerbsDevice known = devices.get(context);
+        if (known != null) {
+            return known;
+        }
+        synchronized (devices) {
+            return devices.computeIfAbsent(context, missing -> {
+                VerbsDevice made = new VerbsDevice(missing);
+                connectionLoop().watch(made);
+                return made;
+            });
+        }
+    }
+
+    /** An address for messages: without a host name, and with brackets where they are needed. */
+    static String format(InetSocketAddress address) {
+        InetAddress ip = address.getAddress();
+        if (ip == null) {
+            return address.getHostString() + ":" + address.getPort();
+        }
+        String host = ip.getHostAddress();
+        return (host.indexOf(':') < 0 ? host : "[" + host + "]") + ":" + address.getPort();
+    }
+
+    /** What stands for an address that is not an IP address, as InfiniBand's own are. */
+    static InetSocketAddress orWildcard(@Nullable InetSocketAddress address) {
+        if (address != null) {
+            return address;
+        }
+        try {
+            return new InetSocketAddress(InetAddress.getByAddress(new byte[4]), 0);
+        } catch (UnknownHostException impossible) {
+            throw new IllegalStateException("four bytes are an address", impossible);
+        }
+    }
+}
