@@ -176,7 +176,16 @@ public final class MessageConnection implements EndpointHandler {
     private @Nullable Operation freeOperations;
     private int freeOperationCount;
     private int operationsOut;
-    private boolean completing;
+    // What has come to its outcome and is not told yet; no other list has it.
+    private @Nullable Operation outcomesHead;
+    private @Nullable Operation outcomesTail;
+    /** The end is still to be told, after all outcomes. */
+    private boolean endDue;
+
+    private @Nullable Throwable endCause;
+    /** What a callback has thrown and whoever called is still to be given. */
+    private @Nullable Error thrown;
+
     private long queuedBytes;
     private boolean writable;
     private int stall;
@@ -390,6 +399,7 @@ public final class MessageConnection implements EndpointHandler {
             operation.posted = true;
             operation.done = true;
             completeMessages();
+            settle(false);
         }
     }
 
@@ -539,11 +549,7 @@ public final class MessageConnection implements EndpointHandler {
      * over. Work goes on by itself when credits and slots come back.
      */
     public void flush() {
-        if (busy || inBatch) {
-            pumpAgain = true;
-        } else {
-            pump();
-        }
+        settle(true);
     }
 
     /**
@@ -596,13 +602,10 @@ public final class MessageConnection implements EndpointHandler {
         } finally {
             busy = false;
         }
-        if (state == State.LINGERING) {
-            if (!hasReady()) {
-                becomeInactive(lingeringCause);
-            }
-        } else {
-            pump();
+        if (state == State.LINGERING && !hasReady()) {
+            becomeInactive(lingeringCause);
         }
+        settle(true);
     }
 
     /**
@@ -634,6 +637,7 @@ public final class MessageConnection implements EndpointHandler {
         discardInbound();
         if (state == State.LINGERING) {
             becomeInactive(lingeringCause);
+            settle(false);
         } else if (state == State.ACTIVE) {
             flush();
         } else {
@@ -652,6 +656,7 @@ public final class MessageConnection implements EndpointHandler {
         }
         if (state == State.LINGERING) {
             becomeInactive(cause);
+            settle(false);
             return;
         }
         if (!aborted) {
@@ -691,7 +696,7 @@ public final class MessageConnection implements EndpointHandler {
             }
         }
         if (memoryStalled && !busy && !inBatch && !aborted) {
-            pump();
+            settle(true);
         }
         return memoryStalled ? Math.min(waitNanos, MEMORY_RETRY_NANOS) : waitNanos;
     }
@@ -713,6 +718,7 @@ public final class MessageConnection implements EndpointHandler {
             busy = false;
         }
         endpoint.flush();
+        settle(false);
     }
 
     @Override
@@ -756,7 +762,7 @@ public final class MessageConnection implements EndpointHandler {
             } finally {
                 busy = false;
             }
-            pump();
+            settle(true);
         }
     }
 
@@ -814,8 +820,15 @@ public final class MessageConnection implements EndpointHandler {
         }
         Frame.Listener listening = frameListener;
         if (listening != null && (flags & EndpointHandler.REMOTE_WRITE) == 0) {
-            listening.onFrameReceived(
-                    raw ? Frame.raw(lengthBytes) : Frame.read(buffer, 0, Math.min(lengthBytes, buffer.capacity())));
+            Frame frame =
+                    raw ? Frame.raw(lengthBytes) : Frame.read(buffer, 0, Math.min(lengthBytes, buffer.capacity()));
+            try {
+                listening.onFrameReceived(frame);
+            } catch (Throwable e) {
+                buffer.release();
+                threw(e);
+                return;
+            }
         }
         String wrong = raw
                 ? rawReceived(buffer, lengthBytes, flags, immediateData)
@@ -834,7 +847,7 @@ public final class MessageConnection implements EndpointHandler {
         } finally {
             inBatch = false;
         }
-        pump();
+        settle(true);
     }
 
     @Override
@@ -853,6 +866,8 @@ public final class MessageConnection implements EndpointHandler {
                 readComplete();
             }
             failOperations(endpoint, ending);
+        } catch (RuntimeException e) {
+            threw(e);
         } finally {
             busy = false;
         }
@@ -864,6 +879,7 @@ public final class MessageConnection implements EndpointHandler {
         } else {
             becomeInactive(ending);
         }
+        settle(false);
     }
 
     /**
@@ -1011,11 +1027,17 @@ public final class MessageConnection implements EndpointHandler {
 
     /** Says HELLO or HELLO_ACK, with the receives that are posted by now. */
     private boolean sayHello(Endpoint endpoint) {
-        int window = slotsFree(endpoint) < 1 ? 0 : grantable();
+        if (slotsFree(endpoint) < 1) {
+            return false;
+        }
+        if (credits.outstandingGrant() == 0) {
+            // Once, also if the frame is refused and has to be said again.
+            credits.openInbound(grantable());
+        }
+        int window = credits.outstandingGrant();
         if (window < 1) {
             return false;
         }
-        credits.openInbound(window);
         Wire.Hello hello = new Wire.Hello(
                 Wire.VERSION,
                 Wire.VERSION,
@@ -1106,25 +1128,48 @@ public final class MessageConnection implements EndpointHandler {
 
     // The pump: whatever can go, goes, with one call to the device for receives and one for the rest.
 
-    private void pump() {
-        Endpoint current = endpoint;
-        if (busy || current == null) {
-            pumpAgain = true;
+    /**
+     * How every way in ends: outcomes are told, what can go goes, and the end is told when there is nothing else to tell. Here alone, when the connection has
+     * finished its own change, so that a callback may do anything; what it does settles in the same loop. Within another way in, that one does it.
+     *
+     * @param pumping whether something may go that could not before
+     */
+    private void settle(boolean pumping) {
+        pumpAgain |= pumping;
+        if (busy || inBatch) {
             return;
         }
         busy = true;
-        try {
-            do {
+        while (true) {
+            if (outcomesHead != null) {
+                tellOutcome(outcomesHead);
+            } else if (pumpAgain) {
                 pumpAgain = false;
-                if (!connected || aborted || over) {
-                    break;
-                }
-                pumpOnce(current);
-            } while (pumpAgain);
+                pump();
+            } else if (endDue) {
+                endDue = false;
+                tellEnd();
+            } else {
+                break;
+            }
+        }
+        busy = false;
+        Error error = thrown;
+        if (error != null) {
+            thrown = null;
+            throw error;
+        }
+    }
+
+    private void pump() {
+        Endpoint current = endpoint;
+        if (current == null || !connected || aborted || over) {
+            return;
+        }
+        try {
+            pumpOnce(current);
         } catch (Throwable e) {
             threw(e);
-        } finally {
-            busy = false;
         }
     }
 
@@ -1153,11 +1198,11 @@ public final class MessageConnection implements EndpointHandler {
         counters.present(Math.max(0, credits.available()), credits.outstandingGrant());
         counters.queued(queuedBytes);
         completeMessages();
-        if (state == State.ACTIVE) {
-            tellWritability();
-        }
         if (isClosing()) {
             finishClose(endpoint);
+        }
+        if (state == State.ACTIVE) {
+            tellWritability();
         }
     }
 
@@ -1274,10 +1319,21 @@ public final class MessageConnection implements EndpointHandler {
         credits.told();
         waited = false;
         rendezvousDoneTold = rendezvousDone;
-        if (listening != null && frame != null) {
-            listening.onFrameSent(frame);
+        if (frame != null) {
+            tellSent(listening, frame);
         }
         return true;
+    }
+
+    /** What the listener throws ends the connection, but the frame is with the device: whoever posted it goes on as if nothing were. */
+    private void tellSent(Frame.@Nullable Listener listening, Frame frame) {
+        if (listening != null) {
+            try {
+                listening.onFrameSent(frame);
+            } catch (Throwable e) {
+                threw(e);
+            }
+        }
     }
 
     private boolean postWork(Endpoint endpoint, @Nullable Object owner, @Nullable ByteBuf copy) {
@@ -1505,6 +1561,7 @@ public final class MessageConnection implements EndpointHandler {
         if (operation.failure != null) {
             operation.posted = true;
             finish(operation);
+            settle(false);
         } else {
             enqueue(operation);
         }
@@ -1977,9 +2034,8 @@ public final class MessageConnection implements EndpointHandler {
             return SLOT;
         }
         counters.frameSent();
-        Frame.Listener listening = frameListener;
-        if (listening != null) {
-            listening.onFrameSent(Frame.raw(total));
+        if (frameListener != null) {
+            tellSent(frameListener, Frame.raw(total));
         }
         messagePosted(operation, total);
         return NOTHING;
@@ -2168,35 +2224,26 @@ public final class MessageConnection implements EndpointHandler {
         }
     }
 
-    /** Tells outcomes in the order in which messages were given. */
+    /** Messages come to their outcomes in the order in which they were given. */
     private void completeMessages() {
-        if (completing) {
-            return;
-        }
-        completing = true;
-        try {
-            while (messagesHead != null && messagesHead.done) {
-                Operation operation = messagesHead;
-                messagesHead = operation.nextMessage;
-                if (messagesHead == null) {
-                    messagesTail = null;
-                }
-                queuedBytes -= operation.totalBytes;
-                counters.queued(queuedBytes);
-                if (operation.failure == null && !operation.end) {
-                    counters.messageSent(operation.totalBytes);
-                }
-                finish(operation);
+        while (messagesHead != null && messagesHead.done) {
+            Operation operation = messagesHead;
+            messagesHead = operation.nextMessage;
+            if (messagesHead == null) {
+                messagesTail = null;
             }
-        } finally {
-            completing = false;
+            operation.nextMessage = null;
+            queuedBytes -= operation.totalBytes;
+            counters.queued(queuedBytes);
+            if (operation.failure == null && !operation.end) {
+                counters.messageSent(operation.totalBytes);
+            }
+            finish(operation);
         }
     }
 
+    /** An operation has its outcome and is in no list any more: its memory is let go now, its callback is called by {@link #settle}. */
     private void finish(Operation operation) {
-        OperationCallback callback = operation.callback;
-        Object context = operation.context;
-        Throwable failure = operation.failure;
         try {
             operation.releaseMemory();
         } catch (RuntimeException e) {
@@ -2204,11 +2251,28 @@ public final class MessageConnection implements EndpointHandler {
             // this.
             abort(e);
         }
-        if (failure == null && operation.kind != Operation.Kind.MESSAGE) {
+        if (operation.failure == null && operation.kind != Operation.Kind.MESSAGE) {
             counters.oneSidedDone();
         }
-        operation.reset();
         operationsOut--;
+        operation.next = null;
+        if (outcomesTail == null) {
+            outcomesHead = operation;
+        } else {
+            outcomesTail.next = operation;
+        }
+        outcomesTail = operation;
+    }
+
+    private void tellOutcome(Operation operation) {
+        outcomesHead = operation.next;
+        if (outcomesHead == null) {
+            outcomesTail = null;
+        }
+        OperationCallback callback = operation.callback;
+        Object context = operation.context;
+        Throwable failure = operation.failure;
+        operation.reset();
         if (freeOperationCount < MAX_RECYCLED) {
             operation.next = freeOperations;
             freeOperations = operation;
@@ -2247,11 +2311,11 @@ public final class MessageConnection implements EndpointHandler {
         }
     }
 
-    /** What a callback, or the provider, has thrown ends the connection; errors go on to whoever called. */
-    private void threw(Throwable thrown) {
-        abort(thrown);
-        if (thrown instanceof Error error) {
-            throw error;
+    /** What a callback, or the provider, has thrown ends the connection. The first error goes on to whoever called, when all is settled. */
+    private void threw(Throwable failure) {
+        abort(failure);
+        if (thrown == null && failure instanceof Error error) {
+            thrown = error;
         }
     }
 
@@ -2924,8 +2988,8 @@ public final class MessageConnection implements EndpointHandler {
         workOwners[index] = null;
     }
 
+    /** Everything that is pending fails: first all lists are emptied, then what was in them is finished. */
     private void failOperations(Endpoint endpoint, @Nullable Throwable ending) {
-        Throwable kept = firstCause;
         if (firstCause == null) {
             firstCause = ending;
         }
@@ -2933,6 +2997,13 @@ public final class MessageConnection implements EndpointHandler {
         failedOperations = operationsOut;
         stallBecomes(NOTHING);
         String why = "the connection to " + endpoint.remoteAddress() + " was closed";
+        Operation posted = failedHead;
+        Operation unposted = waitingHead;
+        failedHead = null;
+        failedTail = null;
+        waitingHead = null;
+        waitingTail = null;
+        advertised.clear();
         boolean lost = false;
         for (Operation operation = messagesHead; operation != null; operation = operation.nextMessage) {
             // What follows a message that is lost was not delivered either, whoever has it.
@@ -2942,28 +3013,23 @@ public final class MessageConnection implements EndpointHandler {
                 operation.failure = ending != null ? ending : notSent(operation, why);
             }
         }
-        // One-sided operations that were posted, then those that were not.
-        Operation posted = failedHead;
-        failedHead = null;
-        failedTail = null;
-        while (posted != null) {
-            Operation operation = posted;
-            posted = operation.next;
+        failOneSided(posted, ending, why);
+        failOneSided(unposted, ending, why);
+        completeMessages();
+    }
+
+    /** The one-sided operations of a list that nobody else has any more; messages in it are in their own list as well. */
+    private void failOneSided(@Nullable Operation first, @Nullable Throwable ending, String why) {
+        Operation operation = first;
+        while (operation != null) {
+            Operation next = operation.next;
             operation.next = null;
-            operation.failure = ending != null ? ending : notSent(operation, why);
-            finish(operation);
-        }
-        while (waitingHead != null) {
-            Operation operation = waitingHead;
-            removeWaitingHead(operation);
             if (operation.kind != Operation.Kind.MESSAGE) {
                 operation.failure = ending != null ? ending : notSent(operation, why);
                 finish(operation);
             }
+            operation = next;
         }
-        advertised.clear();
-        completeMessages();
-        firstCause = kept != null ? kept : ending;
     }
 
     /** What can never become complete any more. */
@@ -3007,7 +3073,16 @@ public final class MessageConnection implements EndpointHandler {
         } else {
             FlightEvents.disconnected(this, cause, failedOperations);
         }
-        listener.onInactive(this, cause);
+        endDue = true;
+        endCause = cause;
+    }
+
+    private void tellEnd() {
+        try {
+            listener.onInactive(this, endCause);
+        } catch (Throwable e) {
+            threw(e);
+        }
     }
 
     // Time.

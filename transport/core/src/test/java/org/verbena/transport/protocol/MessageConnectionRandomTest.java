@@ -90,6 +90,8 @@ class MessageConnectionRandomTest {
         private final int largest;
         private final boolean stream;
         private long nowNanos;
+        /** What is left to be done from within callbacks. */
+        private int whims;
 
         Run(Fate fate, Random random, Arena arena) {
             this.fate = fate;
@@ -103,6 +105,27 @@ class MessageConnectionRandomTest {
             right = party("right", MessageConnection.Role.ACCEPTOR, network.right);
             left.other = right;
             right.other = left;
+            whims = random.nextBoolean() ? 0 : 1 << random.nextInt(8);
+            left.whim = () -> whim(left);
+            right.whim = () -> whim(right);
+        }
+
+        /** Users call back from within callbacks, whatever these say. */
+        private void whim(Party party) {
+            if (whims == 0 || random.nextInt(4) > 0) {
+                return;
+            }
+            whims--;
+            switch (random.nextInt(fate == Fate.CLOSE ? 10 : 12)) {
+                case 0, 1, 2 -> send(party, random.nextInt(64));
+                case 3 -> send(party, random.nextInt(largest + 1));
+                case 4, 5 -> party.connection.flush();
+                case 6 -> party.setReading(random.nextBoolean());
+                case 7, 8 -> oneSided(party);
+                case 9 -> party.connection.deliverPending();
+                case 10 -> party.connection.close();
+                default -> party.connection.abort(random.nextBoolean() ? null : new IllegalStateException("whim"));
+            }
         }
 
         private Device device(boolean iwarp) {
@@ -331,6 +354,7 @@ class MessageConnectionRandomTest {
         }
 
         private void finishInGoodOrder() {
+            whims = 0;
             left.toggleInCallbacks = false;
             right.toggleInCallbacks = false;
             left.setReading(true);

@@ -1,12 +1,16 @@
 package org.verbena.transport.protocol;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -15,6 +19,9 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.protocol.MessageConnection.Role;
 import org.verbena.transport.protocol.SimulatedNetwork.Device;
 import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkCompletionException;
 import org.verbena.transport.spi.WorkStatus;
 
@@ -342,6 +349,153 @@ class MessageConnectionTest {
         left.connection.flush();
         settle();
         assertThat(right.received).isEqualTo(1);
+        end();
+    }
+
+    /** Memory of the right end that the left one may read, and memory to read it into. */
+    private final class Readable implements AutoCloseable {
+        private final Arena arena = Arena.ofShared();
+        private final Set<Access> all = Set.of(Access.LOCAL_WRITE, Access.REMOTE_READ, Access.REMOTE_WRITE);
+        private final RegisteredMemory there = register(right);
+        private final RegisteredMemory here = register(left);
+
+        private RegisteredMemory register(Party party) {
+            MemorySegment segment = arena.allocate(64, 8);
+            return party.endpoint.domain.register(segment, all);
+        }
+
+        void read(int offset, OperationCallback callback) {
+            ScatterGatherList into = new ScatterGatherList(1).add(here, offset, 8);
+            left.connection.read(there.address() + offset, there.remoteKey(), into, null, callback, null);
+            left.connection.flush();
+        }
+
+        @Override
+        public void close() {
+            there.close();
+            here.close();
+            arena.close();
+        }
+    }
+
+    @Test
+    void everyOutcomeIsToldWhenACallbackSendsWhileTheConnectionEnds() throws Exception {
+        for (boolean closes : new boolean[] {false, true}) {
+            network = new SimulatedNetwork(new Random(1), Device.VERBS, Device.VERBS);
+            connected();
+            right.setReading(false);
+            List<String> told = new ArrayList<>();
+            try (Readable readable = new Readable()) {
+                readable.read(0, (context, cause) -> {
+                    told.add("R0");
+                    left.connection.send(Unpooled.buffer(1).writeByte(1), (c, e) -> told.add("S"), null);
+                    if (closes) {
+                        left.connection.close();
+                        left.connection.abort(null);
+                    }
+                });
+                for (int i = 0; i < 20; i++) {
+                    left.sendPooled(8); // the window is 6: the rest waits
+                }
+                left.connection.flush();
+                readable.read(8, (context, cause) -> told.add("R1"));
+                network.left.loseConnection(new ConnectionException.Lost("pulled out"));
+                settle();
+                assertThat(told).containsExactlyInAnyOrder("R0", "R1", "S");
+                assertThat(left.told).isEqualTo(20);
+                assertThat(left.inactive).isEqualTo(1);
+            }
+            left.checkMemory();
+            right.checkMemory();
+        }
+    }
+
+    @Test
+    void aRefusedOperationWhoseCallbackAsksAgainNeedsNoStack() throws Exception {
+        connected();
+        left.connection.close();
+        settle();
+        int[] asked = {0};
+        try (Readable readable = new Readable()) {
+            readable.read(0, new OperationCallback() {
+                @Override
+                public void onComplete(@Nullable Object context, @Nullable Throwable cause) {
+                    assertThat(cause).isNotNull();
+                    if (++asked[0] < 100_000) {
+                        readable.read(0, this);
+                    }
+                }
+            });
+        }
+        assertThat(asked[0]).isEqualTo(100_000);
+        left.checkMemory();
+        right.checkMemory();
+    }
+
+    @Test
+    void anErrorFromACallbackKeepsNobodyFromBeingTold() throws Exception {
+        connected();
+        right.setReading(false);
+        Error bug = new AssertionError("a bug of the user's");
+        List<String> told = new ArrayList<>();
+        try (Readable readable = new Readable()) {
+            readable.read(0, (context, cause) -> {
+                told.add("R0");
+                throw bug;
+            });
+            for (int i = 0; i < 20; i++) {
+                left.sendPooled(8);
+            }
+            left.connection.flush();
+            readable.read(8, (context, cause) -> told.add("R1"));
+            network.left.loseConnection(new ConnectionException.Lost("pulled out"));
+            assertThat(catchThrowable(this::settle)).isSameAs(bug);
+            settle();
+        }
+        assertThat(told).containsExactly("R0", "R1");
+        assertThat(left.told).isEqualTo(20);
+        assertThat(left.inactive).isEqualTo(1);
+        left.checkMemory();
+        right.checkMemory();
+    }
+
+    @Test
+    void aFrameListenerThatThrowsLeaksNothing() throws Exception {
+        for (boolean sent : new boolean[] {false, true}) {
+            network = new SimulatedNetwork(new Random(1), Device.VERBS, Device.VERBS);
+            connected();
+            RuntimeException bug = new IllegalStateException("a bug of the listener's");
+            (sent ? left : right).connection.setFrameListener(new Frame.Listener() {
+                @Override
+                public void onFrameSent(Frame frame) {
+                    if (sent) {
+                        throw bug;
+                    }
+                }
+
+                @Override
+                public void onFrameReceived(Frame frame) {
+                    throw bug;
+                }
+            });
+            left.sendPooled(10);
+            left.connection.flush();
+            settle();
+            assertThat((sent ? left : right).inactiveCause).isSameAs(bug);
+            assertThat(left.told).isEqualTo(1);
+            left.checkMemory();
+            right.checkMemory();
+        }
+    }
+
+    @Test
+    void helloIsSaidAgainIfItWasRefused() throws Exception {
+        network.left.refusals = 1;
+        connect(OPTIONS, OPTIONS);
+        settle();
+        left.connection.flush();
+        settle();
+        assertThat(left.active).isEqualTo(1);
         end();
     }
 

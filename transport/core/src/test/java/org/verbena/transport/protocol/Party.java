@@ -63,6 +63,9 @@ final class Party implements MessageListener {
     boolean echo;
     boolean toggleInCallbacks;
 
+    /** What the user does from within callbacks, now and then. */
+    Runnable whim = () -> {};
+
     @Nullable Boolean lastWritable;
 
     /** STREAM: bytes of message number {@link #received} that have come. */
@@ -211,6 +214,18 @@ final class Party implements MessageListener {
         } else {
             failures.add(cause);
         }
+        act();
+    }
+
+    /** Does from within a callback what users do. */
+    private void act() {
+        boolean outer = insideListener;
+        insideListener = true;
+        try {
+            whim.run();
+        } finally {
+            insideListener = outer;
+        }
     }
 
     void oneSidedTold(@Nullable Object context, @Nullable Throwable cause) {
@@ -224,6 +239,7 @@ final class Party implements MessageListener {
         } else {
             oneSidedFailure = cause;
         }
+        act();
     }
 
     void setReading(boolean now) {
@@ -302,6 +318,7 @@ final class Party implements MessageListener {
             if (toggleInCallbacks && random.nextInt(8) == 0) {
                 setReading(false);
             }
+            whim.run();
         } finally {
             insideListener = false;
         }
@@ -312,6 +329,7 @@ final class Party implements MessageListener {
         assertThat(reading).as("%s: the end comes only while reading", name).isTrue();
         assertThat(inactive).isZero();
         assertThat(++ended).isEqualTo(1);
+        act();
     }
 
     @Override
@@ -319,24 +337,28 @@ final class Party implements MessageListener {
         if (echo || random.nextBoolean()) {
             connection.flush();
         }
+        act();
     }
 
     @Override
     public void onImmediate(MessageConnection from, int immediateData, int lengthBytes) {
         assertThat(immediateData).isEqualTo(immediatesReceived);
         immediatesReceived++;
+        act();
     }
 
     @Override
     public void onWritabilityChanged(MessageConnection from, boolean writable) {
         assertThat(writable).isNotEqualTo(lastWritable);
         lastWritable = writable;
+        act();
     }
 
     @Override
     public void onPong(MessageConnection from, long nonce) {
         assertThat(nonce).isEqualTo(4711L + pongs);
         pongs++;
+        act();
     }
 
     @Override
@@ -344,6 +366,7 @@ final class Party implements MessageListener {
         assertThat(++inactive).as("%s: one end", name).isEqualTo(1);
         inactiveCause = cause;
         sentWhenInactive = sent;
+        act();
     }
 
     /** Everything must be back where it came from. */

@@ -62,6 +62,9 @@ final class SimulatedEndpoint implements Endpoint {
 
     @Nullable WorkStatus failNextSend;
 
+    /** How many posts are refused from now on, as by a queue that is full. */
+    int refusals;
+
     /** What the endpoint knows of why that send failed. */
     @Nullable Throwable explanation;
 
@@ -582,6 +585,10 @@ final class SimulatedEndpoint implements Endpoint {
     @Override
     public boolean post(WorkRequest request) {
         if (!connected || draining || sendsOut == device.sendDepth()) {
+            return false;
+        }
+        if (refusals > 0) {
+            refusals--;
             return false;
         }
         if (request.opcode() == WorkRequest.Opcode.READ && request.buffers().count() > device.maxReadSges()) {
