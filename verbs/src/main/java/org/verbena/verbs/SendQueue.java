@@ -292,10 +292,15 @@ public final class SendQueue extends WorkQueue {
      * @param queuePairNumber the peer's queue pair
      * @param qkey the peer's Q_Key; with the top bit set the queue pair's own is sent
      * @return this
+     * @throws IllegalStateException the address is closed; the work request is not staged
      */
     public SendQueue to(AddressHandle address, int queuePairNumber, int qkey) {
         long slot = current();
-        memory.set(CStruct.PTR, slot + IbvSendWr.WR_UD_AH, address.nativeAddress());
+        try {
+            memory.set(CStruct.PTR, slot + IbvSendWr.WR_UD_AH, address.nativeAddress());
+        } catch (IllegalStateException closed) {
+            throw takenBack(closed);
+        }
         memory.set(CStruct.U32, slot + IbvSendWr.WR_UD_REMOTE_QPN, queuePairNumber);
         memory.set(CStruct.U32, slot + IbvSendWr.WR_UD_REMOTE_QKEY, qkey);
         return this;
@@ -346,7 +351,12 @@ public final class SendQueue extends WorkQueue {
         long slot = begin(workRequestId, BIND_MW, mask, 0, 0);
         memory.set(CStruct.PTR, slot + IbvSendWr.BIND_MW_MW, address);
         memory.set(CStruct.U32, slot + IbvSendWr.BIND_MW_RKEY, key);
-        MemoryWindow.writeBinding(memory, slot + IbvSendWr.BIND_MW_BIND_INFO, region, offsetBytes, lengthBytes, access);
+        try {
+            MemoryWindow.writeBinding(
+                    memory, slot + IbvSendWr.BIND_MW_BIND_INFO, region, offsetBytes, lengthBytes, access);
+        } catch (RuntimeException refused) {
+            throw takenBack(refused);
+        }
         return this;
     }
 
@@ -425,6 +435,8 @@ public final class SendQueue extends WorkQueue {
      * @throws IndexOutOfBoundsException outside the data; the work request is not staged
      * @throws IllegalArgumentException longer than {@link #maxInlineBytes()} altogether, too many pieces, or a read or atomic; the work
      *     request is not staged
+     * @throws IllegalStateException the data's arena is closed; the work request is not staged
+     * @throws WrongThreadException the data belongs to another thread; the work request is not staged
      */
     public SendQueue inline(MemorySegment data, long offsetBytes, int lengthBytes) {
         long slot = current();
@@ -441,7 +453,11 @@ public final class SendQueue extends WorkQueue {
             throw tooLongForInline(lengthBytes);
         }
         long copy = extraAt() + (long) currentSlot() * maxInlineBytes + inlineUsed;
-        MemorySegment.copy(data, offsetBytes, memory, copy, lengthBytes);
+        try {
+            MemorySegment.copy(data, offsetBytes, memory, copy, lengthBytes);
+        } catch (RuntimeException unreadable) {
+            throw takenBack(unreadable);
+        }
         inlineUsed += lengthBytes;
         add(memory.address() + copy, lengthBytes, 0);
         return this;

@@ -190,6 +190,17 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
         return new IndexOutOfBoundsException(reason + "; the work request was not staged");
     }
 
+    /**
+     * Takes back the work request being filled, for it cannot be: memory that it names was closed meanwhile, for example.
+     *
+     * @param cause why
+     * @return the cause, to throw
+     */
+    final RuntimeException takenBack(RuntimeException cause) {
+        drop();
+        return cause;
+    }
+
     private void drop() {
         if (current != NONE) {
             current = NONE;

@@ -402,6 +402,42 @@ class DataPathTest {
     }
 
     @Test
+    void aWorkRequestWhoseMemoryIsGoneIsNotStaged() throws Exception {
+        sends.send(1, SendFlags.SIGNALED).piece(region, 0, 8);
+        Arena closed = Arena.ofConfined();
+        MemorySegment gone = closed.allocate(8);
+        closed.close();
+        assertThatIllegalStateException()
+                .isThrownBy(() -> sends.send(2, SendFlags.SIGNALED).inline(gone, 0, 8));
+        MemorySegment[] foreign = new MemorySegment[1];
+        Thread other =
+                Thread.ofPlatform().start(() -> foreign[0] = Arena.ofConfined().allocate(8));
+        other.join();
+        assertThatThrownBy(() -> sends.send(2, SendFlags.SIGNALED).inline(foreign[0], 0, 8))
+                .isInstanceOf(WrongThreadException.class);
+        AddressHandle address =
+                domain.createAddressHandle(AddressVector.global(1, new GlobalRoute(Gid.ZERO, 3, 255, 0, 0)));
+        address.close();
+        assertThatIllegalStateException()
+                .isThrownBy(() -> sends.send(2, SendFlags.SIGNALED).to(address, 1, 1));
+        MemoryRegion left = domain.registerMemory(arena.allocate(64), EnumSet.of(AccessFlag.MW_BIND));
+        left.close();
+        try (MemoryWindow window = domain.allocateMemoryWindow(WindowType.TYPE_2)) {
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> sends.bindWindow(
+                            2, SendFlags.SIGNALED, window, 5, left, 0, 64, EnumSet.of(AccessFlag.REMOTE_READ)));
+        }
+        assertThat(sends.stagedWrs()).isOne();
+        assertThatIllegalStateException().isThrownBy(() -> sends.piece(region, 0, 8));
+        sends.send(3, SendFlags.SIGNALED).piece(region, 8, 8);
+        sends.flush();
+        assertThat(Stub.postedCount()).isEqualTo(2);
+        assertThat(Stub.posted(0).workRequestId()).isOne();
+        assertThat(Stub.posted(1).workRequestId()).isEqualTo(3);
+        assertThat(Stub.posted(1).lengths()).containsExactly(8);
+    }
+
+    @Test
     void receivesArePostedInLists() {
         ReceiveQueue receives = queuePair.receiveQueue();
         for (int i = 0; i < DEPTH; i++) {
