@@ -90,6 +90,9 @@ static int failing(const char *function)
 	return 0;
 }
 
+/* What made objects name as their context, domain or type: something else if the ABI is to look broken. */
+#define OF(object) (broken_abi == 7 ? NULL : (object))
+
 #define FAIL_NULL() do { int e = failing(__func__); if (e) { errno = e; return NULL; } } while (0)
 #define FAIL_ERRNO() do { int e = failing(__func__); if (e) return e; } while (0)
 #define FAIL_MINUS_ONE() do { int e = failing(__func__); if (e) { errno = e; return -1; } } while (0)
@@ -459,7 +462,7 @@ EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
 	FAIL_NULL();
 	struct ibv_pd *pd = calloc(1, sizeof(*pd));
-	pd->context = context;
+	pd->context = OF(context);
 	live++;
 	return pd;
 }
@@ -483,7 +486,7 @@ EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, i
 		call(__func__, (uintptr_t) addr, length, access, 0, 0);
 	struct ibv_mr *mr = calloc(1, sizeof(*mr));
 	mr->context = pd->context;
-	mr->pd = pd;
+	mr->pd = OF(pd);
 	mr->addr = addr;
 	mr->length = length;
 	mr->lkey = ++key;
@@ -517,7 +520,7 @@ EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *cont
 	struct stub_channel *channel = calloc(1, sizeof(*channel));
 	if (pipe(fds))
 		return NULL;
-	channel->base.context = context;
+	channel->base.context = OF(context);
 	channel->base.fd = fds[0];
 	channel->write_fd = fds[1];
 	live++;
@@ -544,7 +547,7 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *
 		return NULL;
 	}
 	struct stub_cq *cq = calloc(1, sizeof(*cq));
-	cq->base.context = context;
+	cq->base.context = OF(context);
 	cq->base.channel = channel;
 	cq->base.cq_context = cq_context;
 	cq->base.cqe = cqe;
@@ -616,7 +619,7 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
 	FAIL_NULL();
 	struct stub_srq *srq = calloc(1, sizeof(*srq));
 	srq->base.context = pd->context;
-	srq->base.pd = pd;
+	srq->base.pd = OF(pd);
 	srq->attr = attr->attr;
 	live++;
 	return &srq->base;
@@ -661,7 +664,7 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 	struct stub_qp *qp = calloc(1, sizeof(*qp));
 	attr->cap.max_inline_data = attr->cap.max_inline_data > 0 && attr->cap.max_inline_data < 32 ? 32 : attr->cap.max_inline_data;
 	qp->init = *attr;
-	qp->base.context = pd->context;
+	qp->base.context = OF(pd->context);
 	qp->base.pd = pd;
 	qp->base.send_cq = attr->send_cq;
 	qp->base.recv_cq = attr->recv_cq;
@@ -735,7 +738,7 @@ static void say_bytes(const char *name, const void *bytes, size_t length)
 EXPORT int ibv_fork_init(void) { FAIL_MINUS_ONE(); return 0; }
 EXPORT enum ibv_fork_status ibv_is_fork_initialized(void) { return IBV_FORK_UNNEEDED; }
 
-#define MAKE(type, context_) ({ struct type *made = calloc(1, sizeof(*made)); made->context = (context_); live++; made; })
+#define MAKE(type, context_) ({ struct type *made = calloc(1, sizeof(*made)); made->context = OF(context_); live++; made; })
 #define UNMAKE(object) do { live--; free(object); } while (0)
 
 static struct ibv_td *stub_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
@@ -881,7 +884,7 @@ static struct ibv_srq *stub_create_srq_ex(struct ibv_context *context, struct ib
 	call(__func__, attr->comp_mask, attr->srq_type, (uintptr_t) attr->xrcd, (uintptr_t) attr->cq, 0);
 	struct stub_srq *srq = calloc(1, sizeof(*srq));
 	srq->base.context = context;
-	srq->base.pd = attr->pd;
+	srq->base.pd = OF(attr->pd);
 	srq->attr = attr->attr;
 	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TM)
 		srq->tags = attr->tm_cap;
@@ -972,7 +975,7 @@ static struct ibv_qp *stub_create_qp_ex(struct ibv_context *context, struct ibv_
 		    attr->srq, attr->rx_hash_conf.rx_hash_function, (unsigned long long) attr->rx_hash_conf.rx_hash_fields_mask);
 		say_bytes("key", attr->rx_hash_conf.rx_hash_key, attr->rx_hash_conf.rx_hash_key_len);
 	}
-	qp->ex.qp_base.context = context;
+	qp->ex.qp_base.context = OF(context);
 	qp->ex.qp_base.pd = attr->pd;
 	qp->ex.qp_base.qp_type = attr->qp_type;
 	qp->ex.qp_base.qp_num = number++;
@@ -1001,7 +1004,7 @@ static struct ibv_mw *stub_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	FAIL_NULL();
 	struct ibv_mw *mw = MAKE(ibv_mw, pd->context);
 	mw->pd = pd;
-	mw->type = type;
+	mw->type = broken_abi == 7 ? 0 : type;
 	mw->rkey = 0x12ff;
 	return mw;
 }
@@ -1050,7 +1053,7 @@ static struct ibv_cq_ex *stub_create_cq_ex(struct ibv_context *context, struct i
 	FAIL_NULL();
 	call(__func__, attr->cqe, attr->comp_vector, attr->wc_flags, attr->comp_mask, 0);
 	struct stub_cq_ex *cq = calloc(1, sizeof(*cq));
-	cq->ex.context = context;
+	cq->ex.context = OF(context);
 	cq->ex.cqe = attr->cqe;
 	cq->ex.handle = EXTENDED_HANDLE;
 #define SET_READ(name) cq->ex.name = name
@@ -1222,7 +1225,7 @@ static struct ibv_wq *stub_create_wq(struct ibv_context *context, struct ibv_wq_
 	SAY("context=%p type=%u max_wr=%u max_sge=%u pd=%p cq=%p mask=%x flags=%x", attr->wq_context, attr->wq_type, attr->max_wr,
 	    attr->max_sge, attr->pd, attr->cq, attr->comp_mask, attr->create_flags);
 	attr->max_wr++;
-	wq->base.context = context;
+	wq->base.context = OF(context);
 	wq->base.pd = attr->pd;
 	wq->base.cq = attr->cq;
 	wq->base.wq_num = 0x77;

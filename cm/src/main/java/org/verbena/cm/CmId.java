@@ -501,7 +501,7 @@ public final class CmId implements AutoCloseable {
                         : QueuePair.wrap(domain, made, options, granted, extension, this::destroyQueuePair);
                 queuePair = created;
                 return created;
-            } catch (RuntimeException refused) {
+            } catch (Throwable refused) {
                 RdmaCm.destroyQp(errno, open.address());
                 throw refused;
             }

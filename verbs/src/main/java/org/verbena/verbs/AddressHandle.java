@@ -29,7 +29,7 @@ public final class AddressHandle extends VerbsObject {
     public static AddressHandle adopt(ProtectionDomain domain, long ibvAh) {
         hold(domain);
         try {
-            return new AddressHandle(ibvAh, domain);
+            return own(ibvAh, adopted -> new AddressHandle(adopted, domain), refused -> {});
         } finally {
             release(domain);
         }
@@ -44,7 +44,7 @@ public final class AddressHandle extends VerbsObject {
                     "ibv_create_ah",
                     address.toString(),
                     errno -> LibIbverbs.createAh(errno, domain.nativeAddress(), attr.address()));
-            return new AddressHandle(ah, domain);
+            return own(ah, made -> new AddressHandle(made, domain), LibIbverbs::destroyAh);
         } finally {
             release(domain);
         }
@@ -66,7 +66,7 @@ public final class AddressHandle extends VerbsObject {
                     "port=" + port,
                     errno -> LibIbverbs.createAhFromWc(
                             errno, domain.nativeAddress(), completions.addressOf(index), grh.address(), (byte) port));
-            return new AddressHandle(ah, domain);
+            return own(ah, made -> new AddressHandle(made, domain), LibIbverbs::destroyAh);
         } finally {
             release(domain);
         }

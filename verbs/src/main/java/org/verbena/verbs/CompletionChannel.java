@@ -61,18 +61,25 @@ public final class CompletionChannel extends VerbsObject {
                     "ibv_create_comp_channel",
                     context.device().name(),
                     errno -> LibIbverbs.createCompChannel(errno, context.nativeAddress()));
-            AbiCheck.expect(
-                    "ibv_comp_channel.context",
-                    context.nativeAddress(),
-                    Pointers.readLong(channel + IbvCompChannel.CONTEXT));
-            int fd = Pointers.readInt(channel + IbvCompChannel.FD);
-            try (Arena arena = Arena.ofConfined()) {
-                FileDescriptors.setBlocking(Errno.newCapture(arena), fd, false);
-            }
-            return new CompletionChannel(channel, context, fd);
+            return own(
+                    channel,
+                    made -> new CompletionChannel(made, context, nonBlockingDescriptor(made, context)),
+                    LibIbverbs::destroyCompChannel);
         } finally {
             release(context);
         }
+    }
+
+    private static int nonBlockingDescriptor(long channel, Context context) {
+        AbiCheck.expect(
+                "ibv_comp_channel.context",
+                context.nativeAddress(),
+                Pointers.readLong(channel + IbvCompChannel.CONTEXT));
+        int fd = Pointers.readInt(channel + IbvCompChannel.FD);
+        try (Arena arena = Arena.ofConfined()) {
+            FileDescriptors.setBlocking(Errno.newCapture(arena), fd, false);
+        }
+        return fd;
     }
 
     /**

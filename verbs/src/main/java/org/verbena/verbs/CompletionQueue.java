@@ -131,12 +131,15 @@ public final class CompletionQueue extends VerbsObject {
                         fields == null ? "ibv_create_cq" : "ibv_create_cq_ex",
                         "cqe=" + entries + ", comp_vector=" + vector + (fields == null ? "" : ", " + fields),
                         errno -> creation.call(errno, number, vector % Math.max(1, context.completionVectors())));
-                CompletionQueue queue = new CompletionQueue(cq, context, channel, number, true, fields);
+                CompletionQueue queue = own(
+                        cq,
+                        made -> new CompletionQueue(made, context, channel, number, true, fields),
+                        LibIbverbs::destroyCq);
                 if (channel != null) {
                     channel.assign(number, queue);
                 }
                 return queue;
-            } catch (RuntimeException refused) {
+            } catch (Throwable refused) {
                 if (channel != null) {
                     channel.assign(number, null);
                 }
@@ -158,7 +161,7 @@ public final class CompletionQueue extends VerbsObject {
     public static CompletionQueue wrap(Context context, long ibvCq) {
         hold(context);
         try {
-            return new CompletionQueue(ibvCq, context, null, 0, false, null);
+            return own(ibvCq, foreign -> new CompletionQueue(foreign, context, null, 0, false, null), refused -> {});
         } finally {
             release(context);
         }

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
@@ -253,8 +254,8 @@ public final class Context extends VerbsObject {
         hold(this);
         try {
             long pd = Calls.create("ibv_alloc_pd", device.name(), errno -> LibIbverbs.allocPd(errno, nativeAddress()));
-            return new ProtectionDomain(
-                    pd, this, owned -> Calls.check("ibv_dealloc_pd", device.name(), LibIbverbs.deallocPd(owned)));
+            LongConsumer destroyer = owned -> Calls.check("ibv_dealloc_pd", device.name(), LibIbverbs.deallocPd(owned));
+            return own(pd, made -> new ProtectionDomain(made, this, destroyer), destroyer);
         } finally {
             release(this);
         }
@@ -315,8 +316,20 @@ public final class Context extends VerbsObject {
     public static Context importDevice(int commandFd) {
         long context = Calls.create(
                 "ibv_import_device", "cmd_fd=" + commandFd, errno -> LibIbverbs.importDevice(errno, commandFd));
-        AbiCheck.context(context, 0);
-        return new Context(context, Device.read(Pointers.readLong(context + IbvContext.DEVICE)), true);
+        return own(
+                context,
+                made -> {
+                    AbiCheck.context(made, 0);
+                    return new Context(made, Device.read(Pointers.readLong(made + IbvContext.DEVICE)), true);
+                },
+                Context::closeDevice);
+    }
+
+    /** Gives back what could not be wrapped. */
+    static void closeDevice(long context) {
+        try (Arena arena = Arena.ofConfined()) {
+            LibIbverbs.closeDevice(Errno.newCapture(arena), context);
+        }
     }
 
     /**
@@ -340,7 +353,7 @@ public final class Context extends VerbsObject {
         try {
             long pd = Calls.create(
                     "ibv_import_pd", "handle=" + handle, errno -> LibIbverbs.importPd(errno, nativeAddress(), handle));
-            return new ProtectionDomain(pd, this, LibIbverbs::unimportPd);
+            return own(pd, made -> new ProtectionDomain(made, this, LibIbverbs::unimportPd), LibIbverbs::unimportPd);
         } finally {
             release(this);
         }
@@ -435,7 +448,7 @@ public final class Context extends VerbsObject {
                     "ibv_alloc_parent_domain",
                     device.name(),
                     errno -> VerbsOps.allocParentDomain(function, errno, nativeAddress(), attr.address()));
-            return new ProtectionDomain(pd, this, domain, parents);
+            return own(pd, made -> new ProtectionDomain(made, this, domain, parents), LibIbverbs::deallocPd);
         } finally {
             release(parents);
         }
@@ -536,7 +549,7 @@ public final class Context extends VerbsObject {
                     "ibv_open_qp",
                     "qp_num=" + number,
                     errno -> VerbsOps.openQp(function, errno, nativeAddress(), attr.address()));
-            return new SharedQueuePair(qp, domain, number);
+            return own(qp, made -> new SharedQueuePair(made, domain, number), LibIbverbs::destroyQp);
         } finally {
             release(domain);
         }

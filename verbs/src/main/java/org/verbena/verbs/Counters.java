@@ -41,6 +41,8 @@ public final class Counters extends VerbsObject {
         super(address, context);
         this.context = context;
         this.destroyFunction = destroyFunction;
+        AbiCheck.expect(
+                "ibv_counters.context", context.nativeAddress(), Pointers.readLong(address + IbvCounters.CONTEXT));
     }
 
     static Counters create(Context context) {
@@ -53,9 +55,10 @@ public final class Counters extends VerbsObject {
                     "ibv_create_counters",
                     context.device().name(),
                     errno -> VerbsOps.createCounters(function, errno, context.nativeAddress(), attr.address()));
-            AbiCheck.expect(
-                    "ibv_counters.context", context.nativeAddress(), Pointers.readLong(counters + IbvCounters.CONTEXT));
-            return new Counters(counters, context, destroy);
+            return own(
+                    counters,
+                    made -> new Counters(made, context, destroy),
+                    refused -> VerbsOps.destroyCounters(destroy, refused));
         } finally {
             release(context);
         }

@@ -67,13 +67,13 @@ public record Device(
                 if (context == 0) {
                     throw Failures.failure("ibv_open_device", name, Errno.get(errno));
                 }
-                try {
-                    AbiCheck.context(context, address);
-                } catch (UnsupportedOperationException unknown) {
-                    LibIbverbs.closeDevice(errno, context);
-                    throw unknown;
-                }
-                opened[0] = new Context(context, this, true);
+                opened[0] = VerbsObject.own(
+                        context,
+                        made -> {
+                            AbiCheck.context(made, address);
+                            return new Context(made, this, true);
+                        },
+                        Context::closeDevice);
                 return true;
             });
         }

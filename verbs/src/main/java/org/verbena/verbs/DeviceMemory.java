@@ -34,6 +34,7 @@ public final class DeviceMemory extends VerbsObject {
             throw new IllegalArgumentException("lengthBytes " + lengthBytes + " is below 1");
         }
         MemorySegment function = context.extendedOperation("ibv_alloc_dm", VerbsContext.ALLOC_DM);
+        MemorySegment free = context.extendedOperation("ibv_free_dm", VerbsContext.FREE_DM);
         hold(context);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment attr = arena.allocate(IbvAllocDmAttr.LAYOUT);
@@ -43,7 +44,10 @@ public final class DeviceMemory extends VerbsObject {
                     "ibv_alloc_dm",
                     "length=" + lengthBytes,
                     errno -> VerbsOps.allocDm(function, errno, context.nativeAddress(), attr.address()));
-            return new DeviceMemory(dm, context, lengthBytes, false);
+            return own(
+                    dm,
+                    made -> new DeviceMemory(made, context, lengthBytes, false),
+                    refused -> VerbsOps.freeDm(free, refused));
         } finally {
             release(context);
         }
@@ -56,7 +60,7 @@ public final class DeviceMemory extends VerbsObject {
                     "ibv_import_dm",
                     "handle=" + handle,
                     errno -> LibIbverbs.importDm(errno, context.nativeAddress(), handle));
-            return new DeviceMemory(dm, context, lengthBytes, true);
+            return own(dm, made -> new DeviceMemory(made, context, lengthBytes, true), LibIbverbs::unimportDm);
         } finally {
             release(context);
         }

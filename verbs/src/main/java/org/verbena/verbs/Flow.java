@@ -24,6 +24,7 @@ public final class Flow extends VerbsObject {
         this.context = context;
         this.rule = rule;
         this.destroyFunction = destroyFunction;
+        AbiCheck.expect("ibv_flow.context", context.nativeAddress(), Pointers.readLong(address + IbvFlow.CONTEXT));
     }
 
     static Flow create(QueuePair queuePair, FlowRule rule) {
@@ -45,8 +46,10 @@ public final class Flow extends VerbsObject {
                     "ibv_create_flow",
                     queuePair + ", " + rule,
                     errno -> VerbsOps.createFlow(function, errno, queuePair.nativeAddress(), attr.address()));
-            AbiCheck.expect("ibv_flow.context", context.nativeAddress(), Pointers.readLong(flow + IbvFlow.CONTEXT));
-            return new Flow(flow, context, rule, destroy, parents);
+            return own(
+                    flow,
+                    made -> new Flow(made, context, rule, destroy, parents),
+                    refused -> VerbsOps.destroyFlow(destroy, refused));
         } finally {
             release(parents);
         }

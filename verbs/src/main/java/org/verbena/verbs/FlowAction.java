@@ -20,6 +20,8 @@ public final class FlowAction extends VerbsObject {
         super(address, context);
         this.context = context;
         this.destroyFunction = destroyFunction;
+        AbiCheck.expect(
+                "ibv_flow_action.context", context.nativeAddress(), Pointers.readLong(address + IbvFlowAction.CONTEXT));
     }
 
     static FlowAction create(Context context, EspParameters parameters) {
@@ -38,11 +40,10 @@ public final class FlowAction extends VerbsObject {
                             "ibv_create_flow_action_esp",
                             parameters.toString(),
                             errno -> VerbsOps.createFlowActionEsp(function, errno, context.nativeAddress(), attr)));
-            AbiCheck.expect(
-                    "ibv_flow_action.context",
-                    context.nativeAddress(),
-                    Pointers.readLong(action + IbvFlowAction.CONTEXT));
-            return new FlowAction(action, context, destroy);
+            return own(
+                    action,
+                    made -> new FlowAction(made, context, destroy),
+                    refused -> VerbsOps.destroyFlowAction(destroy, refused));
         } finally {
             release(context);
         }

@@ -32,6 +32,10 @@ public final class IndirectionTable extends VerbsObject {
         this.context = context;
         this.entries = entries;
         this.destroyFunction = destroyFunction;
+        AbiCheck.expect(
+                "ibv_rwq_ind_table.context",
+                context.nativeAddress(),
+                Pointers.readLong(address + IbvRwqIndTable.CONTEXT));
     }
 
     static IndirectionTable create(Context context, List<ReceiveWorkQueue> given) {
@@ -61,15 +65,14 @@ public final class IndirectionTable extends VerbsObject {
             MemorySegment attr = arena.allocate(IbvRwqIndTableInitAttr.LAYOUT);
             attr.set(CStruct.U32, IbvRwqIndTableInitAttr.LOG_IND_TBL_SIZE, Integer.numberOfTrailingZeros(entries));
             attr.set(CStruct.PTR, IbvRwqIndTableInitAttr.IND_TBL, table.address());
-            long made = Calls.create(
+            long ibvTable = Calls.create(
                     "ibv_create_rwq_ind_table",
                     "entries=" + entries,
                     errno -> VerbsOps.createRwqIndTable(function, errno, context.nativeAddress(), attr.address()));
-            AbiCheck.expect(
-                    "ibv_rwq_ind_table.context",
-                    context.nativeAddress(),
-                    Pointers.readLong(made + IbvRwqIndTable.CONTEXT));
-            return new IndirectionTable(made, context, entries, destroy, parents);
+            return own(
+                    ibvTable,
+                    made -> new IndirectionTable(made, context, entries, destroy, parents),
+                    refused -> VerbsOps.destroyRwqIndTable(destroy, refused));
         } finally {
             release(parents);
         }

@@ -91,7 +91,11 @@ public final class MemoryRegion extends VerbsObject {
                                     segment.byteSize(),
                                     segment.address(),
                                     mask));
-            return new MemoryRegion(mr, domain, null, segment, access, segment.address(), segment.byteSize(), false);
+            return own(
+                    mr,
+                    made -> new MemoryRegion(
+                            made, domain, null, segment, access, segment.address(), segment.byteSize(), false),
+                    LibIbverbs::deregMr);
         } finally {
             VerbsObject.release(domain);
         }
@@ -125,7 +129,10 @@ public final class MemoryRegion extends VerbsObject {
                                     segment.byteSize(),
                                     address,
                                     mask));
-            return new MemoryRegion(mr, domain, null, segment, access, address, segment.byteSize(), false);
+            return own(
+                    mr,
+                    made -> new MemoryRegion(made, domain, null, segment, access, address, segment.byteSize(), false),
+                    LibIbverbs::deregMr);
         } finally {
             VerbsObject.release(domain);
         }
@@ -148,7 +155,10 @@ public final class MemoryRegion extends VerbsObject {
                             "ibv_reg_mr_iova2",
                             arguments,
                             errno -> LibIbverbs.regMrIova2(errno, domain.nativeAddress(), 0, ALL, 0, mask));
-            return new MemoryRegion(mr, domain, null, null, rights, 0, Long.MAX_VALUE, false);
+            return own(
+                    mr,
+                    made -> new MemoryRegion(made, domain, null, null, rights, 0, Long.MAX_VALUE, false),
+                    LibIbverbs::deregMr);
         } finally {
             VerbsObject.release(domain);
         }
@@ -172,7 +182,10 @@ public final class MemoryRegion extends VerbsObject {
                             address,
                             fd,
                             AccessFlag.mask(access)));
-            return new MemoryRegion(mr, domain, null, null, access, address, lengthBytes, false);
+            return own(
+                    mr,
+                    made -> new MemoryRegion(made, domain, null, null, access, address, lengthBytes, false),
+                    LibIbverbs::deregMr);
         } finally {
             VerbsObject.release(domain);
         }
@@ -195,7 +208,10 @@ public final class MemoryRegion extends VerbsObject {
                             offsetBytes,
                             lengthBytes,
                             AccessFlag.mask(access)));
-            return new MemoryRegion(mr, domain, parents, null, access, 0, lengthBytes, false);
+            return own(
+                    mr,
+                    made -> new MemoryRegion(made, domain, parents, null, access, 0, lengthBytes, false),
+                    LibIbverbs::deregMr);
         } finally {
             VerbsObject.release(parents);
         }
@@ -208,7 +224,11 @@ public final class MemoryRegion extends VerbsObject {
                     domain.context().extendedOperation("ibv_alloc_null_mr", VerbsContext.ALLOC_NULL_MR);
             long mr = Calls.create(
                     "ibv_alloc_null_mr", "", errno -> VerbsOps.allocNullMr(function, errno, domain.nativeAddress()));
-            return new MemoryRegion(mr, domain, null, null, Set.of(AccessFlag.LOCAL_WRITE), 0, Long.MAX_VALUE, false);
+            return own(
+                    mr,
+                    made -> new MemoryRegion(
+                            made, domain, null, null, Set.of(AccessFlag.LOCAL_WRITE), 0, Long.MAX_VALUE, false),
+                    LibIbverbs::deregMr);
         } finally {
             VerbsObject.release(domain);
         }
@@ -222,7 +242,10 @@ public final class MemoryRegion extends VerbsObject {
                     "ibv_import_mr",
                     "handle=" + handle,
                     errno -> LibIbverbs.importMr(errno, domain.nativeAddress(), handle));
-            return new MemoryRegion(mr, domain, null, null, access, address, lengthBytes, true);
+            return own(
+                    mr,
+                    made -> new MemoryRegion(made, domain, null, null, access, address, lengthBytes, true),
+                    LibIbverbs::unimportMr);
         } finally {
             VerbsObject.release(domain);
         }

@@ -33,14 +33,19 @@ public final class MemoryWindow extends VerbsObject {
     }
 
     static MemoryWindow allocate(ProtectionDomain domain, WindowType type) {
-        MemorySegment function = domain.context().requiredInlineOperation("ibv_alloc_mw", IbvContextOps.ALLOC_MW);
+        Context context = domain.context();
+        MemorySegment function = context.requiredInlineOperation("ibv_alloc_mw", IbvContextOps.ALLOC_MW);
+        MemorySegment deallocate = context.requiredInlineOperation("ibv_dealloc_mw", IbvContextOps.DEALLOC_MW);
         hold(domain);
         try {
             long mw = Calls.create(
                     "ibv_alloc_mw",
                     type.toString(),
                     errno -> VerbsOps.allocMw(function, errno, domain.nativeAddress(), type.value()));
-            return new MemoryWindow(mw, domain, type);
+            return own(
+                    mw,
+                    made -> new MemoryWindow(made, domain, type),
+                    refused -> VerbsOps.deallocMw(deallocate, refused));
         } finally {
             release(domain);
         }

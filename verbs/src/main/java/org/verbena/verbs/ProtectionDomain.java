@@ -48,7 +48,7 @@ public final class ProtectionDomain extends VerbsObject {
     public static ProtectionDomain wrap(Context context, long ibvPd) {
         hold(context);
         try {
-            return new ProtectionDomain(ibvPd, context, foreign -> {});
+            return own(ibvPd, foreign -> new ProtectionDomain(foreign, context, closed -> {}), refused -> {});
         } finally {
             release(context);
         }

@@ -84,19 +84,30 @@ public final class QueuePair extends VerbsObject {
         QueuePairCapabilities sizes = granted.capabilities();
         this.receivesAreSpread = extension != null && extension.receiveHash() != null;
         this.withoutSends = receivesAreSpread && withoutSends;
-        this.sendQueue = new SendQueue(this, context.inlineOperation(IbvContextOps.POST_SEND), sizes);
-        this.receiveQueue = granted.sharedReceives() != null || receivesAreSpread
-                ? null
-                : new ReceiveQueue(
+        SendQueue sends = new SendQueue(this, context.inlineOperation(IbvContextOps.POST_SEND), sizes);
+        ReceiveQueue receives = null;
+        try {
+            if (granted.sharedReceives() == null && !receivesAreSpread) {
+                receives = new ReceiveQueue(
                         this,
                         domain,
                         "ibv_post_recv",
                         context.inlineOperation(IbvContextOps.POST_RECV),
                         sizes.maxReceiveWrs(),
                         sizes.maxReceiveSges());
-        this.builder = extension == null || extension.sendOperations().isEmpty()
-                ? null
-                : new WorkRequestBuilder(this, LibIbverbs.qpToQpEx(address), extension, sizes);
+            }
+            this.builder = extension == null || extension.sendOperations().isEmpty()
+                    ? null
+                    : new WorkRequestBuilder(this, LibIbverbs.qpToQpEx(address), extension, sizes);
+        } catch (Throwable noMemory) {
+            sends.free();
+            if (receives != null) {
+                receives.free();
+            }
+            throw noMemory;
+        }
+        this.sendQueue = sends;
+        this.receiveQueue = receives;
     }
 
     private static VerbsObject[] parents(
@@ -145,7 +156,10 @@ public final class QueuePair extends VerbsObject {
                     "ibv_create_qp",
                     options.type() + ", " + options.capabilities(),
                     errno -> LibIbverbs.createQp(errno, domain.nativeAddress(), attr.address()));
-            return new QueuePair(qp, domain, options.granted(attr), null, false, null);
+            return own(
+                    qp,
+                    made -> new QueuePair(made, domain, options.granted(attr), null, false, null),
+                    LibIbverbs::destroyQp);
         } finally {
             release(parents);
         }
@@ -164,25 +178,29 @@ public final class QueuePair extends VerbsObject {
                     "ibv_create_qp_ex",
                     arguments,
                     errno -> VerbsOps.createQpEx(function, errno, context.nativeAddress(), attr.address()));
-            if (lacksBuilder(qp, extension)) {
-                Calls.check("ibv_destroy_qp", arguments, LibIbverbs.destroyQp(qp));
-                throw Failures.failure("ibv_qp_to_qp_ex", arguments, Errno.EOPNOTSUPP);
-            }
-            return new QueuePair(
+            return own(
                     qp,
-                    domain,
-                    options.granted(attr),
-                    extension,
-                    options.capabilities().maxSendWrs() == 0,
-                    null);
+                    made -> {
+                        checkBuilder(made, extension, arguments);
+                        return new QueuePair(
+                                made,
+                                domain,
+                                options.granted(attr),
+                                extension,
+                                options.capabilities().maxSendWrs() == 0,
+                                null);
+                    },
+                    LibIbverbs::destroyQp);
         } finally {
             release(parents);
         }
     }
 
-    /** Whether a builder was asked for and the provider made a queue pair without. */
-    private static boolean lacksBuilder(long ibvQp, QueuePairExtension extension) {
-        return !extension.sendOperations().isEmpty() && LibIbverbs.qpToQpEx(ibvQp) == 0;
+    /** Throws if a builder was asked for and the provider made a queue pair without. */
+    private static void checkBuilder(long ibvQp, QueuePairExtension extension, String arguments) {
+        if (!extension.sendOperations().isEmpty() && LibIbverbs.qpToQpEx(ibvQp) == 0) {
+            throw Failures.failure("ibv_qp_to_qp_ex", arguments, Errno.EOPNOTSUPP);
+        }
     }
 
     /**
@@ -281,6 +299,7 @@ public final class QueuePair extends VerbsObject {
      * @param granted what it was created with, with the sizes that were granted
      * @param destroyer called once, when this is closed: destroys the queue pair, or throws and leaves it
      * @return the queue pair
+     * @throws UnsupportedOperationException the library has an unknown ABI: the caller still has the queue pair
      */
     public static QueuePair wrap(ProtectionDomain domain, long ibvQp, QueuePairOptions granted, Runnable destroyer) {
         return wrap(domain, ibvQp, granted, null, false, destroyer);
@@ -305,9 +324,7 @@ public final class QueuePair extends VerbsObject {
             QueuePairOptions granted,
             QueuePairExtension extension,
             Runnable destroyer) {
-        if (lacksBuilder(ibvQp, extension)) {
-            throw Failures.failure("ibv_qp_to_qp_ex", extension.toString(), Errno.EOPNOTSUPP);
-        }
+        checkBuilder(ibvQp, extension, extension.toString());
         return wrap(domain, ibvQp, granted, extension, asked.capabilities().maxSendWrs() == 0, destroyer);
     }
 
@@ -321,7 +338,10 @@ public final class QueuePair extends VerbsObject {
         VerbsObject[] parents = parents(domain, granted, extension);
         hold(parents);
         try {
-            return new QueuePair(ibvQp, domain, granted, extension, withoutSends, destroyer);
+            return own(
+                    ibvQp,
+                    foreign -> new QueuePair(foreign, domain, granted, extension, withoutSends, destroyer),
+                    refused -> {});
         } finally {
             release(parents);
         }

@@ -88,30 +88,37 @@ public final class ReceiveWorkQueue extends VerbsObject {
                     "ibv_create_wq",
                     "max_wr=" + depthWrs + ", max_sge=" + maxSges + ", " + flags,
                     errno -> VerbsOps.createWq(function, errno, context.nativeAddress(), attr.address()));
-            MemorySegment struct = Pointers.view(wq, IbvWq.SIZE);
-            AbiCheck.expect("ibv_wq.context", context.nativeAddress(), struct.get(CStruct.PTR, IbvWq.CONTEXT));
-            AbiCheck.expect("ibv_wq.cq", completions.nativeAddress(), struct.get(CStruct.PTR, IbvWq.CQ));
-            // As the header's inline does: providers leave these to it, and acknowledging events uses them.
-            struct.set(CStruct.PTR, IbvWq.WQ_CONTEXT, 0);
-            struct.set(CStruct.U32, IbvWq.EVENTS_COMPLETED, 0);
-            Pthreads.initializeMutex(wq + IbvWq.MUTEX);
-            Pthreads.initializeCondition(wq + IbvWq.COND);
-            long post = struct.get(CStruct.PTR, IbvWq.POST_RECV);
-            if (post == 0) {
-                Calls.check("ibv_destroy_wq", context.device().name(), VerbsOps.destroyWq(destroy, wq));
-                throw Failures.failure("ibv_post_wq_recv", context.device().name(), Errno.EOPNOTSUPP);
-            }
-            return new ReceiveWorkQueue(
+            return own(
                     wq,
-                    domain,
-                    Pointers.function(post),
-                    destroy,
-                    attr.get(CStruct.U32, IbvWqInitAttr.MAX_WR),
-                    attr.get(CStruct.U32, IbvWqInitAttr.MAX_SGE),
-                    parents);
+                    made -> new ReceiveWorkQueue(
+                            made,
+                            domain,
+                            postFunction(made, context, completions),
+                            destroy,
+                            attr.get(CStruct.U32, IbvWqInitAttr.MAX_WR),
+                            attr.get(CStruct.U32, IbvWqInitAttr.MAX_SGE),
+                            parents),
+                    refused -> VerbsOps.destroyWq(destroy, refused));
         } finally {
             release(parents);
         }
+    }
+
+    /** Does what the header's inline leaves to do, and gives the function that posts. */
+    private static MemorySegment postFunction(long wq, Context context, CompletionQueue completions) {
+        MemorySegment struct = Pointers.view(wq, IbvWq.SIZE);
+        AbiCheck.expect("ibv_wq.context", context.nativeAddress(), struct.get(CStruct.PTR, IbvWq.CONTEXT));
+        AbiCheck.expect("ibv_wq.cq", completions.nativeAddress(), struct.get(CStruct.PTR, IbvWq.CQ));
+        // Providers leave these to the header's inline, and acknowledging events uses them.
+        struct.set(CStruct.PTR, IbvWq.WQ_CONTEXT, 0);
+        struct.set(CStruct.U32, IbvWq.EVENTS_COMPLETED, 0);
+        Pthreads.initializeMutex(wq + IbvWq.MUTEX);
+        Pthreads.initializeCondition(wq + IbvWq.COND);
+        long post = struct.get(CStruct.PTR, IbvWq.POST_RECV);
+        if (post == 0) {
+            throw Failures.failure("ibv_post_wq_recv", context.device().name(), Errno.EOPNOTSUPP);
+        }
+        return Pointers.function(post);
     }
 
     /**

@@ -59,7 +59,12 @@ public final class SharedReceiveQueue extends VerbsObject {
                 domain.context().inlineOperation(IbvContextOps.POST_SRQ_RECV),
                 depthWrs,
                 maxSges);
-        this.tags = tagFunction == null ? null : new TagList(this, tagFunction, depthTagOperations, maxTagSges);
+        try {
+            this.tags = tagFunction == null ? null : new TagList(this, tagFunction, depthTagOperations, maxTagSges);
+        } catch (Throwable noMemory) {
+            queue.free();
+            throw noMemory;
+        }
     }
 
     static SharedReceiveQueue create(ProtectionDomain domain, int depthWrs, int maxSges) {
@@ -75,12 +80,15 @@ public final class SharedReceiveQueue extends VerbsObject {
                     "ibv_create_srq",
                     "max_wr=" + depthWrs + ", max_sge=" + maxSges,
                     errno -> LibIbverbs.createSrq(errno, domain.nativeAddress(), attr.address()));
-            return new SharedReceiveQueue(
+            return own(
                     srq,
-                    domain,
-                    attr.get(CStruct.U32, IbvSrqInitAttr.ATTR + IbvSrqAttr.MAX_WR),
-                    attr.get(CStruct.U32, IbvSrqInitAttr.ATTR + IbvSrqAttr.MAX_SGE),
-                    domain);
+                    made -> new SharedReceiveQueue(
+                            made,
+                            domain,
+                            attr.get(CStruct.U32, IbvSrqInitAttr.ATTR + IbvSrqAttr.MAX_WR),
+                            attr.get(CStruct.U32, IbvSrqInitAttr.ATTR + IbvSrqAttr.MAX_SGE),
+                            domain),
+                    LibIbverbs::destroySrq);
         } finally {
             release(domain);
         }
@@ -109,12 +117,15 @@ public final class SharedReceiveQueue extends VerbsObject {
                     "XRC, max_wr=" + depthWrs + ", max_sge=" + maxSges,
                     errno -> VerbsOps.createSrqEx(
                             function, errno, domain.context().nativeAddress(), attr.address()));
-            return new SharedReceiveQueue(
+            return own(
                     srq,
-                    domain,
-                    attr.get(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_WR),
-                    attr.get(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_SGE),
-                    parents);
+                    made -> new SharedReceiveQueue(
+                            made,
+                            domain,
+                            attr.get(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_WR),
+                            attr.get(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_SGE),
+                            parents),
+                    LibIbverbs::destroySrq);
         } finally {
             release(parents);
         }
@@ -153,15 +164,18 @@ public final class SharedReceiveQueue extends VerbsObject {
                     "tag matching, max_wr=" + depthWrs + ", max_sge=" + maxSges + ", max_num_tags=" + maxTags
                             + ", max_ops=" + maxTagOperations,
                     errno -> VerbsOps.createSrqEx(function, errno, context.nativeAddress(), attr.address()));
-            return new SharedReceiveQueue(
+            return own(
                     srq,
-                    domain,
-                    attr.get(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_WR),
-                    attr.get(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_SGE),
-                    post,
-                    attr.get(CStruct.U32, IbvSrqInitAttrEx.TM_CAP + IbvTmCap.MAX_OPS),
-                    maxTagSges,
-                    parents);
+                    made -> new SharedReceiveQueue(
+                            made,
+                            domain,
+                            attr.get(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_WR),
+                            attr.get(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_SGE),
+                            post,
+                            attr.get(CStruct.U32, IbvSrqInitAttrEx.TM_CAP + IbvTmCap.MAX_OPS),
+                            maxTagSges,
+                            parents),
+                    LibIbverbs::destroySrq);
         } finally {
             release(parents);
         }

@@ -21,6 +21,7 @@ public final class ThreadDomain extends VerbsObject {
 
     static ThreadDomain allocate(Context context) {
         MemorySegment function = context.extendedOperation("ibv_alloc_td", VerbsContext.ALLOC_TD);
+        MemorySegment free = context.extendedOperation("ibv_dealloc_td", VerbsContext.DEALLOC_TD);
         hold(context);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment attr = arena.allocate(IbvTdInitAttr.LAYOUT);
@@ -28,7 +29,7 @@ public final class ThreadDomain extends VerbsObject {
                     "ibv_alloc_td",
                     context.device().name(),
                     errno -> VerbsOps.allocTd(function, errno, context.nativeAddress(), attr.address()));
-            return new ThreadDomain(td, context);
+            return own(td, made -> new ThreadDomain(made, context), refused -> VerbsOps.deallocTd(free, refused));
         } finally {
             release(context);
         }

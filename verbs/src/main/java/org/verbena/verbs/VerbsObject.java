@@ -5,6 +5,8 @@ import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
 import java.util.Set;
+import java.util.function.LongConsumer;
+import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,16 +50,45 @@ public abstract sealed class VerbsObject implements AutoCloseable
     private volatile long address;
 
     /**
-     * Takes over a C object.
+     * Wraps a C object; {@link #own} calls this.
      *
      * @param address of it
-     * @param parents what it lies on, and what therefore outlives it; each is held by {@link #hold} until this returns
+     * @param parents what it lies on, and what therefore outlives it; each is held by {@link #hold} until {@code own} returns
      */
     VerbsObject(long address, VerbsObject... parents) {
         this.address = address;
         this.parents = parents;
-        for (VerbsObject parent : parents) {
-            parent.adopt(this);
+    }
+
+    /**
+     * Takes over what C has just made: the new object lies on its parents, or, if it cannot be made, C gets its own back and the parents know of nothing.
+     *
+     * @param made address of the C object
+     * @param constructor wraps it
+     * @param undo gives the C object back if wrapping it fails
+     * @return what the constructor made
+     */
+    static <T extends VerbsObject> T own(long made, LongFunction<T> constructor, LongConsumer undo) {
+        VerbsObject entered = null;
+        try {
+            T object = constructor.apply(made);
+            entered = object;
+            for (VerbsObject parent : entered.parents) {
+                parent.adopt(object);
+            }
+            return object;
+        } catch (Throwable failure) {
+            if (entered != null) {
+                for (VerbsObject parent : entered.parents) {
+                    parent.disown(entered);
+                }
+            }
+            try {
+                undo.accept(made);
+            } catch (RuntimeException refused) {
+                failure.addSuppressed(refused);
+            }
+            throw failure;
         }
     }
 

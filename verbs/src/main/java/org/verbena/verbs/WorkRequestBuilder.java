@@ -59,13 +59,13 @@ public final class WorkRequestBuilder {
         this.struct = Pointers.view(ibvQpEx, IbvQpEx.SIZE + (flushes ? Long.BYTES : 0));
         this.maxSges = Math.max(1, sizes.maxSendSges());
         this.maxInlineBytes = sizes.maxInlineBytes();
-        this.scratch = arena.allocate(
-                Math.max(maxSges * Math.max(IbvSge.SIZE, IbvDataBuf.SIZE), IbvMwBindInfo.SIZE), Long.BYTES);
         this.start = function(IbvQpEx.WR_START);
         this.complete = function(IbvQpEx.WR_COMPLETE);
         this.abort = function(IbvQpEx.WR_ABORT);
         this.setSge = function(IbvQpEx.WR_SET_SGE);
         this.setInline = function(IbvQpEx.WR_SET_INLINE_DATA);
+        this.scratch = arena.allocate(
+                Math.max(maxSges * Math.max(IbvSge.SIZE, IbvDataBuf.SIZE), IbvMwBindInfo.SIZE), Long.BYTES);
     }
 
     private MemorySegment function(long offset) {

@@ -36,6 +36,7 @@ public final class XrcDomain extends VerbsObject {
 
     static XrcDomain open(Context context, int fd, int openFlags) {
         MemorySegment function = context.extendedOperation("ibv_open_xrcd", VerbsContext.OPEN_XRCD);
+        MemorySegment close = context.extendedOperation("ibv_close_xrcd", VerbsContext.CLOSE_XRCD);
         hold(context);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment attr = arena.allocate(IbvXrcdInitAttr.LAYOUT);
@@ -46,7 +47,7 @@ public final class XrcDomain extends VerbsObject {
                     "ibv_open_xrcd",
                     "fd=" + fd + ", oflags=0x" + Integer.toHexString(openFlags),
                     errno -> VerbsOps.openXrcd(function, errno, context.nativeAddress(), attr.address()));
-            return new XrcDomain(xrcd, context);
+            return own(xrcd, made -> new XrcDomain(made, context), refused -> VerbsOps.closeXrcd(close, refused));
         } finally {
             release(context);
         }

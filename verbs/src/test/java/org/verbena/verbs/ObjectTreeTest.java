@@ -8,9 +8,11 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.FutureTask;
 import java.util.stream.Stream;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -250,6 +252,51 @@ class ObjectTreeTest {
             assertThatThrownBy(() -> domain.createQueuePair(QueuePairOptions.reliable(completions, SIZES)))
                     .hasMessageContaining("ENOMEM");
             assertThatThrownBy(() -> domain.createSharedReceiveQueue(1, 1)).hasMessageContaining("ENOMEM");
+        }
+    }
+
+    @Test
+    void givesBackWhatHasAnUnknownAbi() {
+        EspParameters esp = EspParameters.of(
+                EspAssociation.inlineCrypto(Set.of()), new EspKey(new byte[16], new byte[4], new byte[8], 16));
+        Context context = Verbs.device("stub0").open();
+        ProtectionDomain domain = context.allocateProtectionDomain();
+        CompletionChannel channel = context.createCompletionChannel();
+        CompletionQueue completions = context.createCompletionQueue(8, channel, 0);
+        QueuePairOptions options = QueuePairOptions.reliable(completions, SIZES);
+        QueuePair queuePair = domain.createQueuePair(options);
+        ReceiveWorkQueue work = domain.createReceiveWorkQueue(3, 1, completions, Set.of());
+        QueuePairExtension building = new QueuePairExtension(EnumSet.of(SendOperation.SEND), Set.of(), null, 0, 0);
+        int live = Stub.live();
+        Stub.call("stub_break_abi", 7);
+        List<ThrowingCallable> creations = List.of(
+                context::allocateProtectionDomain,
+                () -> context.allocateParentDomain(domain, null),
+                context::createCompletionChannel,
+                () -> context.createCompletionQueue(8, channel, 0),
+                () -> context.createExtendedCompletionQueue(8, channel, 0, EnumSet.allOf(CompletionField.class)),
+                context::createCounters,
+                () -> context.createFlowAction(esp),
+                () -> context.createIndirectionTable(List.of(work)),
+                () -> domain.registerMemory(arena.allocate(64), WRITE),
+                () -> domain.allocateMemoryWindow(WindowType.TYPE_2),
+                () -> domain.createSharedReceiveQueue(8, 1),
+                () -> domain.createTagMatchingReceiveQueue(4, 1, 16, 3, completions),
+                () -> domain.createReceiveWorkQueue(3, 1, completions, Set.of()),
+                () -> domain.createQueuePair(options),
+                () -> domain.createQueuePair(options, building),
+                () -> queuePair.createFlow(FlowRule.steering(1)));
+        for (ThrowingCallable creation : creations) {
+            assertThatThrownBy(creation)
+                    .isInstanceOf(UnsupportedOperationException.class)
+                    .hasMessageContaining("has an ABI that this version of Verbena does not know");
+            assertThat(Stub.live()).isEqualTo(live);
+        }
+        Stub.call("stub_break_abi", 0);
+        // None of them is a child, and the channel has its number for the next queue.
+        context.createCompletionQueue(8, channel, 0).close();
+        for (VerbsObject object : new VerbsObject[] {work, queuePair, completions, channel, domain, context}) {
+            object.close();
         }
     }
 
