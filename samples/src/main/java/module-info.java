@@ -3,6 +3,7 @@
 module org.verbena.samples {
     requires static org.jspecify;
     requires ch.qos.logback.classic;
+    requires ch.qos.logback.core;
     requires org.slf4j;
     requires org.verbena.api;
     requires org.verbena.cm;
@@ -16,4 +17,7 @@ module org.verbena.samples {
 
     opens org.verbena.samples to
             info.picocli;
+
+    provides ch.qos.logback.classic.spi.Configurator with
+            org.verbena.samples.CommandLogging;
 }

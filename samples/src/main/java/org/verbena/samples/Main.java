@@ -1,5 +1,6 @@
 package org.verbena.samples;
 
+import java.util.List;
 import org.verbena.transport.spi.RdmaException;
 import org.verbena.verbs.NativeRdmaException;
 import picocli.CommandLine;
@@ -20,30 +21,31 @@ import picocli.CommandLine.ScopeType;
         usageHelpAutoWidth = true,
         synopsisSubcommandLabel = "COMMAND",
         exitCodeListHeading = "%nExit codes:%n",
-        exitCodeList = {"0:fine", "1:failed", "2:wrong usage"},
-        subcommands = {
-            Demo.class,
-            Devices.class,
-            EchoServer.class,
-            EchoClient.class,
-            NettyEchoServer.class,
-            NettyEchoClient.class,
-            TableServer.class,
-            TableClient.class,
-            SendFile.class,
-            RecvFile.class,
-            KvServer.class,
-            KvClient.class,
-            GrpcServer.class,
-            GrpcClient.class,
-            HttpServer.class,
-            HttpClient.class,
-            Rping.class,
-            PingPong.class,
-            RdmaRc.class,
-            AsyncWatch.class
-        })
+        exitCodeList = {"0:fine", "1:failed", "2:wrong usage"})
 public final class Main implements Runnable {
+    /** All commands, as the help has them. */
+    static final List<String> COMMANDS = List.of(
+            "demo",
+            "devices",
+            "echo-server",
+            "echo-client",
+            "netty-echo-server",
+            "netty-echo-client",
+            "table-server",
+            "table-client",
+            "send-file",
+            "recv-file",
+            "kv-server",
+            "kv-client",
+            "grpc-server",
+            "grpc-client",
+            "http-server",
+            "http-client",
+            "rping",
+            "pingpong",
+            "rdma-rc",
+            "asyncwatch");
+
     // Not picocli's standard pair: that takes -V, which rping has.
     @Option(
             names = {"-h", "--help"},
@@ -79,13 +81,48 @@ public final class Main implements Runnable {
      * @return its exit code: 0 fine, 1 failed, 2 wrong usage
      */
     public static int run(String... args) {
-        return commandLine().execute(args);
+        return commandLine(args).execute(args);
     }
 
-    static CommandLine commandLine() {
-        return new CommandLine(new Main())
-                .setExecutionExceptionHandler(Main::explain)
-                .setCaseInsensitiveEnumValuesAllowed(true);
+    /**
+     * The command line that these arguments need. A model costs tens of milliseconds and the classes of its command: if the first argument
+     * names a command, that one is all; the bare question for the version needs none. Everything else, help and what is wrong at this level, has all.
+     */
+    static CommandLine commandLine(String... args) {
+        CommandLine root = new CommandLine(new Main());
+        if (args.length > 0 && COMMANDS.contains(args[0])) {
+            root.addSubcommand(args[0], command(args[0]));
+        } else if (args.length != 1 || !args[0].equals("--version")) {
+            COMMANDS.forEach(name -> root.addSubcommand(name, command(name)));
+        }
+        return root.setExecutionExceptionHandler(Main::explain).setCaseInsensitiveEnumValuesAllowed(true);
+    }
+
+    /** A switch, because it loads no class but the one asked for. */
+    private static Class<?> command(String name) {
+        return switch (name) {
+            case "demo" -> Demo.class;
+            case "devices" -> Devices.class;
+            case "echo-server" -> EchoServer.class;
+            case "echo-client" -> EchoClient.class;
+            case "netty-echo-server" -> NettyEchoServer.class;
+            case "netty-echo-client" -> NettyEchoClient.class;
+            case "table-server" -> TableServer.class;
+            case "table-client" -> TableClient.class;
+            case "send-file" -> SendFile.class;
+            case "recv-file" -> RecvFile.class;
+            case "kv-server" -> KvServer.class;
+            case "kv-client" -> KvClient.class;
+            case "grpc-server" -> GrpcServer.class;
+            case "grpc-client" -> GrpcClient.class;
+            case "http-server" -> HttpServer.class;
+            case "http-client" -> HttpClient.class;
+            case "rping" -> Rping.class;
+            case "pingpong" -> PingPong.class;
+            case "rdma-rc" -> RdmaRc.class;
+            case "asyncwatch" -> AsyncWatch.class;
+            default -> throw new IllegalArgumentException(name);
+        };
     }
 
     @Override

@@ -7,8 +7,8 @@ import picocli.CommandLine.Option;
 
 /** The option {@code -v}, for commands to mix in: logs at debug level. */
 final class Verbosity {
-    /** What logback.xml names, and makes quiet. */
-    private static final String LOGGERS = "org.verbena";
+    /** What {@link CommandLogging} makes quiet. */
+    static final String LOGGERS = "org.verbena";
 
     private static volatile boolean raised;
 

@@ -27,13 +27,51 @@ class MainTest {
         StringWriter out = new StringWriter();
         StringWriter err = new StringWriter();
         CommandLine command =
-                Main.commandLine().setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
+                Main.commandLine(args).setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
         int exitCode = command.execute(args);
         return new Answer(exitCode, out.toString(), err.toString());
     }
 
     static Stream<String> commands() {
-        return Main.commandLine().getSubcommands().keySet().stream();
+        return Main.COMMANDS.stream();
+    }
+
+    @ParameterizedTest
+    @MethodSource("commands")
+    void aCommandAloneIsTheSameAsAmongAll(String name) {
+        CommandLine alone = Main.commandLine(name, "--no-such-option");
+        assertThat(alone.getSubcommands()).containsOnlyKeys(name);
+        assertThat(helpOf(alone.getSubcommands().get(name)))
+                .isEqualTo(helpOf(Main.commandLine().getSubcommands().get(name)));
+    }
+
+    /** Its own and that of the commands below it. */
+    private static String helpOf(CommandLine command) {
+        StringBuilder help = new StringBuilder(command.getUsageMessage());
+        command.getSubcommands().values().forEach(child -> help.append(helpOf(child)));
+        return help.toString();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "--help", "no-such-command", "--no-such-option rping", "--version --help"})
+    void tellsOfAllCommandsWhereNoneIsNamedFirst(String line) {
+        assertThat(Main.commandLine(line.split(" ")).getSubcommands().keySet())
+                .containsExactlyElementsOf(Main.COMMANDS);
+    }
+
+    @Test
+    void helpTellsOfAllCommands() {
+        Answer help = run("--help");
+        assertThat(help.exitCode()).isZero();
+        assertThat(help.out().lines().map(line -> line.trim().split(" ")[0])).containsAll(Main.COMMANDS);
+    }
+
+    @Test
+    void theVersionNeedsNoCommand() {
+        assertThat(Main.commandLine("--version").getSubcommands()).isEmpty();
+        Answer version = run("--version");
+        assertThat(version.exitCode()).isZero();
+        assertThat(version.out()).startsWith("verbena ");
     }
 
     @ParameterizedTest
@@ -116,6 +154,8 @@ class MainTest {
         Answer answer = run("no-such-command");
         assertThat(answer.exitCode()).isEqualTo(2);
         assertThat(answer.err()).contains("no-such-command");
+        // Of all commands.
+        assertThat(run("asyncwitch").err()).contains("Did you mean", "asyncwatch");
     }
 
     @ParameterizedTest

@@ -79,8 +79,6 @@ class TwoGuestsTest {
     private Path writeCommand(List<String> jvmFlags) throws IOException {
         List<String> arguments = new ArrayList<>(jvmFlags);
         arguments.addAll(QemuGuest.GUEST_JVM_FLAGS);
-        // The command's own, not that of the tests.
-        arguments.add("-Dlogback.configurationFile=logback.xml");
         arguments.add("-cp");
         arguments.add(System.getProperty("java.class.path"));
         arguments.add(Main.class.getName());
