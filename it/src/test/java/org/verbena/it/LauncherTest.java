@@ -48,11 +48,14 @@ class LauncherTest {
         Path bin = Files.createDirectories(folder.resolve("bin"));
         executable(bin.resolve("mvn"), """
                 #!/bin/sh
-                echo "mvn $*"
+                echo "mvn $*" | tee -a '%s'
+                echo '[INFO] Building Verbena verbs 0.1.0-SNAPSHOT                             [2/8]'
+                echo '[WARNING] a warning' && echo '[ERROR] a failure'
+                echo
                 [ ! -e '%s' ] || exit 1
                 mkdir -p samples/target && cd samples/target || exit 1
                 echo jar >verbena.jar && echo --flag >verbena.args && date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ >verbena.built
-                """.formatted(folder.resolve("broken")));
+                """.formatted(folder.resolve("built"), folder.resolve("broken")));
         environment.put("PATH", bin + ":/usr/bin:/bin");
         environment.put("VERBENA_JVM_FOLDER", jvms.toString());
         Instant old = Instant.now().minus(1, ChronoUnit.HOURS);
@@ -92,6 +95,41 @@ class LauncherTest {
         assertThat(outcome.status()).isEqualTo(1);
         assertThat(outcome.errors()).contains("verbena: the build failed");
         assertThat(outcome.output()).isEmpty();
+    }
+
+    @Test
+    void tellsHowFarTheBuildIs() throws Exception {
+        jdk("jdk-25", "25");
+        assertThat(run(launcher).errors().lines())
+                .contains("verbena: 2/8 Verbena verbs", "[ERROR] a failure")
+                .noneMatch(line -> line.contains("INFO") || line.contains("WARNING"));
+    }
+
+    @Test
+    void startsFromTheCacheThatItsBuildMade() throws Exception {
+        jdk("jdk-25", "25");
+        executable(jvms.resolve("jdk-25/bin/java"), """
+                #!/bin/sh
+                printf '<%s>' "$@"
+                for argument; do
+                  case $argument in -XX:AOTCacheOutput=*) sleep 0.01 && echo cache >"${argument#*=}" ;; esac
+                done
+                """);
+        Path cache = launcher.resolveSibling("samples/target/verbena.aot");
+        assertThat(run(launcher, "demo").output())
+                .contains("<-XX:AOTCache=" + cache + ">")
+                .endsWith("<demo>");
+        assertThat(cache).hasContent("cache");
+        assertThat(cache.resolveSibling("verbena.aot.new")).doesNotExist();
+    }
+
+    @Test
+    void startsWithoutACacheThatIsOlderThanTheJar() throws Exception {
+        jdk("jdk-25", "25");
+        assertThat(run(launcher).output()).doesNotContain("AOT");
+        Path cache = Files.writeString(launcher.resolveSibling("samples/target/verbena.aot"), "of another build");
+        Files.setLastModifiedTime(cache, FileTime.from(Instant.now().minus(1, ChronoUnit.HOURS)));
+        assertThat(run(launcher).output()).doesNotContain("AOT");
     }
 
     @Test

@@ -16,6 +16,7 @@ import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 
 /** Both ends in one process: echo at several sizes, one-sided operations, one table. */
 @Command(
@@ -31,9 +32,16 @@ final class Demo implements Callable<Integer> {
     /** So many, or for so long, whichever is over first: nine lines of at most a second each. */
     private static final int MOST = 100_000;
 
-    private static final long EACH_NANOS = TimeUnit.MILLISECONDS.toNanos(800);
+    private static final String EACH_MILLIS = "800";
 
     private static final long WARM_UP_NANOS = TimeUnit.MILLISECONDS.toNanos(300);
+
+    @Option(
+            names = "--millis",
+            paramLabel = "N",
+            defaultValue = EACH_MILLIS,
+            description = "How long each line is measured at most, in milliseconds (${DEFAULT-VALUE}).")
+    private int eachMillis;
 
     @Option(
             names = "--host",
@@ -63,6 +71,10 @@ final class Demo implements Callable<Integer> {
 
     @Override
     public Integer call() throws InterruptedException {
+        if (eachMillis < 1) {
+            throw new ParameterException(spec.commandLine(), "--millis must be 1 or more, not " + eachMillis);
+        }
+        long eachNanos = TimeUnit.MILLISECONDS.toNanos(eachMillis);
         PrintWriter out = spec.commandLine().getOut();
         MemorySegment memory = Arena.global().allocate(Table.lengthBytes(ROWS, ROW_BYTES), ROW_BYTES);
         MessageHandler tellsOfTheTable = TableServer.handler(memory, ROWS, ROW_BYTES);
@@ -76,17 +88,17 @@ final class Demo implements Callable<Integer> {
             out.println();
             out.println(Measurement.header());
             out.flush();
-            EchoClient.run(client, MOST, 1, SIZES[0], WARM_UP_NANOS);
+            EchoClient.run(client, MOST, 1, SIZES[0], Math.min(WARM_UP_NANOS, eachNanos));
             for (int size : SIZES) {
-                print(out, EchoClient.run(client, MOST, 1, size, EACH_NANOS), "echo " + sizeName(size), size);
+                print(out, EchoClient.run(client, MOST, 1, size, eachNanos), "echo " + sizeName(size), size);
             }
-            print(out, EchoClient.run(client, 4 * MOST, 64, 64, EACH_NANOS), "echo 64 B x64", 64);
+            print(out, EchoClient.run(client, 4 * MOST, 64, 64, eachNanos), "echo 64 B x64", 64);
             Table table = Table.decode(client.request(new byte[0]).sync().getNow());
             TableClient.checkARow(channel, table);
-            print(out, TableClient.reads(channel, table, MOST, 1, EACH_NANOS), "read 4 KiB", ROW_BYTES);
-            print(out, TableClient.writes(channel, table, MOST, 1, EACH_NANOS), "write 4 KiB", ROW_BYTES);
+            print(out, TableClient.reads(channel, table, MOST, 1, eachNanos), "read 4 KiB", ROW_BYTES);
+            print(out, TableClient.writes(channel, table, MOST, 1, eachNanos), "write 4 KiB", ROW_BYTES);
             if (channel.capabilities().atomics()) {
-                print(out, TableClient.adds(channel, table, MOST, 1, EACH_NANOS), "fetch-and-add", Long.BYTES);
+                print(out, TableClient.adds(channel, table, MOST, 1, eachNanos), "fetch-and-add", Long.BYTES);
             } else {
                 out.println("fetch-and-add          the device has no atomics");
             }
