@@ -55,6 +55,7 @@ public abstract class GrpcSuite {
     private final List<ManagedChannel> channels = new ArrayList<>();
     private final CountDownLatch cancelled = new CountDownLatch(1);
     private final AtomicInteger flooded = new AtomicInteger();
+    private final AtomicInteger unanswered = new AtomicInteger();
 
     /** Which provider. */
     protected abstract String provider();
@@ -98,10 +99,10 @@ public abstract class GrpcSuite {
                     response.onNext(request);
                     response.onCompleted();
                 }))
-                .addMethod(
-                        NEVER,
-                        ServerCalls.asyncUnaryCall((request, response) ->
-                                ((ServerCallStreamObserver<byte[]>) response).setOnCancelHandler(cancelled::countDown)))
+                .addMethod(NEVER, ServerCalls.asyncUnaryCall((request, response) -> {
+                    ((ServerCallStreamObserver<byte[]>) response).setOnCancelHandler(cancelled::countDown);
+                    unanswered.incrementAndGet();
+                }))
                 .addMethod(CHAT, ServerCalls.asyncBidiStreamingCall(response -> new StreamObserver<>() {
                     @Override
                     public void onNext(byte[] message) {
@@ -312,7 +313,13 @@ public abstract class GrpcSuite {
         call.halfClose();
         call.request(1);
         Patience.until("the first message", () -> received.get() == 1);
-        Thread.sleep(300);
+        int before;
+        do { // until other calls on the connection see no more of it pass
+            before = flooded.get();
+            for (int i = 0; i < 50; i++) {
+                echo(channel, new byte[FLOOD_BYTES]);
+            }
+        } while (flooded.get() > before);
         assertThat(flooded.get()).as("messages the server could send").isLessThan(FLOOD_MESSAGES);
         call.request(FLOOD_MESSAGES);
         Patience.until("all messages", () -> end.get() != null);
@@ -329,7 +336,7 @@ public abstract class GrpcSuite {
         echo(channel, new byte[1]);
         AtomicInteger changes = new AtomicInteger();
         channel.notifyWhenStateChanged(ConnectivityState.READY, changes::incrementAndGet);
-        Thread.sleep(3_000);
+        Patience.sleep(3_000);
         assertThat(changes.get()).as("an unanswered ping would have ended it").isZero();
         echo(channel, new byte[1]);
     }
@@ -350,7 +357,7 @@ public abstract class GrpcSuite {
         echo(channel, new byte[1]);
         ListenableFuture<byte[]> pending =
                 ClientCalls.futureUnaryCall(channel.newCall(NEVER, CallOptions.DEFAULT), new byte[1]);
-        Thread.sleep(100);
+        Patience.until("the call has come", () -> unanswered.get() == 1);
         first.shutdownNow();
         assertThat(first.awaitTermination(20, TimeUnit.SECONDS)).isTrue();
         assertThat(failure(pending)).isIn(Status.Code.UNAVAILABLE, Status.Code.CANCELLED);

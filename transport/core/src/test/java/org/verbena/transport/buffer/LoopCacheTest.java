@@ -20,6 +20,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /** Pools with event loops and other threads. */
@@ -162,9 +163,7 @@ class LoopCacheTest {
         attach(loop);
         on(loop, () -> pool.allocate(1000).release());
         assertThat(domain.liveRegions()).isEqualTo(1);
-        while (domain.liveRegions() > 0) {
-            Thread.sleep(5);
-        }
+        Patience.until("the chunk is given back", () -> domain.liveRegions() == 0);
     }
 
     @Test
@@ -337,19 +336,19 @@ class LoopCacheTest {
             }
         });
         about.await();
-        while (reader.getState() != Thread.State.RUNNABLE) {
-            Thread.onSpinWait();
-        }
-        Thread.sleep(100);
+        Patience.until("it is in the system call", () -> {
+            StackTraceElement[] stack = reader.getStackTrace();
+            return stack.length > 0
+                    && stack[0].isNativeMethod()
+                    && stack[0].getMethodName().startsWith("read");
+        });
         buffer.release();
         pool.close();
         assertThat(domain.liveRegions()).isZero();
         assertThat(scope.isAlive()).isTrue();
         pipe.sink().write(ByteBuffer.allocate(1));
         reader.join();
-        while (scope.isAlive()) {
-            Thread.sleep(5);
-        }
+        Patience.until("the memory is freed", () -> !scope.isAlive());
         pipe.sink().close();
         pipe.source().close();
     }

@@ -4,8 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.management.ThreadMXBean;
+import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -14,6 +17,7 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.transport.spi.Patience;
 
 @EnabledOnOs(OS.LINUX)
 @Timeout(value = 20, unit = TimeUnit.SECONDS)
@@ -90,14 +94,19 @@ class EpollTest {
     }
 
     @Test
-    void isWokenByAnotherThread() throws InterruptedException {
+    void isWokenByAnotherThread() throws Exception {
         epoll.add(event.fd(), Epoll.READABLE, 9);
+        // The kernel's state of this thread: S while it is blocked.
+        Path stat = Path.of(
+                "/proc", Files.readSymbolicLink(Path.of("/proc/thread-self")).toString(), "stat");
         Thread waker = Thread.ofPlatform().start(() -> {
-            try {
-                Thread.sleep(20);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-            }
+            Patience.until("it is blocked", () -> {
+                try {
+                    return Files.readString(stat).contains(") S ");
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            });
             event.signal();
         });
         assertThat(epoll.await(-1)).isEqualTo(1);
