@@ -34,10 +34,12 @@ final class ServerProcess implements AutoCloseable {
         port = Integer.parseInt(found.group(1));
     }
 
-    /** A JVM of its own that runs a command. */
+    /** A JVM of its own that runs a command. Runs are short: one compiler and a simple collector are enough. */
     static List<String> commandLine(String... command) {
         List<String> all = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC",
                 "--enable-native-access=ALL-UNNAMED",
                 "--sun-misc-unsafe-memory-access=allow",
                 "-cp",

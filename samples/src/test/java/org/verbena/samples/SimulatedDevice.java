@@ -106,8 +106,7 @@ final class SimulatedDevice implements AutoCloseable {
         List<String> words = new ArrayList<>(List.of("pingpong", kind));
         words.addAll(List.of(arguments));
         List<String> command = ServerProcess.commandLine(words.toArray(String[]::new));
-        // Short runs, for which one compiler is enough.
-        command.addAll(1, List.of("-XX:TieredStopAtLevel=1", "-Dorg.verbena.verbs.library=" + library(directory)));
+        command.add(1, "-Dorg.verbena.verbs.library=" + library(directory));
         return start("Java's side", lacking, new ProcessBuilder(command));
     }
 
