@@ -65,6 +65,11 @@ public final class RegisteredBufferPool implements AutoCloseable {
     private long chunksRegistered;
     private long chunksReleased;
 
+    /** Someone waits for memory: what is released goes to where all can take it, and the listener hears of it. */
+    private volatile boolean watched;
+
+    private volatile @Nullable Runnable freedListener;
+
     private final LongAdder grows = new LongAdder();
     private final LongAdder refusals = new LongAdder();
 
@@ -218,6 +223,44 @@ public final class RegisteredBufferPool implements AutoCloseable {
     }
 
     /**
+     * Sets who is told when memory comes back while {@linkplain #watch watched}. Once, by the pool's owner.
+     *
+     * @param listener called on whichever thread gives memory back; must not block
+     */
+    public void onFreed(Runnable listener) {
+        freedListener = listener;
+    }
+
+    /**
+     * Whether someone waits for memory. While this is so, buffers that are released pass by the caches of loops, so that whoever waits finds them.
+     * To miss nothing, watch first, then try to allocate, then wait.
+     *
+     * @param watch whether to tell the listener of memory that comes back
+     */
+    public void watch(boolean watch) {
+        watched = watch;
+    }
+
+    /**
+     * How much of the pool a buffer takes.
+     *
+     * @param capacityBytes its capacity
+     * @return the length of the block that it would live in
+     */
+    public long blockBytes(int capacityBytes) {
+        return capacityBytes > options.chunkBytes()
+                ? roundedToPages(capacityBytes)
+                : SizeClasses.bytesOf(SizeClasses.indexOf(capacityBytes));
+    }
+
+    private void tellFreed() {
+        Runnable listener = freedListener;
+        if (watched && listener != null) {
+            listener.run();
+        }
+    }
+
+    /**
      * Gives up what is not needed: what the calling loop's cache has not used since the last time, and chunks that have been idle long enough.
      */
     public void trim() {
@@ -332,11 +375,16 @@ public final class RegisteredBufferPool implements AutoCloseable {
 
     /** Takes a block for so many bytes, or null at the limit. */
     @Nullable Block takeBlock(int bytes) {
+        LoopCache cache = LoopCaches.of(this);
         if (bytes > options.chunkBytes()) {
-            return takeDedicated(bytes);
+            Block block = takeDedicated(bytes);
+            if (block == null && cache != null) {
+                cache.flushAll();
+                block = takeDedicated(bytes);
+            }
+            return refusedIfNull(block);
         }
         int sizeClass = SizeClasses.indexOf(bytes);
-        LoopCache cache = LoopCaches.of(this);
         if (cache == null || !cache.keeps(sizeClass)) {
             Block block = takeShared(sizeClass, 1, true);
             if (block == null && cache != null) {
@@ -468,7 +516,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
                 }
                 letGo(chunk);
             } else if (leaving == null) {
-                return refusedIfNull(null);
+                return null;
             } else {
                 letGo(leaving);
             }
@@ -541,6 +589,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
         if (!freed) {
             freeLater();
         }
+        tellFreed();
     }
 
     /** Another thread is in a system call with a view of a released buffer: its memory is freed when it has come back. */
@@ -576,7 +625,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
      */
     void giveBack(Block block) {
         LoopCache home = block.home;
-        if (home == null) {
+        if (home == null || watched) {
             giveShared(block, true);
         } else {
             home.give(block);
@@ -609,6 +658,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
             lock.unlock();
         }
         letGo(leaving);
+        tellFreed();
     }
 
     /** A loop's cache is empty and will not be used again. */

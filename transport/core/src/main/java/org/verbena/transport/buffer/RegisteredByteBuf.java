@@ -64,6 +64,11 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     /** A view of the whole block for {@link #internalNioBuffer}; made when it is first asked for. */
     private @Nullable ByteBuffer internalView;
 
+    /** Told once, at the release. Written by the holder before it hands the buffer on. */
+    private @Nullable ReleaseHook hook;
+
+    private int charge;
+
     RegisteredByteBuf(RegisteredBufferPool pool, Block block, int capacity, int maxCapacity) {
         super(maxCapacity);
         this.pool = pool;
@@ -85,7 +90,24 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
 
     @Override
     protected void deallocate() {
+        ReleaseHook told = hook;
+        int charged = charge; // the buffer may be another's as soon as its block is back
+        hook = null;
         pool.giveBack(block);
+        if (told != null) {
+            told.onReleased(charged);
+        }
+    }
+
+    /**
+     * Charges the buffer to an account until it is released. For the holder of the only reference, once.
+     *
+     * @param account hears of the release
+     * @param units what it is told then
+     */
+    public void chargeTo(ReleaseHook account, int units) {
+        charge = units;
+        hook = account;
     }
 
     /**
