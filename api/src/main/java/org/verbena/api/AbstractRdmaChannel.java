@@ -88,6 +88,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
     private final OperationCallback onSent = this::onSent0;
     private final ChannelOutboundBuffer.MessageProcessor handOver = this::handOver0;
     private final Runnable tick = this::tick0;
+    private final Runnable useMemory = this::useMemory0;
     private final Runnable deliver = this::deliver0;
     private final Runnable closeWithLoop = this::closeWithLoop0;
     private final @Nullable IncomingConnection incoming;
@@ -693,7 +694,6 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
                         (IoEventLoop) eventLoop(),
                         config.endpointOptions(provider, null, MessageConnection.privateData(options)),
                         started);
-                tick0();
             }
         } catch (RuntimeException cause) {
             LOG.warn("{}: cannot accept {}", request.localAddress(), request.remoteAddress(), cause);
@@ -723,17 +723,20 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
         state = State.CONNECTING;
     }
 
-    /** The connection's clock. */
+    /** The time that the connection has asked for. */
     private void tick0() {
+        timer = null;
         MessageConnection open = connection;
-        if (over || open == null) {
-            return;
+        if (!over && open != null) {
+            open.onDeadline(System.nanoTime());
         }
-        long delayNanos = open.onTimer(System.nanoTime());
-        try {
-            timer = eventLoop().schedule(tick, delayNanos, TimeUnit.NANOSECONDS);
-        } catch (RejectedExecutionException shuttingDown) {
-            LOG.debug("{}: the loop ends, and with it this connection's clock", this, shuttingDown);
+    }
+
+    /** Memory that the connection waited for may be there. */
+    private void useMemory0() {
+        MessageConnection open = connection;
+        if (!over && open != null) {
+            open.resume();
         }
     }
 
@@ -847,7 +850,6 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
                         close(voidPromise());
                     }
                 });
-                tick0();
             } catch (Exception cause) {
                 boolean attempted = started;
                 connectPromise = null;
@@ -1045,6 +1047,25 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
             outbound.setUserDefinedWritability(CREDIT_FLAG, writable);
             if (writable && state == State.ACTIVE) {
                 rdmaUnsafe().flushAgain0();
+            }
+        }
+
+        @Override
+        public void onDeadline(MessageConnection from, long deadlineNanos) {
+            cancel(timer);
+            try {
+                timer = eventLoop().schedule(tick, deadlineNanos - System.nanoTime(), TimeUnit.NANOSECONDS);
+            } catch (RejectedExecutionException shuttingDown) {
+                LOG.debug("{}: the loop ends, and with it this connection's clock", this, shuttingDown);
+            }
+        }
+
+        @Override
+        public void onResumable(MessageConnection from) {
+            try {
+                eventLoop().execute(useMemory);
+            } catch (RejectedExecutionException shuttingDown) {
+                LOG.debug("{}: the loop ends, and this connection with it", this, shuttingDown);
             }
         }
 

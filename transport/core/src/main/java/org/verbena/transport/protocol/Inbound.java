@@ -1,7 +1,6 @@
 package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.CompositeByteBuf;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.RegisteredMemory;
 
@@ -11,6 +10,8 @@ final class Inbound {
     boolean ready;
     /** Receives that are posted again when it is delivered. */
     int receives;
+    /** The message is the receive buffer that it came in. */
+    boolean inReceive;
     /** The peer's end of the stream. */
     boolean end;
 
@@ -20,10 +21,9 @@ final class Inbound {
     int immediateData;
     int immediateLengthBytes;
 
-    // Fragments.
-    @Nullable CompositeByteBuf fragments;
-
+    // Fragments: how much is still to come, and what waits in receives for memory.
     int remainingBytes;
+    int parkedFragments;
 
     // Rendezvous.
     boolean rendezvous;
@@ -58,16 +58,16 @@ final class Inbound {
             message.release();
             message = null;
         }
-        fragments = null; // the same as message, once there
     }
 
     void reset() {
         ready = false;
         receives = 0;
         end = false;
+        inReceive = false;
+        parkedFragments = 0;
         message = null;
         hasImmediate = false;
-        fragments = null;
         rendezvous = false;
         rendezvousEvent = null;
         pieces = 0;

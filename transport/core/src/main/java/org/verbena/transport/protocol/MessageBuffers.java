@@ -2,12 +2,18 @@ package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.buffer.ReleaseHook;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**
  * Registered memory of one device, as the protocol uses it. Receiving and sending have budgets of their own, so that neither can starve the
  * other. Any thread.
+ *
+ * <p>The budget for receiving is shared out so that whatever was promised to a peer can be kept: what receives take ({@link #reserveReceives}) and the longest
+ * message that was promised ({@link #promise}) are never more than the budget together. A message's memory is taken whole or not at all, first come, first
+ * served ({@link #tryAllocateMessage}); so the one whose turn it is gets its memory when those before it have been released, and nobody holds a part while
+ * waiting for the rest.
  */
 public interface MessageBuffers {
 
@@ -23,8 +29,14 @@ public interface MessageBuffers {
         MessageBuffers forDomain(MemoryDomain domain);
     }
 
+    /** Who waits for memory to receive into. */
+    interface Waiter {
+        /** Memory came back, and it is this one's turn to try again. Any thread; must not block. May be called more than once. */
+        void onMemoryFreed();
+    }
+
     /**
-     * A buffer that messages are received into.
+     * A buffer for a receive, or for a copy of what came in one. No turn is kept: receives are bounded by what was reserved for them.
      *
      * @param capacityBytes its capacity, all of it writable
      * @return empty, one reference; null if the budget is spent for now
@@ -33,12 +45,69 @@ public interface MessageBuffers {
     @Nullable ByteBuf tryAllocateReceive(int capacityBytes);
 
     /**
-     * Whether a connection may take more for its receives, for speed alone.
+     * A buffer for a whole message, when it is the waiter's turn. If it lies outside the pool, {@link #gather} covers nothing of it.
      *
-     * @param moreBytes how much more
-     * @return false if more than half of the budget for receiving would be in use
+     * @param capacityBytes its capacity, all of it writable; within what was promised
+     * @param waiter told when it is worth trying again, if there is none now; {@link #forgetMessage} ends its waiting
+     * @param account charged with the capacity, until the buffer is released
+     * @return empty, one reference; null if the budget is spent for now or others wait
+     * @throws org.verbena.transport.spi.RdmaException the device refused to register more
      */
-    boolean isReceiveMemoryPlentiful(long moreBytes);
+    @Nullable ByteBuf tryAllocateMessage(int capacityBytes, Waiter waiter, ReleaseHook account);
+
+    /**
+     * Waits for memory for receives. To miss nothing, try again after this.
+     *
+     * @param waiter told when it is worth trying again
+     */
+    void awaitReceives(Waiter waiter);
+
+    /**
+     * Waits no more for memory for receives.
+     *
+     * @param waiter told nothing of it from now on, but for what is being told just now
+     */
+    void forgetReceives(Waiter waiter);
+
+    /**
+     * Waits no more for a message's memory.
+     *
+     * @param waiter told nothing of it from now on, but for what is being told just now
+     */
+    void forgetMessage(Waiter waiter);
+
+    /**
+     * Reserves a part of the budget for receives that are kept posted. It need not be allocated.
+     *
+     * @param receives how many
+     * @param bufferBytes the size of each
+     * @param forSpeed for more than what is needed to go on at all: only while receives take less than a quarter of the budget
+     * @return false if there is no room for so many: nothing was reserved
+     */
+    boolean reserveReceives(int receives, int bufferBytes, boolean forSpeed);
+
+    /**
+     * Gives a reservation back.
+     *
+     * @param receives how many
+     * @param bufferBytes the size of each
+     */
+    void unreserveReceives(int receives, int bufferBytes);
+
+    /**
+     * The longest message that a peer may be promised to be taken: from now on there is room for it beside all receives.
+     *
+     * @param wantedBytes the longest that is wanted
+     * @return so many bytes or fewer, 1 or more
+     */
+    int promise(int wantedBytes);
+
+    /**
+     * What one connection may have in messages that its user has not released, if it is more than one message.
+     *
+     * @return bytes
+     */
+    long shareBytes();
 
     /**
      * A buffer to send from.

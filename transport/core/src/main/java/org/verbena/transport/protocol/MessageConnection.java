@@ -8,8 +8,10 @@ import io.netty.util.ReferenceCounted;
 import java.util.ArrayDeque;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.OperationRegistration;
+import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
@@ -32,7 +34,7 @@ import org.verbena.transport.spi.WorkStatus;
  * send queue or the read depth do not let go waits, goes on by itself, and never fails for it. Each operation's callback is called exactly once,
  * messages' in the order sent.
  */
-public final class MessageConnection implements EndpointHandler {
+public final class MessageConnection implements EndpointHandler, MessageBuffers.Waiter {
 
     /** Who speaks first. */
     public enum Role {
@@ -60,10 +62,13 @@ public final class MessageConnection implements EndpointHandler {
     private static final int MAX_VIEWED_PIECES = 4;
     /** The longest stretch of a stream that is advertised at once, which the receiver needs memory for in one piece. */
     private static final int STREAM_RENDEZVOUS_BYTES = 1 << 20;
-    /** How soon to try again for registered memory. */
+    /** What {@link #nextDeadlineNanos()} is when nothing is due at any time. */
+    public static final long NO_DEADLINE = Long.MAX_VALUE;
+
+    /** When memory is scarce or the user holds much, a message that fills no more than this part of its receive is copied out of it. */
+    private static final int SCARCE_SEGMENT_DIVISOR = 2;
+    /** How soon to try again for memory that the device refused to register: nobody tells when its limit allows more. */
     private static final long MEMORY_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
-    /** How often to look at the clock without a reason. */
-    private static final long IDLE_TIMER_NANOS = TimeUnit.SECONDS.toNanos(1);
     /** Receives are low when fewer than this part of them are posted. */
     private static final int LOW_RECEIVES_DIVISOR = 4;
     /** Receives are posted when this part of those that are kept is missing ... */
@@ -100,6 +105,7 @@ public final class MessageConnection implements EndpointHandler {
     private final MessageOptions options;
     private final MessageBuffers.Source source;
     private final MessageListener listener;
+    private final LongSupplier clock;
     private final boolean raw;
     private final boolean stream;
     private final Credits credits = new Credits();
@@ -209,13 +215,30 @@ public final class MessageConnection implements EndpointHandler {
     private int held;
     private int heldFragments;
     private boolean controlDue;
+    /** Receive buffers that the user holds. */
+    private final HeldByUser receivesOfUser = new HeldByUser(this::onMemoryFreed);
+    /** Bytes of other messages that the user holds, or that are on their way to it. */
+    private final HeldByUser bytesOfUser = new HeldByUser(this::onMemoryFreed);
+    /** Messages in fragments that are not complete, or wait for memory. */
+    private final ArrayDeque<Inbound> assembling = new ArrayDeque<>(0);
+    /** Their fragments that wait in their receives for memory for all of a message. */
+    private final ArrayDeque<ByteBuf> parked = new ArrayDeque<>(0);
+    /** In the queue for memory for a whole message. */
+    private boolean waitsForMessage;
+    /** In the queue for memory to receive into. */
+    private boolean awaitingReceives;
+
+    private volatile boolean resumable;
+    private int reservedReceives;
     /** How many receives are kept posted, but for those that are held. */
     private int keptReceives;
 
     private boolean peerWaited;
     private @Nullable Inbound pendingHead;
     private @Nullable Inbound pendingTail;
+    /** The message whose fragments come now. */
     private @Nullable Inbound assembly;
+
     private @Nullable Inbound rendezvousHead;
     private @Nullable Inbound rendezvousTail;
     private int rendezvousBegun;
@@ -231,6 +254,9 @@ public final class MessageConnection implements EndpointHandler {
     private @Nullable Negotiated negotiated;
     private int peerPayloadBytes;
     private int maxOutboundBytes = Integer.MAX_VALUE;
+    /** What the peer was promised; 0 before it was. */
+    private int maxInboundBytes;
+
     private int peerFeatures;
 
     // Signs of life.
@@ -242,12 +268,13 @@ public final class MessageConnection implements EndpointHandler {
     private boolean pongDue;
     private long pongNonce;
     private boolean memoryStalled;
-    private long helloDeadlineNanos;
-    private boolean helloDeadlineSet;
-    private long closeDeadlineNanos;
-    private boolean closeDeadlineSet;
+    private long helloDeadlineNanos = NO_DEADLINE;
+    private long closeDeadlineNanos = NO_DEADLINE;
+    private long retryDeadlineNanos = NO_DEADLINE;
     private long silentSinceNanos;
     private boolean silenceMeasured;
+    /** What the listener was told last. */
+    private long toldDeadlineNanos = NO_DEADLINE;
 
     // For whoever watches.
     private final ConnectionCounters counters = new ConnectionCounters();
@@ -268,10 +295,21 @@ public final class MessageConnection implements EndpointHandler {
      */
     public MessageConnection(
             Role role, MessageOptions options, MessageBuffers.Source buffers, MessageListener listener) {
+        this(role, options, buffers, listener, System::nanoTime);
+    }
+
+    /** With a clock for tests. */
+    MessageConnection(
+            Role role,
+            MessageOptions options,
+            MessageBuffers.Source buffers,
+            MessageListener listener,
+            LongSupplier nanoClock) {
         this.role = role;
         this.options = options;
         this.source = buffers;
         this.listener = listener;
+        clock = nanoClock;
         raw = options.framing() == Framing.RAW;
         stream = options.framing() == Framing.STREAM;
         connectEvent = FlightEvents.beginConnect();
@@ -672,33 +710,125 @@ public final class MessageConnection implements EndpointHandler {
     }
 
     /**
-     * Tells the time, for the handshake's, close's and keepalive's timeouts: call it when the endpoint has been made and again after the delay it
-     * returns, until {@code onInactive}.
+     * When the connection wants {@link #onDeadline} to be called: for the timeouts of handshake and close, and for keepalive. An idle connection without
+     * keepalive has no deadline. {@link MessageListener#onDeadline} tells when it gets nearer.
+     *
+     * @return a time of {@link System#nanoTime()}, or {@link #NO_DEADLINE}
+     */
+    public long nextDeadlineNanos() {
+        if (aborted || over || !connected || state == State.INACTIVE || state == State.LINGERING) {
+            return NO_DEADLINE;
+        }
+        long deadlineNanos;
+        if (state == State.HANDSHAKE) {
+            deadlineNanos = helloDeadlineNanos;
+        } else if (isClosing()) {
+            deadlineNanos = closeDeadlineNanos;
+        } else {
+            deadlineNanos = silenceMeasured ? silentSinceNanos + silenceNanos() : NO_DEADLINE;
+        }
+        return sooner(deadlineNanos, retryDeadlineNanos);
+    }
+
+    private static long sooner(long oneNanos, long otherNanos) {
+        if (oneNanos == NO_DEADLINE || otherNanos == NO_DEADLINE) {
+            return oneNanos == NO_DEADLINE ? otherNanos : oneNanos;
+        }
+        return oneNanos - otherNanos < 0 ? oneNanos : otherNanos;
+    }
+
+    private static boolean isDue(long deadlineNanos, long nowNanos) {
+        return deadlineNanos != NO_DEADLINE && nowNanos - deadlineNanos >= 0;
+    }
+
+    /**
+     * Tells the time: call it when {@link #nextDeadlineNanos()} has come. Too early does no harm.
      *
      * @param nowNanos {@link System#nanoTime()}
-     * @return nanoseconds until it wants to be called again, 1 or more
      */
-    public long onTimer(long nowNanos) {
-        if (state == State.INACTIVE || state == State.LINGERING || aborted) {
-            return IDLE_TIMER_NANOS;
+    public void onDeadline(long nowNanos) {
+        toldDeadlineNanos = NO_DEADLINE;
+        if (!isDue(nextDeadlineNanos(), nowNanos)) {
+            settle(false);
+            return;
         }
-        long waitNanos = IDLE_TIMER_NANOS;
-        if (state == State.CONNECTING || state == State.HANDSHAKE) {
-            waitNanos = Math.min(waitNanos, checkHello(nowNanos));
+        if (state == State.HANDSHAKE) {
+            if (isDue(helloDeadlineNanos, nowNanos)) {
+                helloTimedOut();
+            }
         } else if (isClosing()) {
-            waitNanos = Math.min(waitNanos, checkClose(nowNanos));
-        } else {
-            if (options.closeTimeoutMillis() < 4000) {
-                waitNanos = Math.min(waitNanos, TimeUnit.MILLISECONDS.toNanos(options.closeTimeoutMillis()) / 4 + 1);
+            if (isDue(closeDeadlineNanos, nowNanos)) {
+                closeTimedOut();
             }
-            if (options.keepAliveMillis() > 0 && !raw) {
-                waitNanos = Math.min(waitNanos, checkSilence(nowNanos));
+        } else if (silenceMeasured) {
+            checkSilence(nowNanos);
+        }
+        boolean retry = isDue(retryDeadlineNanos, nowNanos);
+        if (retry) {
+            retryDeadlineNanos = NO_DEADLINE;
+        }
+        settle(retry);
+    }
+
+    /** Sets the deadlines of what has begun, and tells the listener if the next one is nearer than it knows. */
+    private void updateDeadlines() {
+        if (state == State.HANDSHAKE) {
+            if (helloDeadlineNanos == NO_DEADLINE) {
+                helloDeadlineNanos = after(options.helloTimeoutMillis());
+            }
+        } else if (state == State.ACTIVE) {
+            if (isClosing()) {
+                if (closeDeadlineNanos == NO_DEADLINE) {
+                    closeDeadlineNanos = after(options.closeTimeoutMillis());
+                }
+            } else if (!silenceMeasured && options.keepAliveMillis() > 0 && !raw) {
+                silenceMeasured = true;
+                silentSinceNanos = clock.getAsLong();
             }
         }
-        if (memoryStalled && !busy && !inBatch && !aborted) {
-            settle(true);
+        long nextNanos = nextDeadlineNanos();
+        if (nextNanos != NO_DEADLINE && (toldDeadlineNanos == NO_DEADLINE || nextNanos - toldDeadlineNanos < 0)) {
+            toldDeadlineNanos = nextNanos;
+            try {
+                listener.onDeadline(this, nextNanos);
+            } catch (Throwable e) {
+                threw(e);
+            }
         }
-        return memoryStalled ? Math.min(waitNanos, MEMORY_RETRY_NANOS) : waitNanos;
+    }
+
+    private long after(int millis) {
+        return clock.getAsLong() + TimeUnit.MILLISECONDS.toNanos(millis);
+    }
+
+    @Override
+    public void onMemoryFreed() {
+        if (!resumable) {
+            resumable = true;
+            listener.onResumable(this);
+        }
+    }
+
+    /** Goes on after {@link MessageListener#onResumable}. The loop's. */
+    public void resume() {
+        resumable = false;
+        if (busy || inBatch) {
+            pumpAgain = true; // the batch's end does it all
+            return;
+        }
+        if (!over && connected) {
+            busy = true;
+            try {
+                assemble();
+                deliverReady();
+                readComplete();
+            } catch (Throwable e) {
+                threw(e);
+            } finally {
+                busy = false;
+            }
+        }
+        settle(true);
     }
 
     @Override
@@ -841,7 +971,14 @@ public final class MessageConnection implements EndpointHandler {
 
     @Override
     public void onCompletionsHandled(Endpoint endpoint) {
+        if (heard) {
+            heard = false;
+            if (silenceMeasured) {
+                silentSinceNanos = clock.getAsLong();
+            }
+        }
         try {
+            assemble();
             deliverReady();
             readComplete();
         } finally {
@@ -975,33 +1112,64 @@ public final class MessageConnection implements EndpointHandler {
 
     private void prepareReceives(Endpoint endpoint) {
         int depth = Math.min(options.receiveDepth(ownReceiveBytes), capabilities.receiveDepth());
-        int least = raw ? 1 : MessageOptions.MIN_RECEIVE_DEPTH;
+        int least = raw ? depth : MessageOptions.MIN_RECEIVE_DEPTH;
         Receives own = new Receives(endpoint::postReceive, buffers, depth, ownReceiveBytes);
         receives = own;
-        keptReceives = Math.min(options.firstReceiveDepth(ownReceiveBytes), depth);
-        if (own.post(keptReceives) < least) {
-            throw new IllegalStateException("no registered memory for " + least + " receives of " + ownReceiveBytes
-                    + " bytes: raise the limit of the receive buffers");
+        if (!buffers.reserveReceives(least, ownReceiveBytes, false)) {
+            throw noReceives(least);
+        }
+        reservedReceives = least;
+        keptReceives = least;
+        // A stranger may send HELLO and no more: it costs one receive until it has.
+        int first = raw ? depth : role == Role.ACCEPTOR ? 1 : least;
+        if (own.post(first) < Math.min(first, MessageOptions.MIN_RECEIVE_DEPTH)) {
+            throw noReceives(first);
         }
     }
 
-    private void keepMoreReceives(Receives own) {
-        int depth = Math.min(2 * keptReceives, own.depth());
-        if (buffers.isReceiveMemoryPlentiful((long) (depth - own.posted()) * ownReceiveBytes)) {
-            keptReceives = depth;
+    private IllegalStateException noReceives(int count) {
+        return new IllegalStateException("no registered memory for " + count + " receives of " + ownReceiveBytes
+                + " bytes: raise the limit of the receive buffers");
+    }
+
+    /** The peer is known: as many receives as it gets at first. One that was asked for is kept, if there is memory at all. */
+    private void keepFirstReceives() {
+        Receives own = receives;
+        if (own != null && !raw) {
+            receivesLow = true; // not for want of anything
+            int first = Math.min(options.firstReceiveDepth(ownReceiveBytes), own.depth());
+            boolean forSpeed = options.receiveDepth() == MessageOptions.DEVICE_DEFAULT;
+            while (!keepReceives(first, forSpeed)) {
+                first /= 2;
+            }
         }
+    }
+
+    private boolean keepReceives(int count, boolean forSpeed) {
+        int more = count - reservedReceives;
+        if (more > 0) {
+            if (!buffers.reserveReceives(more, ownReceiveBytes, forSpeed)) {
+                return false;
+            }
+            reservedReceives = count;
+            keptReceives = count;
+        }
+        return true;
     }
 
     private void prepareShared(SharedReceiveQueue queue) {
+        if (raw) {
+            throw new IllegalArgumentException(
+                    "framing RAW has no flow control, so its peer could use up receives that were"
+                            + " promised to others: use it without a shared receive queue");
+        }
         SharedReceives found = SharedReceives.of(queue, buffers, ownReceiveBytes);
         found.refill();
-        if (!raw) {
-            if (!found.join()) {
-                throw new IllegalStateException("no room for one more connection in the " + found
-                        + ": make the queue deeper or use more loops");
-            }
-            joined = true;
+        if (!found.join()) {
+            throw new IllegalStateException(
+                    "no room for one more connection in the " + found + ": make the queue deeper or use more loops");
         }
+        joined = true;
         shared = found;
     }
 
@@ -1030,9 +1198,10 @@ public final class MessageConnection implements EndpointHandler {
         if (slotsFree(endpoint) < 1) {
             return false;
         }
+        promiseMessages();
         if (credits.outstandingGrant() == 0) {
             // Once, also if the frame is refused and has to be said again.
-            credits.openInbound(grantable());
+            credits.openInbound(Math.max(0, grantable()));
         }
         int window = credits.outstandingGrant();
         if (window < 1) {
@@ -1046,12 +1215,19 @@ public final class MessageConnection implements EndpointHandler {
                 receiveBufferBytes(),
                 window,
                 greatestWindow(),
-                options.maxMessageBytes(),
+                maxInboundBytes,
                 options.maxRendezvous());
         ByteBuf memory = headerMemory();
         hello.write(memory, slotOffset() + Wire.HEADER_BYTES);
         return postHeader(
                 endpoint, role == Role.ACCEPTOR ? Wire.HELLO_ACK : Wire.HELLO, 0, Wire.HELLO_BYTES - Wire.HEADER_BYTES);
+    }
+
+    /** A stream is delivered as it comes: its limit is for stretches by rendezvous, which need no part of the budget. */
+    private void promiseMessages() {
+        if (maxInboundBytes == 0) {
+            maxInboundBytes = stream ? options.maxMessageBytes() : buffers.promise(options.maxMessageBytes());
+        }
     }
 
     private @Nullable String helloReceived(Endpoint endpoint, int type, ByteBuf frame, int lengthBytes) {
@@ -1083,6 +1259,8 @@ public final class MessageConnection implements EndpointHandler {
     }
 
     private void agree(Endpoint endpoint, Wire.Hello hello) {
+        keepFirstReceives();
+        promiseMessages();
         credits.openOutbound(hello.window(), hello.greatestWindow());
         peerPayloadBytes = hello.receiveBufferBytes() - Wire.HEADER_BYTES;
         maxOutboundBytes = hello.maxMessageBytes();
@@ -1104,7 +1282,7 @@ public final class MessageConnection implements EndpointHandler {
                 hello.receiveBufferBytes(),
                 hello.window(),
                 maxOutboundBytes,
-                options.maxMessageBytes(),
+                maxInboundBytes,
                 rendezvous);
         negotiated = agreed;
         becomeActive(agreed);
@@ -1153,6 +1331,7 @@ public final class MessageConnection implements EndpointHandler {
                 break;
             }
         }
+        updateDeadlines();
         busy = false;
         Error error = thrown;
         if (error != null) {
@@ -1215,10 +1394,10 @@ public final class MessageConnection implements EndpointHandler {
             memoryStalled |= common.starved();
         } else if (own != null) {
             watchReceives(own.posted(), keptReceives);
-            if (peerWaited && reading && keptReceives < own.depth()) {
-                keepMoreReceives(own);
+            if (peerWaited && reading && keptReceives < own.depth() && !isUserSlow()) {
+                keepReceives(Math.min(2 * keptReceives, own.depth()), true);
             }
-            int wanted = keptReceives - held - heldFragments - own.posted();
+            int wanted = state == State.ACTIVE ? keptReceives - heldBack() - own.posted() : 0;
             if (wanted >= Math.clamp(keptReceives / REPOST_DIVISOR, 1, MOST_REPOSTED) || (controlDue && wanted > 0)) {
                 // The device has them before any header can tell the peer.
                 if (own.post(wanted) > 0) {
@@ -1228,6 +1407,14 @@ public final class MessageConnection implements EndpointHandler {
                 memoryStalled |= own.starved();
             }
         }
+        if (memoryStalled && !awaitingReceives) {
+            awaitingReceives = true;
+            buffers.awaitReceives(this);
+            pumpAgain = true; // what came back before this was told to nobody
+        } else if (!memoryStalled && awaitingReceives) {
+            awaitingReceives = false;
+            buffers.forgetReceives(this);
+        }
         controlDue = false;
         peerWaited = false;
         if (state == State.ACTIVE && !helloDue && !raw) {
@@ -1236,6 +1423,22 @@ public final class MessageConnection implements EndpointHandler {
                 credits.grant(more);
             }
         }
+    }
+
+    /** Receives that are not posted again yet: of what is not delivered, and of what the user holds beyond its allowance, which is as much as a window. */
+    private int heldBack() {
+        int window = shared != null ? greatestWindow() : keptReceives;
+        long ofUser = receivesOfUser.held();
+        if (ofUser > window) {
+            receivesOfUser.watch();
+            ofUser = receivesOfUser.held();
+        }
+        return held + heldFragments + parked.size() + (int) Math.max(0, ofUser - window);
+    }
+
+    /** Whether the user holds all the receive buffers that it may: then messages are better copied out of them. */
+    private boolean isUserSlow() {
+        return receivesOfUser.held() >= (shared != null ? greatestWindow() : keptReceives);
     }
 
     /** Counts each time that the receives run low, until they have recovered. */
@@ -1256,7 +1459,7 @@ public final class MessageConnection implements EndpointHandler {
             // A window grows with its use, by what was used once more, so that those who are idle leave the rest to
             // others.
             int has = credits.outstandingGrant();
-            int room = greatestWindow() - has - held - heldFragments;
+            int room = greatestWindow() - has - heldBack();
             int more = shared.promise(has, Math.min(room, Math.max(2 * usedOfShared, has == 0 ? 1 : 0)));
             if (more > 0) {
                 usedOfShared = 0;
@@ -1604,7 +1807,8 @@ public final class MessageConnection implements EndpointHandler {
     private static MessageTooLargeException tooLarge(Operation operation, int limit) {
         return new MessageTooLargeException(
                 "a message of " + operation.totalBytes + " bytes is over the peer's limit of " + limit
-                        + ": send it in parts, or raise maxMessageBytes at the peer");
+                        + ": send it in parts, or raise maxMessageBytes at the peer, and the limit of its receive"
+                        + " buffers if they cannot hold it");
     }
 
     private MessageTooLargeException tooLarge(Operation operation) {
@@ -1646,8 +1850,8 @@ public final class MessageConnection implements EndpointHandler {
     }
 
     private void stalled(int obstacle) {
-        if (obstacle == MEMORY) {
-            memoryStalled = true;
+        if (obstacle == MEMORY && copiesOut == 0) {
+            retryDeadlineNanos = clock.getAsLong() + MEMORY_RETRY_NANOS;
         }
         stallBecomes(obstacle);
     }
@@ -1671,8 +1875,9 @@ public final class MessageConnection implements EndpointHandler {
                 stallEvent = FlightEvents.beginCreditStall(queuedBytes);
             }
             case SLOT -> counters.slotStallBegan();
+            case MEMORY -> counters.memoryStallBegan();
             default -> {
-                // Memory: counted by the pump.
+                // Nothing waits.
             }
         }
     }
@@ -2355,13 +2560,13 @@ public final class MessageConnection implements EndpointHandler {
             reuse(buffer);
         } else if (write) {
             reuse(buffer);
-            arrived(null, true, immediateData, lengthBytes);
+            arrived(null, false, true, immediateData, lengthBytes);
         } else if (lengthBytes > buffer.capacity()) {
             buffer.release();
             return "a receive of " + buffer.capacity() + " bytes reports " + lengthBytes;
         } else {
             buffer.setIndex(0, lengthBytes);
-            arrived(buffer, immediate, immediateData, lengthBytes);
+            arrived(buffer, true, immediate, immediateData, lengthBytes);
         }
         return null;
     }
@@ -2375,7 +2580,7 @@ public final class MessageConnection implements EndpointHandler {
             }
             String wrong = messageFrameCame();
             if (wrong == null && !closeRequested) {
-                arrived(null, true, immediateData, lengthBytes);
+                arrived(null, false, true, immediateData, lengthBytes);
             }
             return wrong;
         }
@@ -2527,15 +2732,16 @@ public final class MessageConnection implements EndpointHandler {
             }
         } else if (assembly != null) {
             wrong = "it began a message within another";
-        } else if (length > options.maxMessageBytes() && (!stream || type == Wire.RENDEZVOUS)) {
-            wrong = "it sent a message of " + length + " bytes, over the limit of " + options.maxMessageBytes();
+        } else if (length > maxInboundBytes && (!stream || type == Wire.RENDEZVOUS)) {
+            wrong = "it sent a message of " + length + " bytes, over the limit of " + maxInboundBytes;
         } else if (type == Wire.RENDEZVOUS) {
             wrong = advertisementReceived(buffer, payload, length);
             reuse(buffer);
             return wrong;
         } else if (payload == length) {
             buffer.setIndex(Wire.HEADER_BYTES, Wire.HEADER_BYTES + payload);
-            arrived(stream ? fitted(buffer, payload) : buffer, false, 0, 0);
+            ByteBuf copy = copiedOut(buffer, payload);
+            arrived(copy == null ? buffer : copy, copy == null, false, 0, 0);
             return null;
         } else {
             begun(buffer, payload, length);
@@ -2545,20 +2751,41 @@ public final class MessageConnection implements EndpointHandler {
         return wrong;
     }
 
-    /** A small segment in memory of its own size: what is kept of a stream, as by a decoder that waits for more, should not hold a receive buffer each. */
-    private ByteBuf fitted(ByteBuf buffer, int payload) {
-        boolean scarce = memoryStalled;
-        if (payload > receiveBufferBytes() / SMALL_SEGMENT_DIVISOR && !scarce) {
-            return buffer;
+    /**
+     * What came, in memory of its own size, if it would be a waste to let the user keep the receive buffer: small segments of a stream, which decoders keep
+     * while they wait for more; and what is not large, while the user holds many receives or memory is scarce.
+     *
+     * @return null if the receive buffer itself is delivered
+     */
+    private @Nullable ByteBuf copiedOut(ByteBuf buffer, int payload) {
+        boolean scarce = memoryStalled || isUserSlow();
+        int limit;
+        if (stream) {
+            limit = scarce ? Integer.MAX_VALUE : receiveBufferBytes() / SMALL_SEGMENT_DIVISOR;
+        } else {
+            limit = scarce ? receiveBufferBytes() / SCARCE_SEGMENT_DIVISOR : -1;
         }
-        ByteBuf small = buffers.tryAllocateReceive(payload);
-        if (small == null) {
+        if (payload > limit) {
+            return null;
+        }
+        ByteBuf copy = null;
+        if (bytesOfUser.held() + payload <= buffers.shareBytes()) {
+            copy = buffers.tryAllocateReceive(payload);
+            if (copy instanceof RegisteredByteBuf pooled) {
+                bytesOfUser.charge(payload);
+                pooled.chargeTo(bytesOfUser, payload);
+            }
+        }
+        if (copy == null) {
+            if (!stream) {
+                return null;
+            }
             // The user holds all of it, and may be waiting for the bytes that come next: they must not wait for memory.
-            small = ByteBufAllocator.DEFAULT.directBuffer(payload);
+            copy = ByteBufAllocator.DEFAULT.directBuffer(payload);
         }
-        small.writeBytes(buffer);
+        copy.writeBytes(buffer);
         reuse(buffer);
-        return small;
+        return copy;
     }
 
     private @Nullable String ended(ByteBuf buffer, int payload, int length) {
@@ -2595,30 +2822,94 @@ public final class MessageConnection implements EndpointHandler {
 
     private void begun(ByteBuf buffer, int payload, int length) {
         Inbound inbound = newInbound();
-        CompositeByteBuf fragments = buffer.alloc().compositeDirectBuffer(Integer.MAX_VALUE);
-        inbound.fragments = fragments;
-        inbound.message = fragments;
+        inbound.totalBytes = length;
         inbound.remainingBytes = length;
         assembly = inbound;
+        assembling.add(inbound);
         append(inbound);
         continued(inbound, buffer, payload);
     }
 
+    /** The next fragment goes into the message's memory, or waits in its receive until there is some: a window of them at the most. */
     private void continued(Inbound inbound, ByteBuf buffer, int payload) {
-        CompositeByteBuf fragments = inbound.fragments;
         buffer.setIndex(Wire.HEADER_BYTES, Wire.HEADER_BYTES + payload);
-        if (fragments == null) {
-            buffer.release();
+        inbound.remainingBytes -= payload;
+        if (inbound.remainingBytes == 0) {
+            assembly = null;
+        }
+        parked.add(buffer);
+        inbound.parkedFragments++;
+        assemble();
+    }
+
+    /** Moves fragments into their messages' memory, which each takes whole; as far as there is some. */
+    private void assemble() {
+        if (aborted || over) {
             return;
         }
-        fragments.addComponent(true, buffer);
-        inbound.remainingBytes -= payload;
-        if (!reading) {
-            heldFragments++;
-        }
-        if (inbound.remainingBytes == 0) {
+        for (Inbound inbound = assembling.peek(); inbound != null; inbound = assembling.peek()) {
+            ByteBuf message = inbound.message;
+            if (message == null) {
+                message = tryAllocateMessage(inbound.totalBytes);
+                if (message == null) {
+                    return;
+                }
+                inbound.message = message;
+            }
+            for (; inbound.parkedFragments > 0; inbound.parkedFragments--) {
+                ByteBuf fragment = parked.remove();
+                message.writeBytes(fragment);
+                reuse(fragment);
+                if (!reading) {
+                    heldFragments++;
+                }
+            }
+            if (inbound.remainingBytes > 0) {
+                return;
+            }
             inbound.ready = true;
-            assembly = null;
+            assembling.remove();
+        }
+    }
+
+    /** Memory for a whole message: when the user holds less than this connection's share of the budget, and it is this connection's turn. */
+    private @Nullable ByteBuf tryAllocateMessage(int bytes) {
+        if (isOverShare(bytes)) {
+            bytesOfUser.watch();
+            if (isOverShare(bytes)) {
+                stopWaitingForMessage(); // others need not wait for this one's user
+                return null;
+            }
+        }
+        ByteBuf message = buffers.tryAllocateMessage(bytes, this, bytesOfUser);
+        if (message == null) {
+            if (!waitsForMessage) {
+                waitsForMessage = true;
+                counters.memoryStallBegan();
+            }
+            return null;
+        }
+        waitsForMessage = false;
+        bytesOfUser.charge(bytes);
+        return message;
+    }
+
+    private void stopWaitingForMessage() {
+        if (waitsForMessage) {
+            waitsForMessage = false;
+            buffers.forgetMessage(this);
+        }
+    }
+
+    private boolean isOverShare(int bytes) {
+        long held = bytesOfUser.held();
+        return held > 0 && held + bytes > buffers.shareBytes();
+    }
+
+    private void releaseParked() {
+        assembling.clear();
+        for (ByteBuf fragment = parked.poll(); fragment != null; fragment = parked.poll()) {
+            reuse(fragment);
         }
     }
 
@@ -2675,16 +2966,24 @@ public final class MessageConnection implements EndpointHandler {
                 if (!reading && !closeRequested) {
                     return;
                 }
-                message = buffers.tryAllocateReceive(inbound.totalBytes);
+                message = stream
+                        ? buffers.tryAllocateReceive(inbound.totalBytes)
+                        : tryAllocateMessage(inbound.totalBytes);
                 if (message == null && stream) {
                     message = registeredSink(endpoint, inbound);
+                    if (message == null) {
+                        retryDeadlineNanos = clock.getAsLong() + MEMORY_RETRY_NANOS;
+                    }
                 }
                 if (message == null) {
-                    memoryStalled = true;
                     return;
                 }
                 inbound.message = message;
-                registerSink(endpoint, inbound, message);
+                if (!registerSink(endpoint, inbound, message)) {
+                    inbound.releaseMemory();
+                    retryDeadlineNanos = clock.getAsLong() + MEMORY_RETRY_NANOS;
+                    return;
+                }
             }
             while (inbound.requestedBytes < inbound.totalBytes) {
                 if (rendezvousReadsOut >= limit
@@ -2741,19 +3040,33 @@ public final class MessageConnection implements EndpointHandler {
         return memory;
     }
 
-    /** Where the adapter asks for more than the pool's memory is registered for, the message's own bytes are registered for the read. */
-    private void registerSink(Endpoint endpoint, Inbound inbound, ByteBuf message) {
-        if (!capabilities.readSinkNeedsRemoteWrite() || inbound.registration != null) {
-            return;
+    /**
+     * Where the message is not in the pool's memory, or the adapter asks for more than that is registered for, the message's own bytes are registered for the read.
+     *
+     * @return false if the device refuses that now
+     */
+    private boolean registerSink(Endpoint endpoint, Inbound inbound, ByteBuf message) {
+        if (inbound.registration != null) {
+            return true;
         }
         ScatterGatherList pieces = request.buffers().clear();
         if (buffers.gather(message, 0, inbound.totalBytes, 1, pieces) == inbound.totalBytes
-                && pieces.region(0).access().contains(MemoryDomain.Access.REMOTE_WRITE)) {
-            return;
+                && (!capabilities.readSinkNeedsRemoteWrite()
+                        || pieces.region(0).access().contains(MemoryDomain.Access.REMOTE_WRITE))) {
+            return true;
         }
-        inbound.registration =
-                OperationRegistration.register(message, 0, inbound.totalBytes, endpoint.memoryDomain(), READ_SINK);
+        try {
+            inbound.registration =
+                    OperationRegistration.register(message, 0, inbound.totalBytes, endpoint.memoryDomain(), READ_SINK);
+        } catch (RdmaException e) {
+            // The limit of locked memory may be reached: later, then.
+            inbound.registration = null;
+        }
+        if (inbound.registration == null) {
+            return false;
+        }
         counters.registered();
+        return true;
     }
 
     private void readCompleted(Inbound inbound, WorkStatus status) {
@@ -2821,6 +3134,8 @@ public final class MessageConnection implements EndpointHandler {
     /** This end is closing: what came is nobody's, but goes on to be taken, so that a peer that is closing as well gets through. */
     private void discardInbound() {
         assembly = null;
+        releaseParked();
+        stopWaitingForMessage();
         heldFragments = 0;
         Inbound inbound = pendingHead;
         pendingHead = null;
@@ -2845,14 +3160,20 @@ public final class MessageConnection implements EndpointHandler {
     }
 
     /** A whole message, or immediate data, or both: delivered now if nothing is before it. */
-    private void arrived(@Nullable ByteBuf message, boolean hasImmediate, int immediateData, int immediateLengthBytes) {
+    private void arrived(
+            @Nullable ByteBuf message,
+            boolean inReceive,
+            boolean hasImmediate,
+            int immediateData,
+            int immediateLengthBytes) {
         if (pendingHead == null && reading && state == State.ACTIVE) {
-            deliver(message, hasImmediate, immediateData, immediateLengthBytes);
+            deliver(message, inReceive, hasImmediate, immediateData, immediateLengthBytes);
             return;
         }
         Inbound inbound = newInbound();
         inbound.ready = true;
         inbound.message = message;
+        inbound.inReceive = inReceive;
         inbound.hasImmediate = hasImmediate;
         inbound.immediateData = immediateData;
         inbound.immediateLengthBytes = immediateLengthBytes;
@@ -2870,6 +3191,7 @@ public final class MessageConnection implements EndpointHandler {
                 && (state == State.ACTIVE || state == State.LINGERING)) {
             Inbound inbound = removePendingHead(pendingHead);
             ByteBuf message = inbound.message;
+            boolean inReceive = inbound.inReceive;
             boolean hasImmediate = inbound.hasImmediate;
             int immediateData = inbound.immediateData;
             int lengthBytes = inbound.immediateLengthBytes;
@@ -2878,12 +3200,13 @@ public final class MessageConnection implements EndpointHandler {
             if (end) {
                 deliverEnd();
             } else {
-                deliver(message, hasImmediate, immediateData, lengthBytes);
+                deliver(message, inReceive, hasImmediate, immediateData, lengthBytes);
             }
         }
     }
 
-    private void deliver(@Nullable ByteBuf message, boolean hasImmediate, int immediateData, int lengthBytes) {
+    private void deliver(
+            @Nullable ByteBuf message, boolean inReceive, boolean hasImmediate, int immediateData, int lengthBytes) {
         boolean outer = busy;
         busy = true;
         delivered = true;
@@ -2894,6 +3217,10 @@ public final class MessageConnection implements EndpointHandler {
             }
             if (message != null) {
                 counters.messageReceived(message.readableBytes());
+                if (inReceive && message instanceof RegisteredByteBuf receive) {
+                    receivesOfUser.charge(1);
+                    receive.chargeTo(receivesOfUser, 1);
+                }
                 undelivered = null;
                 listener.onMessage(this, message);
             }
@@ -2951,6 +3278,12 @@ public final class MessageConnection implements EndpointHandler {
     }
 
     private void releaseEndpointMemory() {
+        if (prepared) {
+            buffers.forgetReceives(this);
+            buffers.forgetMessage(this);
+            buffers.unreserveReceives(reservedReceives, ownReceiveBytes);
+            reservedReceives = 0;
+        }
         if (shared != null) {
             if (joined) {
                 joined = false;
@@ -3035,6 +3368,7 @@ public final class MessageConnection implements EndpointHandler {
     /** What can never become complete any more. */
     private void dropIncomplete() {
         assembly = null;
+        releaseParked();
         rendezvousHead = null;
         rendezvousTail = null;
         Inbound last = null;
@@ -3087,66 +3421,44 @@ public final class MessageConnection implements EndpointHandler {
 
     // Time.
 
-    private long checkHello(long nowNanos) {
-        long limitNanos = TimeUnit.MILLISECONDS.toNanos(options.helloTimeoutMillis());
-        if (!connected) {
-            return limitNanos / 4 + 1;
-        }
-        if (!helloDeadlineSet) {
-            helloDeadlineSet = true;
-            helloDeadlineNanos = nowNanos + limitNanos;
-        }
-        long leftNanos = helloDeadlineNanos - nowNanos;
-        if (leftNanos > 0) {
-            return leftNanos;
-        }
+    private void helloTimedOut() {
         Endpoint current = endpoint;
         abort(new ConnectionException.TimedOut((current == null ? "the peer" : current.remoteAddress())
                 + " is connected but did not " + (role == Role.INITIATOR ? "answer HELLO" : "say HELLO") + " within "
-                + options.helloTimeoutMillis() + " ms"));
-        return IDLE_TIMER_NANOS;
+                + options.helloTimeoutMillis() + " ms"
+                + (memoryStalled ? ", or this end had no memory for receives to answer with" : "")));
     }
 
-    private long checkClose(long nowNanos) {
-        if (!closeDeadlineSet) {
-            closeDeadlineSet = true;
-            closeDeadlineNanos = nowNanos + TimeUnit.MILLISECONDS.toNanos(options.closeTimeoutMillis());
-        }
-        long leftNanos = closeDeadlineNanos - nowNanos;
-        if (leftNanos > 0) {
-            return leftNanos;
-        }
+    private void closeTimedOut() {
         Endpoint current = endpoint;
         if (closeAnswered && current != null) {
+            closeDeadlineNanos = NO_DEADLINE;
             current.disconnect();
         } else {
             abort(new ConnectionException.TimedOut((current == null ? "the peer" : current.remoteAddress())
                     + " did not take what was queued and answer CLOSE within " + options.closeTimeoutMillis()
                     + " ms; " + queuedBytes + " bytes of messages are not delivered for certain"));
         }
-        return IDLE_TIMER_NANOS;
     }
 
-    private long checkSilence(long nowNanos) {
+    /** How long the peer may be silent from its last frame on: until it is asked, and then until it is given up. */
+    private long silenceNanos() {
         long intervalNanos = TimeUnit.MILLISECONDS.toNanos(options.keepAliveMillis());
-        if (heard || !silenceMeasured) {
-            heard = false;
-            silenceMeasured = true;
-            silentSinceNanos = nowNanos;
-        }
+        return pingOut || pingDue ? 2 * intervalNanos : intervalNanos;
+    }
+
+    private void checkSilence(long nowNanos) {
+        long intervalNanos = TimeUnit.MILLISECONDS.toNanos(options.keepAliveMillis());
         long silentNanos = nowNanos - silentSinceNanos;
         if (silentNanos >= 2 * intervalNanos) {
             Endpoint current = endpoint;
             abort(new ConnectionException.TimedOut((current == null ? "the peer" : current.remoteAddress())
                     + " gave no sign of life for " + TimeUnit.NANOSECONDS.toMillis(silentNanos) + " ms, though asked"));
-            return IDLE_TIMER_NANOS;
-        }
-        if (silentNanos >= intervalNanos && !pingOut && !pingDue) {
+        } else if (silentNanos >= intervalNanos && !pingOut && !pingDue) {
             pingDue = true;
             pingForKeepAlive = true;
             pingNonce = nowNanos;
             flush();
         }
-        return intervalNanos / 4 + 1;
     }
 }

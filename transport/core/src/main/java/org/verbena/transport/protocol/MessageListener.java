@@ -79,6 +79,23 @@ public interface MessageListener {
     default void onPong(MessageConnection connection, long nonce) {}
 
     /**
+     * The connection wants to be called at another time than it said before: {@link MessageConnection#onDeadline} is due then. A deadline that is
+     * put off is not told: who is called too early learns the new one.
+     *
+     * @param connection the connection
+     * @param deadlineNanos {@link MessageConnection#nextDeadlineNanos()}
+     */
+    void onDeadline(MessageConnection connection, long deadlineNanos);
+
+    /**
+     * Memory that the connection waits for may be there: have the loop call {@link MessageConnection#resume()}. The one callback that comes on
+     * any thread, from whoever released the memory; it must not block.
+     *
+     * @param connection the connection
+     */
+    void onResumable(MessageConnection connection);
+
+    /**
      * The end. Exactly once and last: every operation's callback has been called, all memory is free.
      *
      * @param connection the connection

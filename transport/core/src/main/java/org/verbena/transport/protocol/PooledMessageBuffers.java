@@ -2,17 +2,35 @@ package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.buffer.RegisteredByteBuf;
+import org.verbena.transport.buffer.ReleaseHook;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /** Buffers out of two pools of one device: one pool for both would let either direction starve the other. */
 public final class PooledMessageBuffers implements MessageBuffers {
+    /** Receives for speed alone take this part of the budget together: the rest is for messages. */
+    private static final int SPEED_DIVISOR = 4;
+    /** Receives take all but this part of the budget at the most, so that there is always something to promise. */
+    private static final int LEAST_PROMISE_DIVISOR = 4;
+    /** One connection's share: eight that release nothing stop each other, and none that has a message less than that. */
+    private static final int SHARE_DIVISOR = 8;
+
     private final RegisteredBufferPool sendPool;
     private final RegisteredBufferPool receivePool;
     private final MemoryDomain domain;
+    private final MemoryQueue queue;
+    /** Bytes of messages outside the pool. */
+    private final AtomicLong plainBytes = new AtomicLong();
+
+    private final ReleaseHook plainReleased = this::plainReleased;
+
+    // Guarded by this.
+    private long reservedBytes;
+    private long promisedBytes;
 
     /**
      * Makes one.
@@ -31,6 +49,7 @@ public final class PooledMessageBuffers implements MessageBuffers {
         this.sendPool = sendPool;
         this.receivePool = receivePool;
         domain = sendPool.domain();
+        queue = new MemoryQueue(receivePool);
     }
 
     @Override
@@ -44,9 +63,85 @@ public final class PooledMessageBuffers implements MessageBuffers {
     }
 
     @Override
-    public boolean isReceiveMemoryPlentiful(long moreBytes) {
-        return receivePool.metrics().usedBytes() + moreBytes
-                <= receivePool.options().maxRegisteredBytes() / 2;
+    public @Nullable ByteBuf tryAllocateMessage(int capacityBytes, Waiter waiter, ReleaseHook account) {
+        ByteBuf buffer = queue.isTurnOf(waiter) ? allocateMessage(capacityBytes, account) : null;
+        if (buffer == null) {
+            queue.addForMessage(waiter);
+            // Memory that came back before the pool was watched was told to nobody.
+            buffer = queue.isTurnOf(waiter) ? allocateMessage(capacityBytes, account) : null;
+        }
+        if (buffer != null) {
+            queue.leaveMessages(waiter);
+        }
+        return buffer;
+    }
+
+    private @Nullable ByteBuf allocateMessage(int capacityBytes, ReleaseHook account) {
+        RegisteredByteBuf pooled = receivePool.tryAllocate(capacityBytes, capacityBytes);
+        if (pooled != null) {
+            pooled.chargeTo(account, capacityBytes);
+            return pooled;
+        }
+        long maxBytes = receivePool.options().maxRegisteredBytes();
+        if (receivePool.metrics().usedBytes() + plainBytes.addAndGet(capacityBytes) <= maxBytes) {
+            // There is room, but in pieces: receives that live long may lie in every chunk.
+            return new PlainMessageBuf(capacityBytes, account, plainReleased);
+        }
+        plainBytes.addAndGet(-capacityBytes);
+        return null;
+    }
+
+    @Override
+    public void awaitReceives(Waiter waiter) {
+        queue.addForReceives(waiter);
+    }
+
+    @Override
+    public void forgetReceives(Waiter waiter) {
+        queue.leaveReceives(waiter);
+    }
+
+    @Override
+    public void forgetMessage(Waiter waiter) {
+        queue.leaveMessages(waiter);
+    }
+
+    @Override
+    public synchronized boolean reserveReceives(int receives, int bufferBytes, boolean forSpeed) {
+        long maxBytes = receivePool.options().maxRegisteredBytes();
+        long limitBytes = forSpeed
+                ? maxBytes / SPEED_DIVISOR
+                : Math.min(maxBytes - maxBytes / LEAST_PROMISE_DIVISOR, maxBytes - promisedBytes);
+        long bytes = receives * receivePool.blockBytes(bufferBytes);
+        if (reservedBytes + bytes > limitBytes) {
+            return false;
+        }
+        reservedBytes += bytes;
+        return true;
+    }
+
+    @Override
+    public synchronized void unreserveReceives(int receives, int bufferBytes) {
+        reservedBytes -= receives * receivePool.blockBytes(bufferBytes);
+    }
+
+    @Override
+    public synchronized int promise(int wantedBytes) {
+        long maxBytes = receivePool.options().maxRegisteredBytes();
+        long roomBytes = maxBytes - Math.max(maxBytes / SPEED_DIVISOR, reservedBytes);
+        int bytes = Math.clamp(roomBytes, 1, wantedBytes);
+        promisedBytes = Math.max(promisedBytes, bytes);
+        return bytes;
+    }
+
+    @Override
+    public long shareBytes() {
+        return receivePool.options().maxRegisteredBytes() / SHARE_DIVISOR;
+    }
+
+    private void plainReleased(int bytes) {
+        plainBytes.addAndGet(-bytes);
+        queue.freed();
     }
 
     private static @Nullable ByteBuf allocate(RegisteredBufferPool pool, int capacityBytes) {

@@ -26,6 +26,7 @@ final class Receives {
     private final ByteBuf[] spares;
     private int spareCount;
     private boolean starved;
+    private boolean over;
 
     Receives(Queue queue, MessageBuffers buffers, int depth, int bufferBytes) {
         this.queue = queue;
@@ -111,7 +112,7 @@ final class Receives {
 
     /** Gives back a buffer whose content nobody needs, for the next receive. */
     void spare(ByteBuf buffer) {
-        if (spareCount == spares.length) {
+        if (over || spareCount == spares.length) {
             buffer.release();
         } else {
             spares[spareCount++] = buffer;
@@ -125,8 +126,9 @@ final class Receives {
         return buffer;
     }
 
-    /** Releases everything; nothing is posted any more. */
+    /** Releases everything; nothing is posted or kept any more. */
     void release() {
+        over = true;
         while (spareCount > 0) {
             takeSpare().release();
         }

@@ -15,13 +15,22 @@ import org.verbena.transport.spi.SharedReceiveQueue;
 final class SharedReceives implements AutoCloseable {
     private final SharedReceiveQueue queue;
     private final Receives receives;
+    private final MessageBuffers buffers;
+    /** How many are kept posted: all, if there is memory for all. */
+    private int kept;
+
     private int promised;
     private int connections;
     private int withoutGrant;
 
     private SharedReceives(SharedReceiveQueue queue, MessageBuffers buffers, int bufferBytes) {
         this.queue = queue;
+        this.buffers = buffers;
         receives = new Receives(queue::postReceive, buffers, queue.depth(), bufferBytes);
+        kept = queue.depth();
+        while (kept > 0 && !buffers.reserveReceives(kept, bufferBytes, false)) {
+            kept /= 2;
+        }
     }
 
     /** Finds what the first connection of this loop has made, or makes it. */
@@ -56,7 +65,7 @@ final class SharedReceives implements AutoCloseable {
 
     /** Fills the queue up. */
     void refill() {
-        if (receives.posted() < receives.depth() && receives.post(receives.depth()) > 0) {
+        if (receives.posted() < kept && receives.post(kept - receives.posted()) > 0) {
             queue.flush();
         }
     }
@@ -127,6 +136,8 @@ final class SharedReceives implements AutoCloseable {
     @Override
     public void close() {
         receives.release();
+        buffers.unreserveReceives(kept, receives.bufferBytes());
+        kept = 0;
     }
 
     @Override

@@ -123,6 +123,16 @@ class MessageConnectionAllocationTest {
         }
 
         @Override
+        public void onDeadline(MessageConnection connection, long deadlineNanos) {
+            // The handshake is done at once.
+        }
+
+        @Override
+        public void onResumable(MessageConnection connection) {
+            throw new AssertionError("memory for all is there");
+        }
+
+        @Override
         public void onInactive(MessageConnection connection, @Nullable Throwable cause) {
             throw new AssertionError(cause);
         }

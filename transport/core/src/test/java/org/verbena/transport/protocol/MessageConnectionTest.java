@@ -36,7 +36,6 @@ class MessageConnectionTest {
     private SimulatedNetwork network = new SimulatedNetwork(new Random(1), Device.VERBS, Device.VERBS);
     private Party left;
     private Party right;
-    private long nowNanos;
 
     private void connect(MessageOptions leftOptions, MessageOptions rightOptions) {
         connect(leftOptions, rightOptions, Party.POOL_BYTES);
@@ -67,12 +66,22 @@ class MessageConnectionTest {
         }
     }
 
+    /** Lets time pass, and tells it where it was asked for. */
     private void pass(long millis) {
-        nowNanos += TimeUnit.MILLISECONDS.toNanos(millis);
-        left.connection.onTimer(nowNanos);
-        if (right != null) {
-            right.connection.onTimer(nowNanos);
+        long untilNanos = network.nowNanos + TimeUnit.MILLISECONDS.toNanos(millis);
+        while (true) {
+            long nextNanos = Math.min(left.deadlineNanos, right == null ? Long.MAX_VALUE : right.deadlineNanos);
+            if (nextNanos > untilNanos) {
+                break;
+            }
+            network.nowNanos = Math.max(network.nowNanos, nextNanos);
+            left.tick();
+            if (right != null) {
+                right.tick();
+            }
+            settle();
         }
+        network.nowNanos = untilNanos;
         settle();
     }
 
@@ -129,9 +138,9 @@ class MessageConnectionTest {
     @Test
     void anInboundMessageIsTheReceiveBufferItself() throws Exception {
         connected();
+        right.keepMessages = true;
         left.sendPooled(100);
         left.connection.flush();
-        right.keepMessages = true;
         settle();
         ByteBuf message = right.kept.element();
         assertThat(message.capacity()).isEqualTo(256);
@@ -188,7 +197,7 @@ class MessageConnectionTest {
 
     @Test
     void aPeerThatHadToWaitIsGivenNoMoreWhenMemoryIsScarce() throws Exception {
-        connectedByDefault(256 << 10);
+        connectedByDefault(512 << 10);
         sendAndSettle(200);
         sendAndSettle(200);
         assertThat(right.connection.statistics().creditsGranted()).isBetween(1L, 62L);
@@ -500,6 +509,176 @@ class MessageConnectionTest {
     }
 
     @Test
+    void anIdleConnectionAsksForNoTime() throws Exception {
+        connected();
+        left.sendPooled(10);
+        left.connection.flush();
+        settle();
+        pass(20_000);
+        assertThat(left.connection.nextDeadlineNanos()).isEqualTo(MessageConnection.NO_DEADLINE);
+        assertThat(right.connection.nextDeadlineNanos()).isEqualTo(MessageConnection.NO_DEADLINE);
+        assertThat(left.deadlineNanos).isEqualTo(MessageConnection.NO_DEADLINE);
+        end();
+    }
+
+    @Test
+    void aClosingConnectionAsksForTimeAtOnce() {
+        Rogue rogue = rogue(OPTIONS, Rogue::acknowledge);
+        settle();
+        pass(20_000);
+        left.connection.close();
+        assertThat(left.deadlineNanos).isEqualTo(network.nowNanos + TimeUnit.SECONDS.toNanos(10));
+        settle();
+        assertThat(rogue.typesHeard).contains(Wire.CLOSE);
+    }
+
+    @Test
+    void aMessageOverThePoolIsRefusedToItsSender() throws Exception {
+        MessageOptions options = MessageOptions.DEFAULTS
+                .withReceives(8, 4096)
+                .withMaxMessageBytes(1 << 20)
+                .withRendezvousThresholdBytes(Integer.MAX_VALUE);
+        connect(options, options, 256 << 10);
+        settle();
+        left.connection.send(
+                Unpooled.wrappedBuffer(new byte[400_000]), (context, cause) -> left.failures.add(cause), null);
+        left.connection.flush();
+        settle();
+        assertThat(left.failures).hasSize(1);
+        assertThat(left.failures.get(0))
+                .isInstanceOf(MessageTooLargeException.class)
+                .hasMessageContaining("limit of " + (192 << 10))
+                .hasMessageContaining("receive buffers");
+        left.failures.clear();
+        left.sendPooled(192 << 10);
+        left.connection.flush();
+        settle();
+        assertThat(right.received).isEqualTo(1);
+        end();
+    }
+
+    @Test
+    void memoryThatComesBackIsUsedAtOnce() throws Exception {
+        MessageOptions options = MessageOptions.DEFAULTS.withReceives(8, 16 << 10);
+        connect(options, options, 256 << 10);
+        settle();
+        right.keepMessages = true;
+        for (int i = 0; i < 100; i++) {
+            left.sendPooled(10_000);
+        }
+        left.connection.flush();
+        settle();
+        int kept = right.kept.size();
+        assertThat(kept).isBetween(1, 16);
+        for (int round = 0; round < 20 && right.received < 100; round++) {
+            right.releaseKept(1000);
+            settle(); // no time passes
+            assertThat(right.kept).as("round %d", round).isNotEmpty();
+        }
+        assertThat(right.received).isEqualTo(100);
+        end();
+    }
+
+    @Test
+    void whatTheUserKeepsStopsItsPeerAlone() throws Exception {
+        connected(); // 8 receives of 256 bytes
+        right.keepMessages = true;
+        for (int i = 0; i < 1000; i++) {
+            left.sendPooled(200);
+        }
+        left.connection.flush();
+        settle();
+        assertThat(right.kept).hasSizeBetween(8, 16);
+        assertThat(right.receivePool.metrics().usedBytes()).isLessThanOrEqualTo(2 * 8 * 256);
+        assertThat(left.connection.isWritable()).isFalse();
+        assertThat(left.connection.ping(4711)).isTrue();
+        settle();
+        assertThat(left.pongs).as("control passes all the same").isEqualTo(1);
+        right.keepMessages = false;
+        right.releaseKept(1000);
+        settle();
+        assertThat(right.received).isEqualTo(1000);
+        end();
+    }
+
+    @Test
+    void smallMessagesThatTheUserKeepsDoNotHoldReceives() throws Exception {
+        MessageOptions options = MessageOptions.DEFAULTS.withReceives(8, 16 << 10);
+        connect(options, options, 4 << 20);
+        settle();
+        right.keepMessages = true;
+        for (int i = 0; i < 2000; i++) {
+            left.sendPooled(64);
+        }
+        left.connection.flush();
+        settle();
+        assertThat(right.received).isEqualTo(2000);
+        assertThat(right.receivePool.metrics().usedBytes()).isLessThanOrEqualTo(2000 * 64 + 2 * 8 * (16 << 10));
+        end();
+    }
+
+    @Test
+    void whoHasNotSaidHelloCostsOneReceive() throws Exception {
+        MessageOptions options = MessageOptions.DEFAULTS.withReceives(MessageOptions.DEVICE_DEFAULT, 16 << 10);
+        Device device = new Device(false, 256, 256, 4, 4, 64, 4, 0);
+        network = new SimulatedNetwork(new Random(1), device, device);
+        connect(options, options);
+        assertThat(right.receivePool.metrics().usedBytes()).isEqualTo(16 << 10);
+        settle();
+        assertThat(right.receivePool.metrics().usedBytes()).isEqualTo(64 * (16 << 10));
+        end();
+    }
+
+    @Test
+    void largeMessagesOfManyPeersTakeTurns() throws Exception {
+        // 8 peers at once, each with messages of more than half of the pool, in fragments or by rendezvous.
+        for (int threshold : new int[] {Integer.MAX_VALUE, 10_000}) {
+            MessageOptions options = MessageOptions.DEFAULTS
+                    .withReceives(8, 1024)
+                    .withMaxMessageBytes(1 << 20)
+                    .withRendezvousThresholdBytes(threshold);
+            List<SimulatedNetwork> networks = new ArrayList<>();
+            List<Party> lefts = new ArrayList<>();
+            List<Party> rights = new ArrayList<>();
+            Random random = new Random(3);
+            for (int i = 0; i < 8; i++) {
+                SimulatedNetwork net =
+                        new SimulatedNetwork(random, Device.VERBS, Device.VERBS, i == 0 ? null : networks.get(0).right);
+                Party l = Party.of("left" + i, Role.INITIATOR, net.left, options);
+                Party r = i == 0
+                        ? Party.of("right0", Role.ACCEPTOR, net.right, options, 512 << 10)
+                        : new Party("right" + i, Role.ACCEPTOR, net.right, rights.get(0));
+                l.other = r;
+                r.other = l;
+                networks.add(net);
+                lefts.add(l);
+                rights.add(r);
+                byte[] data = MessageConnection.privateData(options);
+                net.connect(l.connection, data, r.connection, data);
+            }
+            settle(networks);
+            for (Party l : lefts) {
+                for (int i = 0; i < 3; i++) {
+                    l.sendPooled(320_000);
+                }
+                l.connection.flush();
+            }
+            settle(networks);
+            for (Party r : rights) {
+                assertThat(r.received).as("%s", r).isEqualTo(3);
+            }
+            for (Party l : lefts) {
+                l.connection.close();
+            }
+            settle(networks);
+            for (Party l : lefts) {
+                l.checkMemory();
+            }
+            rights.get(0).checkMemory();
+        }
+    }
+
+    @Test
     void theFirstCauseIsToldToEverythingThatIsPending() throws Exception {
         connected();
         for (int i = 0; i < 20; i++) {
@@ -598,7 +777,6 @@ class MessageConnectionTest {
         Rogue rogue = rogue(OPTIONS, frames -> {});
         rogue.helloAck = null;
         settle();
-        pass(1);
         pass(9_999);
         assertThat(left.inactive).isZero();
         pass(1);
@@ -617,14 +795,13 @@ class MessageConnectionTest {
         pass(1);
         rogue.type(Wire.STATE, 0, 0);
         settle();
-        pass(1000);
         pass(999);
         assertThat(rogue.typesHeard).doesNotContain(Wire.PING);
         pass(1);
         assertThat(rogue.typesHeard).contains(Wire.PING);
-        pass(998);
+        pass(999);
         assertThat(left.inactive).isZero();
-        pass(3);
+        pass(1);
         assertThat(left.inactiveCause)
                 .isInstanceOf(ConnectionException.TimedOut.class)
                 .hasMessageContaining("sign of life");
@@ -638,10 +815,9 @@ class MessageConnectionTest {
         left.connection.close();
         settle();
         assertThat(rogue.typesHeard).contains(Wire.CLOSE);
-        pass(1);
-        pass(9_998);
+        pass(9_999);
         assertThat(left.inactive).isZero();
-        pass(2);
+        pass(1);
         assertThat(left.inactiveCause)
                 .isInstanceOf(ConnectionException.TimedOut.class)
                 .hasMessageContaining("CLOSE");

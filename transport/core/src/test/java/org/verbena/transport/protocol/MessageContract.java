@@ -346,14 +346,19 @@ public abstract class MessageContract {
 
         void start(io.netty.channel.EventLoop on) {
             loop = (IoEventLoop) on;
-            onLoop(this::tick);
         }
 
-        private void tick() {
-            if (!inactive) {
-                long delayNanos = connection.onTimer(System.nanoTime());
-                loop.schedule(this::tick, delayNanos, TimeUnit.NANOSECONDS);
-            }
+        @Override
+        public void onDeadline(MessageConnection from, long deadlineNanos) {
+            loop.schedule(
+                    () -> connection.onDeadline(System.nanoTime()),
+                    deadlineNanos - System.nanoTime(),
+                    TimeUnit.NANOSECONDS);
+        }
+
+        @Override
+        public void onResumable(MessageConnection from) {
+            loop.execute(connection::resume);
         }
 
         void onLoop(Runnable task) {

@@ -62,6 +62,7 @@ final class Party implements MessageListener {
     boolean keepMessages;
     boolean echo;
     boolean toggleInCallbacks;
+    long deadlineNanos = MessageConnection.NO_DEADLINE;
 
     /** What the user does from within callbacks, now and then. */
     Runnable whim = () -> {};
@@ -93,7 +94,7 @@ final class Party implements MessageListener {
         sendPool = new RegisteredBufferPool(endpoint.domain, poolOptions);
         receivePool = new RegisteredBufferPool(endpoint.domain, poolOptions);
         buffers = new PooledMessageBuffers(sendPool, receivePool);
-        connection = new MessageConnection(role, options, domain -> buffers, this);
+        connection = new MessageConnection(role, options, domain -> buffers, this, () -> endpoint.network.nowNanos);
     }
 
     /** One more of the same process. */
@@ -105,7 +106,7 @@ final class Party implements MessageListener {
         sendPool = sibling.sendPool;
         receivePool = sibling.receivePool;
         buffers = sibling.buffers;
-        connection = new MessageConnection(role, options, domain -> buffers, this);
+        connection = new MessageConnection(role, options, domain -> buffers, this, () -> endpoint.network.nowNanos);
     }
 
     static Party of(String name, MessageConnection.Role role, SimulatedEndpoint endpoint, MessageOptions options) {
@@ -352,6 +353,30 @@ final class Party implements MessageListener {
         assertThat(writable).isNotEqualTo(lastWritable);
         lastWritable = writable;
         act();
+    }
+
+    @Override
+    public void onDeadline(MessageConnection from, long nanos) {
+        assertThat(nanos).isEqualTo(connection.nextDeadlineNanos());
+        assertThat(deadlineNanos == MessageConnection.NO_DEADLINE || nanos < deadlineNanos)
+                .as("%s: only what is nearer is told", name)
+                .isTrue();
+        deadlineNanos = nanos;
+    }
+
+    /** Tells the time if the deadline that was asked for has come. */
+    boolean tick() {
+        if (deadlineNanos > endpoint.network.nowNanos) {
+            return false;
+        }
+        deadlineNanos = MessageConnection.NO_DEADLINE;
+        connection.onDeadline(endpoint.network.nowNanos);
+        return true;
+    }
+
+    @Override
+    public void onResumable(MessageConnection from) {
+        endpoint.tasks.add(connection::resume);
     }
 
     @Override

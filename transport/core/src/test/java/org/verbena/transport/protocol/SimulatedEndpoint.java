@@ -42,6 +42,8 @@ final class SimulatedEndpoint implements Endpoint {
     private boolean sawPeerEnd;
     private @Nullable Throwable cause;
     private boolean inHandler;
+    /** What the loop was asked to do. */
+    final Deque<Runnable> tasks = new ArrayDeque<>();
 
     private final Deque<Work> stagedSends = new ArrayDeque<>();
     private final Deque<Work> sends = new ArrayDeque<>();
@@ -278,6 +280,9 @@ final class SimulatedEndpoint implements Endpoint {
         if (!wire.isEmpty() && !peer.draining && (!draining || device.iwarp())) {
             into.add(this::arrive);
             into.add(this::arrive);
+        }
+        if (withHandler && !tasks.isEmpty()) {
+            into.add(() -> call(tasks.remove()));
         }
         if (closed) {
             return;

@@ -32,6 +32,9 @@ final class SimulatedNetwork {
     private boolean within;
     private boolean prepared;
     long steps;
+    /** The time, for both ends. */
+    long nowNanos;
+
     int receiverNotReady;
 
     SimulatedNetwork(Random random, Device leftDevice, Device rightDevice) {

@@ -1,0 +1,63 @@
+package org.verbena.transport.protocol;
+
+import java.util.concurrent.atomic.AtomicLongFieldUpdater;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.buffer.ReleaseHook;
+
+/**
+ * What a connection has delivered and its user has not released: receive buffers by number, or messages by bytes. Charged by the loop, released on any thread;
+ * releases on the loop cost no atomic operation.
+ */
+final class HeldByUser implements ReleaseHook {
+    private static final AtomicLongFieldUpdater<HeldByUser> ELSEWHERE =
+            AtomicLongFieldUpdater.newUpdater(HeldByUser.class, "releasedElsewhere");
+
+    private final Runnable wake;
+
+    // The loop's.
+    private @Nullable Thread loop;
+    private long charged;
+    private long releasedOnLoop;
+
+    private volatile long releasedElsewhere;
+    private volatile boolean watched;
+
+    /**
+     * Makes one.
+     *
+     * @param wake called at a release while watched, on whichever thread releases
+     */
+    HeldByUser(Runnable wake) {
+        this.wake = wake;
+    }
+
+    void charge(long units) {
+        if (loop == null) {
+            loop = Thread.currentThread();
+        }
+        charged += units;
+    }
+
+    /** How much is held now. */
+    long held() {
+        return charged - releasedOnLoop - releasedElsewhere;
+    }
+
+    /** Has the next release told. To miss none, look once more after this. */
+    void watch() {
+        watched = true;
+    }
+
+    @Override
+    public void onReleased(int charge) {
+        if (Thread.currentThread().equals(loop)) {
+            releasedOnLoop += charge;
+        } else {
+            ELSEWHERE.addAndGet(this, charge);
+        }
+        if (watched) {
+            watched = false;
+            wake.run();
+        }
+    }
+}

@@ -1,0 +1,26 @@
+package org.verbena.transport.protocol;
+
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.buffer.UnpooledDirectByteBuf;
+import org.verbena.transport.buffer.ReleaseHook;
+
+/** A message's memory outside the pool: the budget has room for it, but the pool has not in one piece. */
+final class PlainMessageBuf extends UnpooledDirectByteBuf {
+    private final ReleaseHook account;
+    private final ReleaseHook budget;
+    private final int charge;
+
+    PlainMessageBuf(int capacityBytes, ReleaseHook account, ReleaseHook budget) {
+        super(ByteBufAllocator.DEFAULT, capacityBytes, capacityBytes);
+        this.account = account;
+        this.budget = budget;
+        charge = capacityBytes;
+    }
+
+    @Override
+    protected void deallocate() {
+        super.deallocate();
+        budget.onReleased(charge);
+        account.onReleased(charge);
+    }
+}
