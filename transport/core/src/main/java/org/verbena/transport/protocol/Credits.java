@@ -73,6 +73,29 @@ final class Credits {
         granted += frames;
     }
 
+    /** How many grants this end could do without: all but one. */
+    int returnable() {
+        return Math.max(0, available() - 1);
+    }
+
+    /** Grants were given back: they count as used. */
+    void giveBack(int frames) {
+        sent += frames;
+    }
+
+    /**
+     * The peer gives grants back: they count as used.
+     *
+     * @return what is wrong with that, or null
+     */
+    @Nullable String takeBack(int frames) {
+        if (frames < 1 || frames > grantTold - received) {
+            return "it gives back " + Integer.toUnsignedString(frames) + " grants and has " + (grantTold - received);
+        }
+        received += frames;
+        return null;
+    }
+
     /** A message frame came. */
     @Nullable String messageFrameReceived() {
         received++;

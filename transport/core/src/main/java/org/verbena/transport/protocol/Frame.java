@@ -53,6 +53,9 @@ public record Frame(
         if ((memory.getByte(index + 1) & Wire.WAITED) != 0) {
             detail += detail.isEmpty() ? "waited for grants" : ", waited for grants";
         }
+        if ((memory.getByte(index + 1) & Wire.RECLAIM) != 0) {
+            detail += detail.isEmpty() ? "wants grants back" : ", wants grants back";
+        }
         return new Frame(
                 Wire.name(type),
                 frameBytes,

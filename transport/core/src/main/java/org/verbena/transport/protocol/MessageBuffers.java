@@ -81,7 +81,7 @@ public interface MessageBuffers {
      *
      * @param receives how many
      * @param bufferBytes the size of each
-     * @param forSpeed for more than what is needed to go on at all: only while receives take less than a quarter of the budget
+     * @param forSpeed for more than what is needed to go on at all: only while receives take less than half of what they may
      * @return false if there is no room for so many: nothing was reserved
      */
     boolean reserveReceives(int receives, int bufferBytes, boolean forSpeed);

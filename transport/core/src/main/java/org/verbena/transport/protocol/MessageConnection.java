@@ -152,6 +152,13 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private @Nullable SharedReceives shared;
     private boolean joined;
     private int usedOfShared;
+    private final SharedReceives.Member member = this::reclaim;
+    /** The peer is to be asked to give grants back; and it was asked since its last message. */
+    private boolean reclaimDue;
+
+    private boolean reclaimAsked;
+    /** The peer has asked for grants. */
+    private boolean returnDue;
 
     // The send queue: what is out, in the order posted. A work id is its number.
     private @Nullable Object[] workOwners = new Object[0];
@@ -1165,7 +1172,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         SharedReceives found = SharedReceives.of(queue, buffers, ownReceiveBytes);
         found.refill();
-        if (!found.join()) {
+        if (!found.join(member)) {
             throw new IllegalStateException(
                     "no room for one more connection in the " + found + ": make the queue deeper or use more loops");
         }
@@ -1492,6 +1499,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 offset,
                 (long) type << 56
                         | (waited ? (long) Wire.WAITED << 48 : 0)
+                        | (reclaimDue ? (long) Wire.RECLAIM << 48 : 0)
                         | (long) credits.controlForHeader() << 32
                         | Integer.toUnsignedLong(credits.grantForHeader()));
         memory.setLong(offset + 8, (long) rendezvousDone << 32 | Integer.toUnsignedLong(length));
@@ -1521,6 +1529,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         counters.frameSent();
         credits.told();
         waited = false;
+        reclaimDue = false;
         rendezvousDoneTold = rendezvousDone;
         if (frame != null) {
             tellSent(listening, frame);
@@ -1586,9 +1595,11 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                     headerMemory().setLong(slotOffset() + Wire.HEADER_BYTES, type == Wire.PING ? pingNonce : pongNonce);
                     payload = Wire.NONCE_BYTES;
                 }
-                if (postHeader(endpoint, type, 0, payload)) {
+                int returned = type == Wire.RETURN ? credits.returnable() : 0;
+                if (postHeader(endpoint, type, returned, payload)) {
                     credits.controlFrameSent();
                     counters.controlFrameSent();
+                    credits.giveBack(returned);
                     controlSent(type);
                 }
                 return;
@@ -1613,12 +1624,19 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (pingDue) {
             return Wire.PING;
         }
-        return credits.grantDue() || rendezvousDone != rendezvousDoneTold ? Wire.STATE : 0;
+        if (returnDue) {
+            if (waitingHead == null && credits.returnable() > 0) {
+                return Wire.RETURN;
+            }
+            returnDue = false;
+        }
+        return credits.grantDue() || reclaimDue || rendezvousDone != rendezvousDoneTold ? Wire.STATE : 0;
     }
 
     private void controlSent(int type) {
         switch (type) {
             case Wire.PONG -> pongDue = false;
+            case Wire.RETURN -> returnDue = false;
             case Wire.PING -> {
                 pingDue = false;
                 pingOut = true;
@@ -2549,6 +2567,28 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (shared != null) {
             shared.used(credits.outstandingGrant());
             usedOfShared++;
+            reclaimAsked = false;
+        }
+        return wrong;
+    }
+
+    /** Receives get short: the peer is asked, once until it has sent again, by the next frame. */
+    private void reclaim() {
+        if (state == State.ACTIVE && !reclaimAsked && !isClosing() && credits.outstandingGrant() > 1) {
+            reclaimAsked = true;
+            reclaimDue = true;
+            onMemoryFreed(); // this is within another connection's change
+        }
+    }
+
+    private @Nullable String grantsReturned(int frames) {
+        SharedReceives common = shared;
+        if (common == null) {
+            return "it gives back grants that nobody asked for";
+        }
+        String wrong = credits.takeBack(frames);
+        if (wrong == null) {
+            common.returned(frames, credits.outstandingGrant());
         }
         return wrong;
     }
@@ -2599,6 +2639,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return wrong;
         }
         peerWaited |= ((first >>> 48) & Wire.WAITED) != 0;
+        returnDue |= ((first >>> 48) & Wire.RECLAIM) != 0;
         wrong = credits.heard((int) first, (int) (first >>> 32) & 0xffff);
         if (wrong == null) {
             wrong = rendezvousHeard((int) (second >>> 32));
@@ -2630,7 +2671,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return null;
         }
         boolean nonce = type == Wire.PING || type == Wire.PONG;
-        if ((!nonce && type != Wire.STATE && type != Wire.CLOSE)
+        if ((!nonce && type != Wire.STATE && type != Wire.CLOSE && type != Wire.RETURN)
                 || lengthBytes < Wire.HEADER_BYTES + (nonce ? Wire.NONCE_BYTES : 0)) {
             return "it sent " + Wire.name(type) + " of " + lengthBytes + " bytes";
         }
@@ -2651,6 +2692,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 if (!pingForKeepAlive) {
                     callback(Wire.PONG);
                 }
+            }
+            case Wire.RETURN -> {
+                return grantsReturned((int) buffer.getLong(8));
             }
             case Wire.CLOSE -> {
                 if (peerClosed) {
@@ -3287,7 +3331,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (shared != null) {
             if (joined) {
                 joined = false;
-                shared.leave(credits.outstandingGrant());
+                shared.leave(member, credits.outstandingGrant());
             }
         } else if (receives != null) {
             receives.release();

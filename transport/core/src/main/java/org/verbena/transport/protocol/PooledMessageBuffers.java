@@ -12,10 +12,10 @@ import org.verbena.transport.spi.ScatterGatherList;
 
 /** Buffers out of two pools of one device: one pool for both would let either direction starve the other. */
 public final class PooledMessageBuffers implements MessageBuffers {
-    /** Receives for speed alone take this part of the budget together: the rest is for messages. */
-    private static final int SPEED_DIVISOR = 4;
-    /** Receives take all but this part of the budget at the most, so that there is always something to promise. */
-    private static final int LEAST_PROMISE_DIVISOR = 4;
+    /** A promise leaves this part of the budget to receives, and receives leave it to promises. */
+    private static final int LEAST_DIVISOR = 4;
+    /** Receives for speed alone take this part of what receives may take: connections to come find the least that they need. */
+    private static final int SPEED_DIVISOR = 2;
     /** One connection's share: eight that release nothing stop each other, and none that has a message less than that. */
     private static final int SHARE_DIVISOR = 8;
 
@@ -109,9 +109,10 @@ public final class PooledMessageBuffers implements MessageBuffers {
     @Override
     public synchronized boolean reserveReceives(int receives, int bufferBytes, boolean forSpeed) {
         long maxBytes = receivePool.options().maxRegisteredBytes();
-        long limitBytes = forSpeed
-                ? maxBytes / SPEED_DIVISOR
-                : Math.min(maxBytes - maxBytes / LEAST_PROMISE_DIVISOR, maxBytes - promisedBytes);
+        long limitBytes = maxBytes - Math.max(maxBytes / LEAST_DIVISOR, promisedBytes);
+        if (forSpeed) {
+            limitBytes /= SPEED_DIVISOR;
+        }
         long bytes = receives * receivePool.blockBytes(bufferBytes);
         if (reservedBytes + bytes > limitBytes) {
             return false;
@@ -128,7 +129,7 @@ public final class PooledMessageBuffers implements MessageBuffers {
     @Override
     public synchronized int promise(int wantedBytes) {
         long maxBytes = receivePool.options().maxRegisteredBytes();
-        long roomBytes = maxBytes - Math.max(maxBytes / SPEED_DIVISOR, reservedBytes);
+        long roomBytes = maxBytes - Math.max(maxBytes / LEAST_DIVISOR, reservedBytes);
         int bytes = Math.clamp(roomBytes, 1, wantedBytes);
         promisedBytes = Math.max(promisedBytes, bytes);
         return bytes;

@@ -1,6 +1,8 @@
 package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
+import java.util.LinkedHashSet;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.SharedReceiveQueue;
 
@@ -9,10 +11,20 @@ import org.verbena.transport.spi.SharedReceiveQueue;
  * more than what is posted: a SEND always finds a receive.
  *
  * <p>Every connection is owed two receives for control and one for messages. What is left is shared: a connection that uses its grant gets twice what it used, up to half of what is
- * free, less one for each connection that has none now and may ask for its one at any time. Hence a connection that was never busy costs three receives, and
- * a busy one gets a window as large as the others leave. What was granted cannot be taken back.
+ * free, less one for each connection that has none now and may ask for its one at any time, and less a reserve for connections to come. Hence a connection that
+ * was never busy costs three receives, and a busy one gets a window as large as the others leave. When receives get short, the peers are asked to give back what
+ * they do not use.
  */
 final class SharedReceives implements AutoCloseable {
+    /** This part of the receives is promised to nobody for speed: new connections find room while peers are asked to give back what they do not use. */
+    private static final int RESERVE_DIVISOR = 16;
+
+    /** One of the connections. */
+    interface Member {
+        /** Asks the peer to give back what it does not use, if it has more than it needs. Does not call back. */
+        void reclaim();
+    }
+
     private final SharedReceiveQueue queue;
     private final Receives receives;
     private final MessageBuffers buffers;
@@ -20,7 +32,7 @@ final class SharedReceives implements AutoCloseable {
     private int kept;
 
     private int promised;
-    private int connections;
+    private final Set<Member> members = new LinkedHashSet<>();
     private int withoutGrant;
 
     private SharedReceives(SharedReceiveQueue queue, MessageBuffers buffers, int bufferBytes) {
@@ -71,14 +83,32 @@ final class SharedReceives implements AutoCloseable {
     }
 
     /** Takes a connection in, if there is room for one more; it has no grant yet. */
-    boolean join() {
+    boolean join(Member member) {
         if (free() < withoutGrant + Credits.CONTROL_RECEIVES + 1) {
+            reclaim();
             return false;
         }
         promised += Credits.CONTROL_RECEIVES;
-        connections++;
+        members.add(member);
         withoutGrant++;
+        if (room() < 0) {
+            reclaim();
+        }
         return true;
+    }
+
+    private void reclaim() {
+        // What is promised beyond two for control and one for a message.
+        if (promised > members.size() * (Credits.CONTROL_RECEIVES + 1) - withoutGrant) {
+            for (Member member : members) {
+                member.reclaim();
+            }
+        }
+    }
+
+    /** What may be promised for speed; negative while the reserve is in use. */
+    private int room() {
+        return free() - withoutGrant - receives.depth() / RESERVE_DIVISOR;
     }
 
     /**
@@ -95,10 +125,13 @@ final class SharedReceives implements AutoCloseable {
             withoutGrant--;
             promised++;
         }
-        int more = Math.min(wanted - now, (free() - withoutGrant) / 2);
+        int more = Math.min(wanted - now, room() / 2);
         if (more > 0 && has + now > 0) {
             promised += more;
             now += more;
+        }
+        if (now < wanted) {
+            reclaim();
         }
         return now;
     }
@@ -111,10 +144,18 @@ final class SharedReceives implements AutoCloseable {
         }
     }
 
+    /** A peer has given grants back; it has some left, or this end will give it one when it asks. */
+    void returned(int frames, int left) {
+        promised -= frames;
+        if (left == 0) {
+            withoutGrant++;
+        }
+    }
+
     /** A connection has ended. */
-    void leave(int unusedGrant) {
+    void leave(Member member, int unusedGrant) {
         promised -= unusedGrant + Credits.CONTROL_RECEIVES;
-        connections--;
+        members.remove(member);
         if (unusedGrant <= 0) {
             withoutGrant--;
         }
@@ -143,6 +184,6 @@ final class SharedReceives implements AutoCloseable {
     @Override
     public String toString() {
         return "shared receive queue of " + depth() + ", " + receives.posted() + " posted, " + promised
-                + " promised to " + connections + " connections";
+                + " promised to " + members.size() + " connections";
     }
 }

@@ -15,10 +15,11 @@ import org.jspecify.annotations.Nullable;
  * Every SEND begins with a header:
  *   0  u8  type
  *   1  u8  flags: 1, the sender had frames to send and no grant for them since its last frame
+ *              2, the sender wants back what the receiver of this does not need of its grants
  *   2  u16 control acknowledged: control frames of the receiver that the sender has processed, in all, modulo 2^16
  *   4  u32 grant:                message frames that the receiver of this may have sent, in all, modulo 2^32
  *   8  u32 rendezvous done:      messages of the receiver that the sender has read by rendezvous, in all, modulo 2^32
- *  12  u32 length:               message frames: bytes of the message from this frame on; else 0
+ *  12  u32 length:               message frames: bytes of the message from this frame on; RETURN: how many; else 0
  *
  * type                class     after the header
  *  1 HELLO            handshake magic u32 | least version u8 | greatest u8 | framing u8 | 0 u8 | features u32 | receive buffer u32
@@ -33,6 +34,7 @@ import org.jspecify.annotations.Nullable;
  * 10 PING             control   nonce u64
  * 11 PONG             control   nonce u64
  * 12 CLOSE            control   nothing
+ * 13 RETURN           control   nothing: the sender gives grants back, which count as used
  * }</pre>
  */
 final class Wire {
@@ -57,6 +59,7 @@ final class Wire {
     static final int PING = 10;
     static final int PONG = 11;
     static final int CLOSE = 12;
+    static final int RETURN = 13;
 
     /** This side can read the peer's memory, and so takes messages by rendezvous. */
     static final int FEATURE_READS = 1;
@@ -67,6 +70,8 @@ final class Wire {
 
     /** A flag of the header: more grants would have let the sender go on. */
     static final int WAITED = 1;
+    /** A flag of the header: the sender wants grants back. */
+    static final int RECLAIM = 2;
 
     private static final int PREAMBLE_BYTES = 8;
     private static final int REJECTION = 0xff;
@@ -157,6 +162,7 @@ final class Wire {
             case PING -> "PING";
             case PONG -> "PONG";
             case CLOSE -> "CLOSE";
+            case RETURN -> "RETURN";
             default -> "type " + type;
         };
     }

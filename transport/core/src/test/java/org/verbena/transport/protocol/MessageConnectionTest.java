@@ -197,7 +197,7 @@ class MessageConnectionTest {
 
     @Test
     void aPeerThatHadToWaitIsGivenNoMoreWhenMemoryIsScarce() throws Exception {
-        connectedByDefault(512 << 10);
+        connectedByDefault(384 << 10);
         sendAndSettle(200);
         sendAndSettle(200);
         assertThat(right.connection.statistics().creditsGranted()).isBetween(1L, 62L);
@@ -876,6 +876,7 @@ class MessageConnectionTest {
         });
         cutOff("ping that was not sent", rogue -> rogue.type(Wire.PONG, 0, 8));
         cutOff("PING of 16", rogue -> rogue.type(Wire.PING, 0, 0));
+        cutOff("nobody asked for", rogue -> rogue.type(Wire.RETURN, 1, 0));
     }
 
     @Test
@@ -1045,6 +1046,78 @@ class MessageConnectionTest {
         }
         for (Party party : lefts) {
             party.checkMemory();
+        }
+        rights.get(0).checkMemory();
+    }
+
+    @Test
+    void rawIsRefusedOnASharedReceiveQueue() throws Exception {
+        Device shared = new Device(false, 16, 16, 4, 4, 0, 4, 20);
+        network = new SimulatedNetwork(new Random(1), shared, shared);
+        MessageOptions rawOptions = OPTIONS.withFraming(Framing.RAW);
+        connect(rawOptions, rawOptions);
+        settle();
+        assertThat(right.inactiveCause)
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("RAW")
+                .hasMessageContaining("without a shared receive queue");
+        left.checkMemory();
+        right.checkMemory();
+    }
+
+    @Test
+    void promisesComeBackFromPeersThatWereBusyOnce() throws Exception {
+        // 320 receives. 8 peers grow their windows until nearly all is promised; then there is room for 100
+        // connections.
+        Device shared = new Device(false, 256, 256, 4, 4, 0, 4, 320);
+        Device own = new Device(false, 256, 256, 4, 4, 0, 4, 0);
+        MessageOptions options = OPTIONS.withReceives(128, 256);
+        List<SimulatedNetwork> networks = new ArrayList<>();
+        List<Party> lefts = new ArrayList<>();
+        List<Party> rights = new ArrayList<>();
+        Random random = new Random(7);
+        for (int i = 0; i < 100; i++) {
+            SimulatedNetwork net = new SimulatedNetwork(random, own, shared, i == 0 ? null : networks.get(0).right);
+            Party l = Party.of("left" + i, Role.INITIATOR, net.left, options);
+            Party r = i == 0
+                    ? Party.of("right0", Role.ACCEPTOR, net.right, options)
+                    : new Party("right" + i, Role.ACCEPTOR, net.right, rights.get(0));
+            l.other = r;
+            r.other = l;
+            networks.add(net);
+            lefts.add(l);
+            rights.add(r);
+            byte[] data = MessageConnection.privateData(options);
+            net.connect(l.connection, data, r.connection, data);
+            settle(networks.subList(i, i + 1));
+            settle(networks);
+            assertThat(l.active).as("%s", r).isEqualTo(1);
+            if (i < 8) {
+                for (int round = 0; round < 10; round++) {
+                    for (int k = 0; k < 200; k++) {
+                        l.sendPooled(10);
+                    }
+                    l.connection.flush();
+                    settle(networks);
+                }
+            }
+        }
+        for (Party l : lefts) {
+            int before = l.other.received;
+            for (int k = 0; k < 20; k++) {
+                l.sendPooled(10);
+            }
+            l.connection.flush();
+            settle(networks);
+            assertThat(l.other.received).isEqualTo(before + 20);
+        }
+        for (Party l : lefts) {
+            l.connection.close();
+        }
+        settle(networks);
+        for (Party l : lefts) {
+            assertThat(l.inactiveCause).isNull();
+            l.checkMemory();
         }
         rights.get(0).checkMemory();
     }
