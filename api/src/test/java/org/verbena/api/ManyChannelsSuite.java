@@ -18,6 +18,9 @@ public abstract class ManyChannelsSuite {
     /** What the server's process may have. */
     private static final long LIMIT_BYTES = 512L << 20;
 
+    /** What an idle channel may take of heap, direct and registered memory together. */
+    private static final long IDLE_CHANNEL_BYTES = 16 << 10;
+
     /** Which provider. */
     protected abstract String provider();
 
@@ -60,8 +63,8 @@ public abstract class ManyChannelsSuite {
             long heapPerChannel = Long.parseLong(figures[3]);
             long outsidePerChannel = Long.parseLong(figures[4]);
             System.out.printf(
-                    "%d channels on %s: heap %d KiB, direct %d KiB, registered %d KiB; an idle channel: %d bytes of heap,"
-                            + " %d bytes of direct and registered memory%n",
+                    "%d channels on %s: heap %d KiB, direct %d KiB, registered %d KiB; an idle channel: %d bytes of"
+                            + " heap, %d bytes of direct and registered memory%n",
                     channels(),
                     provider(),
                     heapBytes >> 10,
@@ -71,6 +74,7 @@ public abstract class ManyChannelsSuite {
                     outsidePerChannel);
             // The heap counts with all that it may have.
             assertThat((192L << 20) + directBytes + registeredBytes).isLessThan(LIMIT_BYTES);
+            assertThat(heapPerChannel + outsidePerChannel).isLessThanOrEqualTo(IDLE_CHANNEL_BYTES);
             assertThat(server.waitFor(Patience.LIMIT.toMillis(), TimeUnit.MILLISECONDS))
                     .isTrue();
             assertThat(server.exitValue()).isZero();
