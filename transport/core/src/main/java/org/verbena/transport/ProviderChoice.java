@@ -4,6 +4,7 @@ import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -26,6 +27,13 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
 
     /** The system property that names a provider where the program does not: {@code auto}, {@code verbs}, {@code soft}. */
     public static final String PROPERTY = "org.verbena.provider";
+
+    /** The provider of RDMA devices. */
+    private static final String NATIVE = "verbs";
+
+    /** Which jar has which provider, for messages about one that is missing. */
+    private static final Map<String, String> JARS =
+            Map.of(NATIVE, "org.verbena:verbena-transport-verbs", "soft", "org.verbena:verbena-transport-soft");
 
     private static final Logger LOG = LoggerFactory.getLogger(ProviderChoice.class);
 
@@ -86,8 +94,10 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
                 return new ProviderChoice(provider, "asked for by name");
             }
         }
+        String jar = JARS.get(name);
         throw new ProviderUnavailableException("there is no RDMA provider " + name + "; there are " + names(providers)
-                + " and auto. A provider is found when its jar is on the class path or the module path.");
+                + " and auto. A provider is found when its jar is on the class path or the module path"
+                + (jar == null ? "." : ": add " + jar + "."));
     }
 
     private static ProviderChoice chooseAutomatically(
@@ -99,7 +109,8 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
             if (cause == null && provider.serves(served)) {
                 return new ProviderChoice(
                         provider,
-                        "chosen automatically, " + (passed.isEmpty() ? "as the first that serves" : "as" + passed));
+                        "chosen automatically, " + (passed.isEmpty() ? "as the first that serves" : "as" + passed)
+                                + adviceOnDevices(providers));
             }
             passed.append(passed.isEmpty() ? " " : "; ").append(provider.name());
             if (cause != null) {
@@ -111,7 +122,12 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
             }
         }
         throw new ProviderUnavailableException("no RDMA provider serves " + (address == null ? "this machine" : address)
-                + ":" + (passed.isEmpty() ? " none is on the class path; add verbena-transport-soft" : passed));
+                + ":" + (passed.isEmpty() ? " none is on the class path; add " + JARS.get("soft") : passed));
+    }
+
+    /** Without the native provider's jar nothing looks for devices, and a machine that has them would go unused unnoticed. */
+    private static String adviceOnDevices(List<RdmaProvider> providers) {
+        return names(providers).contains(NATIVE) ? "" : "; to use RDMA devices, add " + JARS.get(NATIVE);
     }
 
     private static String message(Throwable cause) {

@@ -46,13 +46,33 @@ class ProviderChoiceTest {
     }
 
     @Test
+    void automaticSaysWhatToAddForDevices() {
+        RdmaProvider verbs = new Named("verbs", 1, null, address -> false);
+        assertThat(ProviderChoice.choose("auto", null, List.of(software)).reason())
+                .contains("RDMA devices")
+                .contains("org.verbena:verbena-transport-verbs");
+        assertThat(ProviderChoice.choose("auto", null, List.of(verbs, software)).reason())
+                .contains("verbs has no device that is up")
+                .doesNotContain("verbena-transport-verbs");
+    }
+
+    @Test
+    void aMissingProvidersNameIsToldItsJar() {
+        assertThatThrownBy(() -> ProviderChoice.choose("verbs", LOOPBACK, List.of(software)))
+                .isInstanceOf(ProviderUnavailableException.class)
+                .hasMessageContaining("add org.verbena:verbena-transport-verbs");
+        assertThatThrownBy(() -> ProviderChoice.choose("soft", LOOPBACK, List.of(hardware)))
+                .hasMessageContaining("add org.verbena:verbena-transport-soft");
+    }
+
+    @Test
     void automaticFailsWhereNothingServes() {
         assertThatThrownBy(() -> ProviderChoice.choose("auto", LOOPBACK, List.of(broken, hardware)))
                 .isInstanceOf(ProviderUnavailableException.class)
                 .hasMessageContaining("libx.so is missing")
                 .hasMessageContaining("does not serve");
         assertThatThrownBy(() -> ProviderChoice.choose("auto", null, List.of()))
-                .hasMessageContaining("add verbena-transport-soft");
+                .hasMessageContaining("add org.verbena:verbena-transport-soft");
     }
 
     @Test
