@@ -78,7 +78,7 @@ class SnippetsTest {
         return all.stream();
     }
 
-    private static Path root() {
+    static Path root() {
         Path here = Path.of("").toAbsolutePath();
         return Files.exists(here.resolve("it/lab")) ? here : here.getParent();
     }

@@ -1,0 +1,55 @@
+package org.verbena.it.docs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** {@code verbena-bom} repeats versions of the parent, which it does not inherit: they are the same. */
+class BomTest {
+    /** Programs, not libraries. */
+    private static final List<String> NOT_PUBLISHED = List.of("verbena-samples", "verbena-bench", "verbena-it");
+
+    private final Path root = SnippetsTest.root();
+    private final Pom parent;
+    private final Pom bom;
+
+    BomTest() throws IOException {
+        parent = Pom.of(root.resolve("pom.xml"));
+        bom = Pom.of(root.resolve("bom/pom.xml"));
+    }
+
+    @Test
+    void namesEveryLibraryOfThisVersion() throws IOException {
+        List<String> libraries = new ArrayList<>();
+        for (String module : parent.all("modules/module")) {
+            String artifact = Pom.of(root.resolve(module).resolve("pom.xml")).get("artifactId");
+            if (!artifact.equals("verbena-bom") && !NOT_PUBLISHED.contains(artifact)) {
+                libraries.add(artifact);
+            }
+        }
+        String managed = "dependencyManagement/dependencies/dependency[groupId='org.verbena']";
+        assertThat(bom.all(managed + "/artifactId")).containsExactlyInAnyOrderElementsOf(libraries);
+        assertThat(bom.get("version")).isEqualTo(parent.get("version"));
+        assertThat(bom.all(managed + "/version")).containsOnly(parent.get("version"));
+    }
+
+    @Test
+    void importsTheNettyAndGrpcThatVerbenaIsBuiltWith() {
+        for (String artifact : List.of("netty-bom", "grpc-bom")) {
+            String version = "dependencyManagement/dependencies/dependency[artifactId='" + artifact
+                    + "' and scope='import']/version";
+            assertThat(bom.get(version)).as(artifact).isNotEmpty().isEqualTo(parent.get(version));
+        }
+    }
+
+    @Test
+    void bringsNoVersionsBesides() {
+        assertThat(bom.get("parent")).isEmpty();
+        assertThat(bom.all("dependencyManagement/dependencies/dependency[groupId!='org.verbena']/artifactId"))
+                .containsExactlyInAnyOrder("netty-bom", "grpc-bom");
+    }
+}
