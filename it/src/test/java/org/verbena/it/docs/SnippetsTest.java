@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import javax.tools.JavaCompiler;
 import javax.tools.JavaFileObject;
@@ -20,40 +21,24 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The Java that the documents show compiles against what is built. */
+/** The Java that the documents show compiles against what is built, with the imports that it shows. */
 class SnippetsTest {
+    static final List<String> DOCUMENTS = List.of(
+            "README.md", "docs/guide.md", "docs/running.md", "docs/rpc.md", "docs/samples.md", "docs/observability.md");
+
     private static final Pattern BLOCK = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
 
-    /** What a snippet may take for granted. */
+    /** What a snippet may take for granted: its imports, this, the statements. */
     private static final String FRAME = """
-            import static java.nio.charset.StandardCharsets.UTF_8;
-            import io.grpc.BindableService;
-            import io.grpc.ManagedChannel;
-            import io.grpc.Server;
-            import io.grpc.netty.*;
-            import io.netty.bootstrap.*;
-            import io.netty.buffer.*;
-            import io.netty.channel.*;
-            import io.netty.handler.ssl.*;
-            import java.io.File;
-            import java.lang.foreign.*;
-            import java.util.*;
-            import io.micrometer.core.instrument.MeterRegistry;
-            import org.verbena.api.*;
-            import org.verbena.api.metrics.*;
-            import org.verbena.grpc.*;
-            import org.verbena.transport.protocol.*;
-            import org.verbena.transport.spi.*;
-            import org.verbena.transport.spi.MemoryDomain.Access;
-
+            %s
             class Snippet {
-                static RdmaChannel channel;
-                static ByteBuf message;
-                static MeterRegistry registry;
-                static BindableService service;
-                static File certificate;
-                static File privateKey;
-                static File authorities;
+                static org.verbena.api.RdmaChannel channel;
+                static io.netty.buffer.ByteBuf message;
+                static io.micrometer.core.instrument.MeterRegistry registry;
+                static io.grpc.BindableService service;
+                static java.io.File certificate;
+                static java.io.File privateKey;
+                static java.io.File authorities;
                 %s
                 static void run() throws Exception {
             %s
@@ -66,7 +51,7 @@ class SnippetsTest {
 
     static Stream<Snippet> snippets() throws IOException {
         List<Snippet> all = new ArrayList<>();
-        for (String document : List.of("README.md", "docs/guide.md", "docs/rpc.md", "docs/observability.md")) {
+        for (String document : DOCUMENTS) {
             String text = Files.readString(root().resolve(document));
             Matcher block = BLOCK.matcher(text);
             while (block.find()) {
@@ -83,30 +68,55 @@ class SnippetsTest {
         return Files.exists(here.resolve("it/lab")) ? here : here.getParent();
     }
 
-    @ParameterizedTest
-    @MethodSource("snippets")
-    void compiles(Snippet snippet) {
+    /** Compiles one file into a folder; a failure has the compiler's messages. */
+    static void compile(Path folder, String fileName, String code) throws IOException {
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         StringWriter errors = new StringWriter();
         JavaFileObject source =
-                new SimpleJavaFileObject(URI.create("string:///Snippet.java"), JavaFileObject.Kind.SOURCE) {
+                new SimpleJavaFileObject(URI.create("string:///" + fileName), JavaFileObject.Kind.SOURCE) {
                     @Override
                     public CharSequence getCharContent(boolean ignoreEncodingErrors) {
-                        return FRAME.formatted(
-                                snippet.code().contains("RdmaEventLoopGroup group")
-                                        ? ""
-                                        : "static RdmaEventLoopGroup group;",
-                                snippet.code());
+                        return code;
                     }
                 };
-        List<String> options =
-                List.of("-d", out.toString(), "-cp", System.getProperty("java.class.path"), "-proc:none");
+        List<String> options = List.of(
+                "-d",
+                Files.createDirectories(folder).toString(),
+                "-cp",
+                System.getProperty("java.class.path"),
+                "-proc:none");
         boolean compiled = compiler.getTask(errors, null, null, options, null, List.of(source))
                 .call();
-        assertThat(compiled).as(snippet + ": " + errors).isTrue();
+        assertThat(compiled).as(errors.toString()).isTrue();
+    }
+
+    @ParameterizedTest
+    @MethodSource("snippets")
+    void compiles(Snippet snippet) throws IOException {
+        Matcher whole = Pattern.compile("^public (?:final )?class (\\w+)", Pattern.MULTILINE)
+                .matcher(snippet.code());
+        if (whole.find()) {
+            compile(out, whole.group(1) + ".java", snippet.code());
+            return;
+        }
+        compile(
+                out,
+                "Snippet.java",
+                FRAME.formatted(
+                        snippet.lines(true),
+                        snippet.code().contains("RdmaEventLoopGroup group =")
+                                ? ""
+                                : "static org.verbena.api.RdmaEventLoopGroup group;",
+                        snippet.lines(false)));
     }
 
     record Snippet(String place, String code) {
+        String lines(boolean imports) {
+            return code.lines()
+                    .filter(line -> line.startsWith("import ") == imports)
+                    .collect(Collectors.joining("\n"));
+        }
+
         @Override
         public String toString() {
             return place;
