@@ -58,7 +58,8 @@ class KvTest {
     private static Answer run(int port, String... command) {
         StringWriter out = new StringWriter();
         StringWriter err = new StringWriter();
-        CommandLine line = Main.commandLine().setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
+        CommandLine line =
+                Main.commandLine("kv-client").setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
         List<String> args = new ArrayList<>(List.of("kv-client"));
         args.addAll(List.of(command));
         args.addAll(List.of("--provider", "soft", "--port", "" + port));
@@ -179,7 +180,9 @@ class KvTest {
             long version = entry.get(ValueLayout.JAVA_LONG, 0);
             entry.set(ValueLayout.JAVA_LONG, 0, version + 1); // as if in the middle of a put
             Future<?> later = executor.submit(() -> {
-                TimeUnit.MILLISECONDS.sleep(10);
+                while (client.tornReads() == 0) {
+                    Thread.onSpinWait();
+                }
                 entry.set(ValueLayout.JAVA_LONG, 0, version);
                 return null;
             });
@@ -446,7 +449,7 @@ class KvTest {
         assertThat(run(1).exitCode()).isEqualTo(2);
         assertThat(run(1, "lock", "a", "--lease", "1").exitCode()).isEqualTo(2);
         assertThat(run(1, "bench", "--count", "0").exitCode()).isEqualTo(2);
-        assertThat(Main.commandLine()
+        assertThat(Main.commandLine("kv-server")
                         .setErr(new PrintWriter(PrintWriter.nullWriter()))
                         .execute("kv-server", "--slots", "0"))
                 .isEqualTo(2);
