@@ -49,7 +49,7 @@ class LauncherTest {
         executable(bin.resolve("mvn"), """
                 #!/bin/sh
                 echo "mvn $*" | tee -a '%s'
-                echo '[INFO] Building Verbena verbs 0.1.0-SNAPSHOT                             [2/8]'
+                printf '\\033[m' && echo '[INFO] Building Verbena verbs 0.1.0-SNAPSHOT                             [2/8]'
                 echo '[WARNING] a warning' && echo '[ERROR] a failure'
                 echo
                 [ ! -e '%s' ] || exit 1
