@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.RegisteredMemory;
 
 /** Something that came and cannot be delivered yet: not complete, or nobody reads. Recycled by its connection. */
-final class Inbound {
+final class Inbound implements Work {
     /** Complete: may be delivered when it is the first. */
     boolean ready;
     /** Receives that are posted again when it is delivered. */

@@ -3,7 +3,6 @@ package org.verbena.transport.protocol;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.CompositeByteBuf;
-import io.netty.buffer.Unpooled;
 import io.netty.util.ReferenceCounted;
 import java.util.ArrayDeque;
 import java.util.Set;
@@ -20,7 +19,6 @@ import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RdmaException;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
-import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkCompletionException;
 import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
@@ -44,8 +42,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         ACCEPTOR
     }
 
-    /** Work requests are staged from here; each has room for a header and a handshake or a short copy. */
-    private static final int SLOT_BYTES = 64;
     /** Slots of the send queue that only control may use: one for each kind, as at the receiver. */
     private static final int CONTROL_SLOTS = Credits.CONTROL_RECEIVES;
     /** One read's length in a rendezvous: long enough for full speed, short enough that other work gets its turn. */
@@ -69,12 +65,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private static final int SCARCE_SEGMENT_DIVISOR = 2;
     /** How soon to try again for memory that the device refused to register: nobody tells when its limit allows more. */
     private static final long MEMORY_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
-    /** Receives are low when fewer than this part of them are posted. */
-    private static final int LOW_RECEIVES_DIVISOR = 4;
-    /** Receives are posted when this part of those that are kept is missing ... */
-    private static final int REPOST_DIVISOR = 8;
-    /** ... or so many of them. */
-    private static final int MOST_REPOSTED = 16;
     /** Recycled objects that are kept. */
     private static final int MAX_RECYCLED = 1024;
 
@@ -109,6 +99,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private final boolean raw;
     private final boolean stream;
     private final Credits credits = new Credits();
+    private final ConnectionCounters counters = new ConnectionCounters();
+    private final Outbox outbox = new Outbox(counters, this::threw);
+    private final SendLedger ledger;
+    private final ReceiveWindow window;
 
     private State state = State.CONNECTING;
     private boolean prepared;
@@ -148,50 +142,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     @SuppressWarnings("NullAway.Init")
     private WorkRequest request;
 
-    private @Nullable Receives receives;
-    private @Nullable SharedReceives shared;
-    private boolean joined;
-    private int usedOfShared;
-    private final SharedReceives.Member member = this::reclaim;
-    /** The peer is to be asked to give grants back; and it was asked since its last message. */
-    private boolean reclaimDue;
-
-    private boolean reclaimAsked;
     /** The peer has asked for grants. */
     private boolean returnDue;
 
-    // The send queue: what is out, in the order posted. A work id is its number.
-    private @Nullable Object[] workOwners = new Object[0];
-    private @Nullable ByteBuf[] workCopies = new ByteBuf[0];
-    /** How many messages a frame has, its owner being the first. */
-    private int[] workMessages = new int[0];
-
-    private int workMask;
-    private long workHead;
-    private long workTail;
-    private boolean sendsStaged;
-    private int copiesOut;
-    private @Nullable RegisteredMemory stagedRegistration;
-    private @Nullable ByteBuf headers;
-
-    @SuppressWarnings("NullAway.Init")
-    private RegisteredMemory headerRegion;
-
-    private long headerOffset;
-
     // Operations.
-    private @Nullable Operation waitingHead;
-    private @Nullable Operation waitingTail;
-    private @Nullable Operation messagesHead;
-    private @Nullable Operation messagesTail;
-    private @Nullable Operation failedHead;
-    private @Nullable Operation failedTail;
-    private @Nullable Operation freeOperations;
-    private int freeOperationCount;
-    private int operationsOut;
-    // What has come to its outcome and is not told yet; no other list has it.
-    private @Nullable Operation outcomesHead;
-    private @Nullable Operation outcomesTail;
     /** The end is still to be told, after all outcomes. */
     private boolean endDue;
 
@@ -199,7 +153,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     /** What a callback has thrown and whoever called is still to be given. */
     private @Nullable Error thrown;
 
-    private long queuedBytes;
     private boolean writable;
     private int stall;
     /** For want of grants, since the last frame. */
@@ -211,7 +164,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private final ArrayDeque<Operation> advertised = new ArrayDeque<>();
     private final ScatterGatherList advertisement = new ScatterGatherList(Wire.MAX_PIECES);
     private int rendezvousThresholdBytes;
-    private int ownReceiveBytes;
     private int maxRendezvousOut;
     private int rendezvousDoneByPeer;
     private int rendezvousAdvertised;
@@ -221,9 +173,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private boolean delivered;
     private int held;
     private int heldFragments;
-    private boolean controlDue;
-    /** Receive buffers that the user holds. */
-    private final HeldByUser receivesOfUser = new HeldByUser(this::onMemoryFreed);
     /** Bytes of other messages that the user holds, or that are on their way to it. */
     private final HeldByUser bytesOfUser = new HeldByUser(this::onMemoryFreed);
     /** Messages in fragments that are not complete, or wait for memory. */
@@ -232,15 +181,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private final ArrayDeque<ByteBuf> parked = new ArrayDeque<>(0);
     /** In the queue for memory for a whole message. */
     private boolean waitsForMessage;
-    /** In the queue for memory to receive into. */
-    private boolean awaitingReceives;
 
     private volatile boolean resumable;
-    private int reservedReceives;
-    /** How many receives are kept posted, but for those that are held. */
-    private int keptReceives;
 
-    private boolean peerWaited;
     private @Nullable Inbound pendingHead;
     private @Nullable Inbound pendingTail;
     /** The message whose fragments come now. */
@@ -274,7 +217,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private long pingNonce;
     private boolean pongDue;
     private long pongNonce;
-    private boolean memoryStalled;
     private long helloDeadlineNanos = NO_DEADLINE;
     private long closeDeadlineNanos = NO_DEADLINE;
     private long retryDeadlineNanos = NO_DEADLINE;
@@ -284,11 +226,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private long toldDeadlineNanos = NO_DEADLINE;
 
     // For whoever watches.
-    private final ConnectionCounters counters = new ConnectionCounters();
     private FlightEvents.@Nullable Connect connectEvent;
     private FlightEvents.@Nullable CreditStall stallEvent;
     private long stalledSinceNanos;
-    private boolean receivesLow;
     private int failedOperations;
     private Frame.@Nullable Listener frameListener;
 
@@ -319,6 +259,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         clock = nanoClock;
         raw = options.framing() == Framing.RAW;
         stream = options.framing() == Framing.STREAM;
+        ledger = new SendLedger(options.maxInlineBytes(), counters);
+        window = new ReceiveWindow(options, credits, counters, this);
         connectEvent = FlightEvents.beginConnect();
     }
 
@@ -396,12 +338,11 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @param context given to the callback
      */
     public void send(ByteBuf message, OperationCallback callback, @Nullable Object context) {
-        Operation operation = newOperation(Operation.Kind.MESSAGE, callback, context);
+        Operation operation = outbox.newOperation(Operation.Kind.MESSAGE, callback, context);
         operation.message = message;
         operation.index = message.readerIndex();
         operation.totalBytes = message.readableBytes();
         operation.remainingBytes = operation.totalBytes;
-        queuedBytes += operation.totalBytes;
         boolean tooLarge = !stream && operation.totalBytes > maxOutboundBytes;
         enqueueMessage(operation, tooLarge ? tooLarge(operation) : null);
     }
@@ -417,7 +358,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (!stream) {
             throw new UnsupportedOperationException("half close needs framing STREAM, not " + options.framing());
         }
-        Operation operation = newOperation(Operation.Kind.MESSAGE, callback, context);
+        Operation operation = outbox.newOperation(Operation.Kind.MESSAGE, callback, context);
         operation.end = true;
         operation.totalBytes = 0;
         operation.remainingBytes = 0;
@@ -427,23 +368,18 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     private void enqueueMessage(Operation operation, @Nullable Throwable otherRefusal) {
-        if (messagesTail == null) {
-            messagesHead = operation;
-        } else {
-            messagesTail.nextMessage = operation;
-        }
-        messagesTail = operation;
+        outbox.addMessage(operation);
         Throwable refusal = refusal(operation);
         if (refusal == null) {
             refusal = otherRefusal;
         }
         if (refusal == null) {
-            enqueue(operation);
+            outbox.enqueue(operation);
         } else {
             operation.failure = refusal;
             operation.posted = true;
             operation.done = true;
-            completeMessages();
+            outbox.completeMessages();
             settle(false);
         }
     }
@@ -612,7 +548,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return the sum of their bytes
      */
     public long queuedBytes() {
-        return queuedBytes;
+        return outbox.queuedBytes();
     }
 
     /**
@@ -867,13 +803,14 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         // Providers that learn from the peer what it can do know it now.
         capabilities = endpoint.capabilities();
         if (raw) {
+            window.open();
             negotiated = new Negotiated(
                     0,
                     Framing.RAW,
                     Integer.MAX_VALUE,
                     Integer.MAX_VALUE,
                     Integer.MAX_VALUE,
-                    receiveBufferBytes(),
+                    window.bufferBytes(),
                     false);
             becomeActive(negotiated);
         } else {
@@ -906,23 +843,17 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     @Override
     public void onSendCompletion(Endpoint endpoint, long workId, WorkStatus status, int lengthBytes) {
         inBatch = true;
-        int index = (int) workHead & workMask;
-        if (workHead == workTail || workId != workHead) {
-            abort(new IllegalStateException("the provider completed work " + workId + ", but " + workHead + " of "
-                    + workTail + " is next: completions must come in the order posted"));
+        if (!ledger.isNext(workId)) {
+            abort(new IllegalStateException("the provider completed work " + workId
+                    + ", which is not next: completions must come in the order posted"));
             return;
         }
-        Object owner = workOwners[index];
-        ByteBuf copy = workCopies[index];
-        workOwners[index] = null;
-        workCopies[index] = null;
-        workHead++;
-        if (copy != null) {
-            copiesOut--;
-            copy.release();
-        }
+        completed(ledger.take(), status);
+    }
+
+    private void completed(@Nullable Work owner, WorkStatus status) {
         if (owner instanceof Operation operation) {
-            int messages = workMessages[index];
+            int messages = ledger.takenMessages();
             if (messages == 1) {
                 operationCompleted(operation, status);
             } else {
@@ -939,14 +870,14 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     public void onReceiveCompletion(
             Endpoint endpoint, long workId, WorkStatus status, int lengthBytes, int flags, int immediateData) {
         inBatch = true;
-        ByteBuf buffer = takeReceive(workId);
+        ByteBuf buffer = window.take(workId);
         if (buffer == null) {
             abort(new IllegalStateException("the provider completed receive " + workId + ", which is not posted"));
             return;
         }
         if (status != WorkStatus.SUCCESS) {
             buffer.release();
-            workFailed("receive of up to " + receiveBufferBytes() + " bytes", status);
+            workFailed("receive of up to " + window.bufferBytes() + " bytes", status);
             return;
         }
         counters.frameReceived();
@@ -1009,7 +940,15 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 deliverReady();
                 readComplete();
             }
-            failOperations(endpoint, ending);
+            if (firstCause == null) {
+                firstCause = ending;
+            }
+            over = true;
+            failedOperations = outbox.unfinished();
+            stallBecomes(NOTHING);
+            advertised.clear();
+            String why = "the connection to " + endpoint.remoteAddress() + " was closed";
+            outbox.failAll(operation -> ending != null ? ending : notSent(operation, why));
         } catch (RuntimeException e) {
             threw(e);
         } finally {
@@ -1038,15 +977,16 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     @Override
     public String toString() {
         Endpoint current = endpoint;
+        Operation waiting = outbox.firstWaiting();
         return "MessageConnection[" + role + " " + state + (closeRequested ? " closing" : "")
                 + (peerClosed ? " peer closed" : "") + (aborted ? " aborted" : "")
-                + (current == null ? "" : ", work out " + (workTail - workHead)) + ", " + credits + ", queued "
-                + queuedBytes + " bytes in " + operationsOut + " operations"
-                + (waitingHead == null ? "" : ", " + waitingHead.describe() + " waits for " + stallName())
+                + (current == null ? "" : ", work out " + ledger.out()) + ", " + credits + ", queued "
+                + outbox.queuedBytes() + " bytes in " + outbox.unfinished() + " operations"
+                + (waiting == null ? "" : ", " + waiting.describe() + " waits for " + stallName())
                 + ", held " + held + "+" + heldFragments + (reading ? "" : ", not reading")
-                + (receives == null ? "" : ", posted " + receives.posted())
+                + ", " + window
                 + (pendingHead == null ? "" : pendingHead.ready ? ", messages wait" : ", a message is incomplete")
-                + (memoryStalled ? ", no memory" : "") + (inBatch ? ", in a batch" : "") + (busy ? ", busy" : "") + "]";
+                + (inBatch ? ", in a batch" : "") + (busy ? ", busy" : "") + "]";
     }
 
     /** For tests: message frames that may be sent now. */
@@ -1068,9 +1008,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private void prepare(Endpoint endpoint) {
         prepared = true;
         capabilities = endpoint.capabilities();
-        ownReceiveBytes = options.receiveBufferBytes() == MessageOptions.DEVICE_DEFAULT
-                ? capabilities.receiveBufferBytes()
-                : options.receiveBufferBytes();
         buffers = source.forDomain(endpoint.memoryDomain());
         int leastDepth = raw ? 1 : CONTROL_SLOTS + 1;
         if (capabilities.sendDepth() < leastDepth) {
@@ -1082,115 +1019,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                     + " needs 2 scatter/gather elements, the endpoint has "
                     + capabilities.maxSges() + ": ask for 2 or more");
         }
-        request = new WorkRequest(Math.max(capabilities.maxSges(), capabilities.maxReadSges()));
-        int ring = Integer.highestOneBit(Math.max(1, capabilities.sendDepth() * 2 - 1));
-        workOwners = new Object[ring];
-        workCopies = new ByteBuf[ring];
-        workMessages = new int[ring];
-        workMask = ring - 1;
-        if (!raw) {
-            prepareHeaders(ring);
-        }
-        SharedReceiveQueue queue = endpoint.sharedReceiveQueue();
-        if (queue == null) {
-            prepareReceives(endpoint);
-        } else {
-            prepareShared(queue);
-        }
-    }
-
-    private void prepareHeaders(int slots) {
-        int bytes = slots * SLOT_BYTES;
-        ByteBuf memory = buffers.tryAllocateSend(bytes);
-        if (memory == null) {
-            throw new IllegalStateException("no registered memory for the " + bytes
-                    + " bytes of headers of a connection: raise the limit of the send buffers");
-        }
-        headers = memory;
-        ScatterGatherList list = request.buffers();
-        if (buffers.gather(memory, 0, bytes, 1, list) != bytes) {
-            throw new IllegalStateException(
-                    "a send buffer is not one piece of memory registered with this device: " + memory);
-        }
-        headerRegion = list.region(0);
-        headerOffset = list.address(0) - headerRegion.address();
-        list.clear();
-    }
-
-    private void prepareReceives(Endpoint endpoint) {
-        int depth = Math.min(options.receiveDepth(ownReceiveBytes), capabilities.receiveDepth());
-        int least = raw ? depth : MessageOptions.MIN_RECEIVE_DEPTH;
-        Receives own = new Receives(endpoint::postReceive, buffers, depth, ownReceiveBytes);
-        receives = own;
-        if (!buffers.reserveReceives(least, ownReceiveBytes, false)) {
-            throw noReceives(least);
-        }
-        reservedReceives = least;
-        keptReceives = least;
-        // A stranger may send HELLO and no more: it costs one receive until it has.
-        int first = raw ? depth : role == Role.ACCEPTOR ? 1 : least;
-        if (own.post(first) < Math.min(first, MessageOptions.MIN_RECEIVE_DEPTH)) {
-            throw noReceives(first);
-        }
-    }
-
-    private IllegalStateException noReceives(int count) {
-        return new IllegalStateException("no registered memory for " + count + " receives of " + ownReceiveBytes
-                + " bytes: raise the limit of the receive buffers");
-    }
-
-    /** The peer is known: as many receives as it gets at first. One that was asked for is kept, if there is memory at all. */
-    private void keepFirstReceives() {
-        Receives own = receives;
-        if (own != null && !raw) {
-            receivesLow = true; // not for want of anything
-            int first = Math.min(options.firstReceiveDepth(ownReceiveBytes), own.depth());
-            boolean forSpeed = options.receiveDepth() == MessageOptions.DEVICE_DEFAULT;
-            while (!keepReceives(first, forSpeed)) {
-                first /= 2;
-            }
-        }
-    }
-
-    private boolean keepReceives(int count, boolean forSpeed) {
-        int more = count - reservedReceives;
-        if (more > 0) {
-            if (!buffers.reserveReceives(more, ownReceiveBytes, forSpeed)) {
-                return false;
-            }
-            reservedReceives = count;
-            keptReceives = count;
-        }
-        return true;
-    }
-
-    private void prepareShared(SharedReceiveQueue queue) {
-        if (raw) {
-            throw new IllegalArgumentException(
-                    "framing RAW has no flow control, so its peer could use up receives that were"
-                            + " promised to others: use it without a shared receive queue");
-        }
-        SharedReceives found = SharedReceives.of(queue, buffers, ownReceiveBytes);
-        found.refill();
-        if (!found.join(member)) {
-            throw new IllegalStateException(
-                    "no room for one more connection in the " + found + ": make the queue deeper or use more loops");
-        }
-        joined = true;
-        shared = found;
-    }
-
-    private int receiveBufferBytes() {
-        return shared != null ? shared.bufferBytes() : ownReceiveBytes;
-    }
-
-    /** The most that the peer is ever granted at once. */
-    private int greatestWindow() {
-        if (shared != null) {
-            return Math.max(
-                    1, Math.min(options.receiveDepth(ownReceiveBytes), shared.depth()) - Credits.CONTROL_RECEIVES);
-        }
-        return Math.max(1, (receives == null ? 0 : receives.depth()) - Credits.CONTROL_RECEIVES);
+        ledger.prepare(capabilities, buffers, !raw);
+        request = ledger.request();
+        window.prepare(endpoint, capabilities, buffers, role == Role.ACCEPTOR);
     }
 
     private int features() {
@@ -1202,16 +1033,16 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     /** Says HELLO or HELLO_ACK, with the receives that are posted by now. */
     private boolean sayHello(Endpoint endpoint) {
-        if (slotsFree(endpoint) < 1) {
+        if (ledger.free(endpoint) < 1) {
             return false;
         }
         promiseMessages();
         if (credits.outstandingGrant() == 0) {
             // Once, also if the frame is refused and has to be said again.
-            credits.openInbound(Math.max(0, grantable()));
+            credits.openInbound(Math.max(0, window.grantable(undelivered())));
         }
-        int window = credits.outstandingGrant();
-        if (window < 1) {
+        int firstGrant = credits.outstandingGrant();
+        if (firstGrant < 1) {
             return false;
         }
         Wire.Hello hello = new Wire.Hello(
@@ -1219,15 +1050,19 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 Wire.VERSION,
                 options.framing().wireValue(),
                 features(),
-                receiveBufferBytes(),
-                window,
-                greatestWindow(),
+                window.bufferBytes(),
+                firstGrant,
+                window.greatest(),
                 maxInboundBytes,
                 options.maxRendezvous());
-        ByteBuf memory = headerMemory();
-        hello.write(memory, slotOffset() + Wire.HEADER_BYTES);
+        ByteBuf memory = ledger.slots();
+        hello.write(memory, ledger.slotOffset() + Wire.HEADER_BYTES);
         return postHeader(
-                endpoint, role == Role.ACCEPTOR ? Wire.HELLO_ACK : Wire.HELLO, 0, Wire.HELLO_BYTES - Wire.HEADER_BYTES);
+                endpoint,
+                null,
+                role == Role.ACCEPTOR ? Wire.HELLO_ACK : Wire.HELLO,
+                0,
+                Wire.HELLO_BYTES - Wire.HEADER_BYTES);
     }
 
     /** A stream is delivered as it comes: its limit is for stretches by rendezvous, which need no part of the budget. */
@@ -1266,7 +1101,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     private void agree(Endpoint endpoint, Wire.Hello hello) {
-        keepFirstReceives();
+        window.open();
         promiseMessages();
         credits.openOutbound(hello.window(), hello.greatestWindow());
         peerPayloadBytes = hello.receiveBufferBytes() - Wire.HEADER_BYTES;
@@ -1297,7 +1132,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     private void becomeActive(Negotiated agreed) {
         state = State.ACTIVE;
-        writable = waitingHead == null;
+        writable = outbox.isNoneWaiting();
         FlightEvents.endConnect(connectEvent, this, role, agreed, null);
         connectEvent = null;
         boolean outer = busy;
@@ -1326,9 +1161,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         busy = true;
         while (true) {
-            if (outcomesHead != null) {
-                tellOutcome(outcomesHead);
-            } else if (pumpAgain) {
+            if (outbox.tellOutcome()) {
+                continue;
+            }
+            if (pumpAgain) {
                 pumpAgain = false;
                 pump();
             } else if (endDue) {
@@ -1360,8 +1196,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     private void pumpOnce(Endpoint endpoint) {
-        boolean wasStalled = memoryStalled;
-        memoryStalled = false;
         postReceives(endpoint);
         if (helloDue && sayHello(endpoint)) {
             helloDue = false;
@@ -1374,16 +1208,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             postOperations(endpoint);
             postControl(endpoint);
         }
-        if (sendsStaged) {
-            sendsStaged = false;
+        if (ledger.takeStaged()) {
             endpoint.flush();
         }
-        if (memoryStalled && !wasStalled) {
-            counters.memoryStallBegan();
-        }
         counters.present(Math.max(0, credits.available()), credits.outstandingGrant());
-        counters.queued(queuedBytes);
-        completeMessages();
+        counters.queued(outbox.queuedBytes());
+        outbox.completeMessages();
         if (isClosing()) {
             finishClose(endpoint);
         }
@@ -1393,143 +1223,51 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     private void postReceives(Endpoint endpoint) {
-        SharedReceives common = shared;
-        Receives own = receives;
-        if (common != null) {
-            watchReceives(common.posted(), common.depth());
-            common.refill();
-            memoryStalled |= common.starved();
-        } else if (own != null) {
-            watchReceives(own.posted(), keptReceives);
-            if (peerWaited && reading && keptReceives < own.depth() && !isUserSlow()) {
-                keepReceives(Math.min(2 * keptReceives, own.depth()), true);
-            }
-            int wanted = state == State.ACTIVE ? keptReceives - heldBack() - own.posted() : 0;
-            if (wanted >= Math.clamp(keptReceives / REPOST_DIVISOR, 1, MOST_REPOSTED) || (controlDue && wanted > 0)) {
-                // The device has them before any header can tell the peer.
-                if (own.post(wanted) > 0) {
-                    endpoint.flush();
-                    sendsStaged = false;
-                }
-                memoryStalled |= own.starved();
-            }
+        boolean wasStarved = window.isStarved();
+        pumpAgain |= window.post(endpoint, undelivered(), reading);
+        if (window.isStarved() && !wasStarved) {
+            counters.memoryStallBegan();
         }
-        if (memoryStalled && !awaitingReceives) {
-            awaitingReceives = true;
-            buffers.awaitReceives(this);
-            pumpAgain = true; // what came back before this was told to nobody
-        } else if (!memoryStalled && awaitingReceives) {
-            awaitingReceives = false;
-            buffers.forgetReceives(this);
-        }
-        controlDue = false;
-        peerWaited = false;
         if (state == State.ACTIVE && !helloDue && !raw) {
-            int more = grantable();
+            int more = window.grantable(undelivered());
             if (more > 0) {
                 credits.grant(more);
             }
         }
     }
 
-    /** Receives that are not posted again yet: of what is not delivered, and of what the user holds beyond its allowance, which is as much as a window. */
-    private int heldBack() {
-        int window = shared != null ? greatestWindow() : keptReceives;
-        long ofUser = receivesOfUser.held();
-        if (ofUser > window) {
-            receivesOfUser.watch();
-            ofUser = receivesOfUser.held();
-        }
-        return held + heldFragments + parked.size() + (int) Math.max(0, ofUser - window);
-    }
-
-    /** Whether the user holds all the receive buffers that it may: then messages are better copied out of them. */
-    private boolean isUserSlow() {
-        return receivesOfUser.held() >= (shared != null ? greatestWindow() : keptReceives);
-    }
-
-    /** Counts each time that the receives run low, until they have recovered. */
-    private void watchReceives(int posted, int depth) {
-        if (posted < depth / LOW_RECEIVES_DIVISOR) {
-            if (!receivesLow) {
-                receivesLow = true;
-                counters.receiveQueueLow();
-            }
-        } else {
-            receivesLow = false;
-        }
-    }
-
-    /** Message frames that may be granted on top of what is: their receives are posted. A shared queue's are promised by this. */
-    private int grantable() {
-        if (shared != null) {
-            // A window grows with its use, by what was used once more, so that those who are idle leave the rest to
-            // others.
-            int has = credits.outstandingGrant();
-            int room = greatestWindow() - has - heldBack();
-            int more = shared.promise(has, Math.min(room, Math.max(2 * usedOfShared, has == 0 ? 1 : 0)));
-            if (more > 0) {
-                usedOfShared = 0;
-            }
-            return more;
-        }
-        return receives == null ? 0 : receives.posted() - Credits.CONTROL_RECEIVES - credits.outstandingGrant();
-    }
-
-    private int slotsFree(Endpoint endpoint) {
-        return Math.min(endpoint.freeSendSlots(), workOwners.length - (int) (workTail - workHead));
-    }
-
-    private int slotOffset() {
-        return ((int) workTail & workMask) * SLOT_BYTES;
-    }
-
-    private ByteBuf headerMemory() {
-        ByteBuf memory = headers;
-        if (memory == null) {
-            throw new IllegalStateException("the connection is over");
-        }
-        return memory;
+    /** Receives that hold what was not delivered. */
+    private int undelivered() {
+        return held + heldFragments + parked.size();
     }
 
     private void writeHeader(int type, int length) {
-        ByteBuf memory = headerMemory();
-        int offset = slotOffset();
+        ByteBuf memory = ledger.slots();
+        int offset = ledger.slotOffset();
         memory.setLong(
                 offset,
                 (long) type << 56
                         | (waited ? (long) Wire.WAITED << 48 : 0)
-                        | (reclaimDue ? (long) Wire.RECLAIM << 48 : 0)
+                        | (window.isReclaimDue() ? (long) Wire.RECLAIM << 48 : 0)
                         | (long) credits.controlForHeader() << 32
                         | Integer.toUnsignedLong(credits.grantForHeader()));
         memory.setLong(offset + 8, (long) rendezvousDone << 32 | Integer.toUnsignedLong(length));
     }
 
-    /** Adds what the next work request's own slot holds. */
-    private void gatherSlot(int lengthBytes) {
-        request.buffers().add(headerRegion, headerOffset + slotOffset(), lengthBytes);
-    }
-
-    private int inlineFlag(int lengthBytes) {
-        return lengthBytes <= Math.min(options.maxInlineBytes(), capabilities.maxInlineBytes())
-                ? WorkRequest.INLINE
-                : 0;
-    }
-
     /** Stages the frame that the request describes. */
-    private boolean postFrame(Endpoint endpoint, @Nullable Object owner, @Nullable ByteBuf copy) {
+    private boolean postFrame(Endpoint endpoint, @Nullable Work owner, @Nullable ByteBuf copy) {
         Frame.Listener listening = frameListener;
         Frame frame = listening == null
                 ? null
-                : Frame.read(
-                        headerMemory(), slotOffset(), (int) request.buffers().totalBytes());
-        if (!postWork(endpoint, owner, copy)) {
+                : Frame.read(ledger.slots(), ledger.slotOffset(), (int)
+                        request.buffers().totalBytes());
+        if (!ledger.post(endpoint, owner, copy)) {
             return false;
         }
         counters.frameSent();
         credits.told();
         waited = false;
-        reclaimDue = false;
+        window.reclaimTold();
         rendezvousDoneTold = rendezvousDone;
         if (frame != null) {
             tellSent(listening, frame);
@@ -1548,43 +1286,17 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
     }
 
-    private boolean postWork(Endpoint endpoint, @Nullable Object owner, @Nullable ByteBuf copy) {
-        boolean taken = false;
-        try {
-            taken = endpoint.post(request);
-        } finally {
-            if (stagedRegistration != null) {
-                // The endpoint holds it until the work is done.
-                stagedRegistration.close();
-                stagedRegistration = null;
-            }
-            if (!taken && copy != null) {
-                copy.release();
-            }
-        }
-        if (taken) {
-            copiesOut += copy == null ? 0 : 1;
-            int index = (int) workTail & workMask;
-            workOwners[index] = owner;
-            workCopies[index] = copy;
-            workMessages[index] = 1;
-            workTail++;
-            sendsStaged = true;
-        }
-        return taken;
-    }
-
     /** Posts a frame that is all in its slot. */
-    private boolean postHeader(Endpoint endpoint, int type, int length, int payloadBytes) {
+    private boolean postHeader(Endpoint endpoint, @Nullable Work owner, int type, int length, int payloadBytes) {
         int frameBytes = Wire.HEADER_BYTES + payloadBytes;
-        request.asSend(workTail, inlineFlag(frameBytes));
+        request.asSend(ledger.nextId(), ledger.inlineFlag(frameBytes));
         writeHeader(type, length);
-        gatherSlot(frameBytes);
-        return postFrame(endpoint, null, null);
+        ledger.gatherSlot(frameBytes);
+        return postFrame(endpoint, owner, null);
     }
 
     private void postControl(Endpoint endpoint) {
-        if (raw || slotsFree(endpoint) < 1 || (closeSent && peerClosed)) {
+        if (raw || ledger.free(endpoint) < 1 || (closeSent && peerClosed)) {
             return;
         }
         if (credits.canSendControl()) {
@@ -1592,11 +1304,13 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             if (type != 0) {
                 int payload = 0;
                 if (type == Wire.PING || type == Wire.PONG) {
-                    headerMemory().setLong(slotOffset() + Wire.HEADER_BYTES, type == Wire.PING ? pingNonce : pongNonce);
+                    ledger.slots()
+                            .setLong(
+                                    ledger.slotOffset() + Wire.HEADER_BYTES, type == Wire.PING ? pingNonce : pongNonce);
                     payload = Wire.NONCE_BYTES;
                 }
                 int returned = type == Wire.RETURN ? credits.returnable() : 0;
-                if (postHeader(endpoint, type, returned, payload)) {
+                if (postHeader(endpoint, null, type, returned, payload)) {
                     credits.controlFrameSent();
                     counters.controlFrameSent();
                     credits.giveBack(returned);
@@ -1605,7 +1319,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 return;
             }
         }
-        if (credits.mustAnswer() && credits.canAnswer() && postHeader(endpoint, Wire.ACK, 0, 0)) {
+        if (credits.mustAnswer() && credits.canAnswer() && postHeader(endpoint, null, Wire.ACK, 0, 0)) {
             credits.answerSent();
             counters.controlFrameSent();
         }
@@ -1625,12 +1339,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return Wire.PING;
         }
         if (returnDue) {
-            if (waitingHead == null && credits.returnable() > 0) {
+            if (outbox.isNoneWaiting() && credits.returnable() > 0) {
                 return Wire.RETURN;
             }
             returnDue = false;
         }
-        return credits.grantDue() || reclaimDue || rendezvousDone != rendezvousDoneTold ? Wire.STATE : 0;
+        return credits.grantDue() || window.isReclaimDue() || rendezvousDone != rendezvousDoneTold ? Wire.STATE : 0;
     }
 
     private void controlSent(int type) {
@@ -1652,7 +1366,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     private boolean isCloseDue() {
-        return peerClosed || (closeRequested && waitingHead == null && operationsOut == 0);
+        return peerClosed || (closeRequested && outbox.isNoneWaiting() && outbox.unfinished() == 0);
     }
 
     private boolean isClosing() {
@@ -1660,17 +1374,17 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     private void finishClose(Endpoint endpoint) {
-        if (aborted || workHead != workTail) {
+        if (aborted || !ledger.isEmpty()) {
             return;
         }
         // Who said CLOSE first lets go; the other waits for that, so that nothing it has sent is lost on the way.
-        if (raw ? closeRequested && operationsOut == 0 : closeSent && peerClosed && !closeAnswered) {
+        if (raw ? closeRequested && outbox.unfinished() == 0 : closeSent && peerClosed && !closeAnswered) {
             endpoint.disconnect();
         }
     }
 
     private void tellWritability() {
-        boolean now = waitingHead == null && !isClosing();
+        boolean now = outbox.isNoneWaiting() && !isClosing();
         if (now != writable) {
             writable = now;
             try {
@@ -1683,22 +1397,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     // Operations.
 
-    private Operation newOperation(Operation.Kind kind, OperationCallback callback, @Nullable Object context) {
-        Operation operation = freeOperations;
-        if (operation == null) {
-            operation = new Operation();
-        } else {
-            freeOperations = operation.next;
-            freeOperationCount--;
-            operation.next = null;
-        }
-        operation.kind = kind;
-        operation.callback = callback;
-        operation.context = context;
-        operationsOut++;
-        return operation;
-    }
-
     private Operation newOneSided(
             Operation.Kind kind,
             long remoteAddress,
@@ -1710,7 +1408,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             @Nullable ReferenceCounted hold,
             OperationCallback callback,
             @Nullable Object context) {
-        Operation operation = newOperation(kind, callback, context);
+        Operation operation = outbox.newOperation(kind, callback, context);
         operation.hold = hold;
         operation.remoteAddress = remoteAddress;
         operation.remoteKey = remoteKey;
@@ -1781,28 +1479,11 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         if (operation.failure != null) {
             operation.posted = true;
-            finish(operation);
+            outbox.finish(operation);
             settle(false);
         } else {
-            enqueue(operation);
+            outbox.enqueue(operation);
         }
-    }
-
-    private void enqueue(Operation operation) {
-        if (waitingTail == null) {
-            waitingHead = operation;
-        } else {
-            waitingTail.next = operation;
-        }
-        waitingTail = operation;
-    }
-
-    private void removeWaitingHead(Operation operation) {
-        waitingHead = operation.next;
-        if (waitingHead == null) {
-            waitingTail = null;
-        }
-        operation.next = null;
     }
 
     /** Why nothing more is taken, or null. */
@@ -1836,14 +1517,14 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private void postOperations(Endpoint endpoint) {
         int reserved = raw ? 0 : CONTROL_SLOTS;
         while (true) {
-            Operation operation = waitingHead;
+            Operation operation = outbox.firstWaiting();
             if (operation == null) {
                 stallBecomes(NOTHING);
                 return;
             }
             int obstacle;
             try {
-                obstacle = slotsFree(endpoint) <= reserved ? SLOT : postNext(endpoint, operation);
+                obstacle = ledger.free(endpoint) <= reserved ? SLOT : postNext(endpoint, operation);
             } catch (RuntimeException e) {
                 // Refused before it reached the device: what is out of it finishes, the rest is not done.
                 operation.failure = e;
@@ -1860,15 +1541,15 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 return;
             }
             while (operation != null && operation.posted) { // several, if they went in one frame
-                removeWaitingHead(operation);
+                outbox.removeFirstWaiting();
                 maybeComplete(operation);
-                operation = waitingHead;
+                operation = outbox.firstWaiting();
             }
         }
     }
 
     private void stalled(int obstacle) {
-        if (obstacle == MEMORY && copiesOut == 0) {
+        if (obstacle == MEMORY && !ledger.hasCopiesOut()) {
             retryDeadlineNanos = clock.getAsLong() + MEMORY_RETRY_NANOS;
         }
         stallBecomes(obstacle);
@@ -1890,7 +1571,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 waited = true;
                 counters.creditStallBegan();
                 stalledSinceNanos = System.nanoTime();
-                stallEvent = FlightEvents.beginCreditStall(queuedBytes);
+                stallEvent = FlightEvents.beginCreditStall(outbox.queuedBytes());
             }
             case SLOT -> counters.slotStallBegan();
             case MEMORY -> counters.memoryStallBegan();
@@ -1940,10 +1621,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return CREDIT;
         }
         if (operation.end) {
-            if (!postHeader(endpoint, Wire.END, 0, 0)) {
+            if (!postHeader(endpoint, operation, Wire.END, 0, 0)) {
                 return SLOT;
             }
-            workOwners[(int) (workTail - 1) & workMask] = operation;
             credits.messageFrameSent();
             messagePosted(operation, 0);
             return NOTHING;
@@ -1973,23 +1653,23 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         boolean single = wanted <= first.remainingBytes;
         int payload = wanted;
         ByteBuf copy = null;
-        int flags = inlineFlag(Wire.HEADER_BYTES + wanted);
-        boolean inSlot = wanted <= SLOT_BYTES - Wire.HEADER_BYTES;
+        int flags = ledger.inlineFlag(Wire.HEADER_BYTES + wanted);
+        boolean inSlot = wanted <= SendLedger.SLOT_BYTES - Wire.HEADER_BYTES;
         if (!inSlot && (single || wanted > COALESCED_BYTES)) {
-            request.asSend(workTail, flags);
-            gatherSlot(Wire.HEADER_BYTES);
+            request.asSend(ledger.nextId(), flags);
+            ledger.gatherSlot(Wire.HEADER_BYTES);
             payload = gatherSegment(first, wanted);
         }
         if (inSlot) {
-            request.asSend(workTail, flags);
-            copySegment(first, headerMemory(), slotOffset() + Wire.HEADER_BYTES, wanted);
-            gatherSlot(Wire.HEADER_BYTES + wanted);
+            request.asSend(ledger.nextId(), flags);
+            copySegment(first, ledger.slots(), ledger.slotOffset() + Wire.HEADER_BYTES, wanted);
+            ledger.gatherSlot(Wire.HEADER_BYTES + wanted);
             counters.copied(wanted);
         } else if ((!single && wanted <= COALESCED_BYTES) || payload < wanted - wanted / 2) {
             payload = wanted;
-            request.asSend(workTail, flags);
-            gatherSlot(Wire.HEADER_BYTES);
-            copy = stage(endpoint, wanted);
+            request.asSend(ledger.nextId(), flags);
+            ledger.gatherSlot(Wire.HEADER_BYTES);
+            copy = ledger.stage(endpoint, wanted);
             if (copy == null) {
                 return MEMORY;
             }
@@ -2001,7 +1681,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return SLOT;
         }
         credits.messageFrameSent();
-        workMessages[(int) (workTail - 1) & workMask] = segmentPosted(first, payload);
+        ledger.lastHasMessages(segmentPosted(first, payload));
         return NOTHING;
     }
 
@@ -2157,19 +1837,19 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         int wanted = Math.min(operation.remainingBytes, peerPayloadBytes);
         int payload = wanted;
         ByteBuf copy = null;
-        request.asSend(workTail, inlineFlag(Wire.HEADER_BYTES + wanted));
-        gatherSlot(Wire.HEADER_BYTES);
+        request.asSend(ledger.nextId(), ledger.inlineFlag(Wire.HEADER_BYTES + wanted));
+        ledger.gatherSlot(Wire.HEADER_BYTES);
         if (wanted > 0) {
             payload = gatherMessage(operation, wanted, capabilities.maxSges() - 1, request.buffers());
             if (payload < wanted && payload < peerPayloadBytes / MIN_FRAGMENT_DIVISOR + 1) {
                 payload = wanted;
-                request.asSend(workTail, inlineFlag(Wire.HEADER_BYTES + wanted));
-                if (wanted <= SLOT_BYTES - Wire.HEADER_BYTES) {
+                request.asSend(ledger.nextId(), ledger.inlineFlag(Wire.HEADER_BYTES + wanted));
+                if (wanted <= SendLedger.SLOT_BYTES - Wire.HEADER_BYTES) {
                     messageOf(operation)
-                            .getBytes(operation.index, headerMemory(), slotOffset() + Wire.HEADER_BYTES, wanted);
-                    gatherSlot(Wire.HEADER_BYTES + wanted);
+                            .getBytes(operation.index, ledger.slots(), ledger.slotOffset() + Wire.HEADER_BYTES, wanted);
+                    ledger.gatherSlot(Wire.HEADER_BYTES + wanted);
                 } else {
-                    gatherSlot(Wire.HEADER_BYTES);
+                    ledger.gatherSlot(Wire.HEADER_BYTES);
                     copy = copy(endpoint, operation, wanted);
                     if (copy == null) {
                         return MEMORY;
@@ -2194,42 +1874,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         operation.posted = operation.remainingBytes == 0;
     }
 
-    /**
-     * Memory to send from, added to the request; null if there is none now. The pool may be full of messages that wait behind this one: when no copy is
-     * under way whose end would help, memory is registered for this work request alone.
-     */
-    private @Nullable ByteBuf stage(Endpoint endpoint, int lengthBytes) {
-        ByteBuf memory = buffers.tryAllocateSend(lengthBytes);
-        if (memory != null) {
-            if (buffers.gather(memory, 0, lengthBytes, 1, request.buffers()) != lengthBytes) {
-                memory.release();
-                throw new IllegalStateException("a send buffer is not one piece of memory registered with this device");
-            }
-            return memory;
-        }
-        if (copiesOut > 0) {
-            return null;
-        }
-        memory = Unpooled.directBuffer(lengthBytes);
-        try {
-            RegisteredMemory registration =
-                    OperationRegistration.register(memory, 0, lengthBytes, endpoint.memoryDomain(), Set.of());
-            if (registration == null) {
-                memory.release();
-                return null;
-            }
-            counters.registered();
-            request.buffers().add(registration, 0, lengthBytes);
-            stagedRegistration = registration;
-            return memory;
-        } catch (RdmaException e) {
-            memory.release();
-            return null;
-        }
-    }
-
     private @Nullable ByteBuf copy(Endpoint endpoint, Operation operation, int lengthBytes) {
-        ByteBuf copy = stage(endpoint, lengthBytes);
+        ByteBuf copy = ledger.stage(endpoint, lengthBytes);
         if (copy != null) {
             messageOf(operation).getBytes(operation.index, copy, 0, lengthBytes);
         }
@@ -2244,16 +1890,16 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return NOTHING;
         }
         ByteBuf copy = null;
-        request.asSend(workTail, inlineFlag(total));
+        request.asSend(ledger.nextId(), ledger.inlineFlag(total));
         if (total > 0 && gatherMessage(operation, total, capabilities.maxSges(), request.buffers()) < total) {
-            request.asSend(workTail, inlineFlag(total));
+            request.asSend(ledger.nextId(), ledger.inlineFlag(total));
             copy = copy(endpoint, operation, total);
             if (copy == null) {
                 return MEMORY;
             }
             counters.copied(total);
         }
-        if (!postWork(endpoint, operation, copy)) {
+        if (!ledger.post(endpoint, operation, copy)) {
             return SLOT;
         }
         counters.frameSent();
@@ -2301,14 +1947,14 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         int count = advertisement.count();
         int bytes = count * Wire.PIECE_BYTES;
         ByteBuf copy = null;
-        ByteBuf target = headerMemory();
-        int offset = slotOffset() + Wire.HEADER_BYTES;
-        request.asSend(workTail, inlineFlag(Wire.HEADER_BYTES + bytes));
-        if (Wire.HEADER_BYTES + bytes <= SLOT_BYTES) {
-            gatherSlot(Wire.HEADER_BYTES + bytes);
+        ByteBuf target = ledger.slots();
+        int offset = ledger.slotOffset() + Wire.HEADER_BYTES;
+        request.asSend(ledger.nextId(), ledger.inlineFlag(Wire.HEADER_BYTES + bytes));
+        if (Wire.HEADER_BYTES + bytes <= SendLedger.SLOT_BYTES) {
+            ledger.gatherSlot(Wire.HEADER_BYTES + bytes);
         } else {
-            gatherSlot(Wire.HEADER_BYTES);
-            copy = stage(endpoint, bytes);
+            ledger.gatherSlot(Wire.HEADER_BYTES);
+            copy = ledger.stage(endpoint, bytes);
             if (copy == null) {
                 return MEMORY;
             }
@@ -2353,7 +1999,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             bytes += operation.lengths[operation.nextPiece + i];
         }
         switch (operation.kind) {
-            case READ -> request.asRead(workTail, 0, operation.remoteAddress, operation.remoteKey);
+            case READ -> request.asRead(ledger.nextId(), 0, operation.remoteAddress, operation.remoteKey);
             case WRITE_WITH_IMMEDIATE -> {
                 if (!hasImmediate()) {
                     throw missing("writes with immediate data", null);
@@ -2363,13 +2009,14 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                         return CREDIT;
                     }
                     request.asWriteWithImmediate(
-                            workTail,
-                            inlineFlag(bytes),
+                            ledger.nextId(),
+                            ledger.inlineFlag(bytes),
                             operation.remoteAddress,
                             operation.remoteKey,
                             operation.immediateData);
                 } else {
-                    request.asWrite(workTail, inlineFlag(bytes), operation.remoteAddress, operation.remoteKey);
+                    request.asWrite(
+                            ledger.nextId(), ledger.inlineFlag(bytes), operation.remoteAddress, operation.remoteKey);
                 }
             }
             case COMPARE_AND_SWAP, FETCH_AND_ADD -> {
@@ -2378,7 +2025,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 }
                 if (operation.kind == Operation.Kind.COMPARE_AND_SWAP) {
                     request.asCompareAndSwap(
-                            workTail,
+                            ledger.nextId(),
                             0,
                             operation.remoteAddress,
                             operation.remoteKey,
@@ -2386,15 +2033,17 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                             operation.swap);
                 } else {
                     request.asFetchAndAdd(
-                            workTail, 0, operation.remoteAddress, operation.remoteKey, operation.compareOrAdd);
+                            ledger.nextId(), 0, operation.remoteAddress, operation.remoteKey, operation.compareOrAdd);
                 }
             }
-            default -> request.asWrite(workTail, inlineFlag(bytes), operation.remoteAddress, operation.remoteKey);
+            default ->
+                request.asWrite(
+                        ledger.nextId(), ledger.inlineFlag(bytes), operation.remoteAddress, operation.remoteKey);
         }
         for (int i = operation.nextPiece; i < operation.nextPiece + count; i++) {
             request.buffers().add(operation.regions[i], operation.offsets[i], operation.lengths[i]);
         }
-        if (!postWork(endpoint, operation, null)) {
+        if (!ledger.post(endpoint, operation, null)) {
             return SLOT;
         }
         if (reads) {
@@ -2430,95 +2079,27 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (operation.failed && operation.failure == null) {
             // Its cause is known when the connection has ended. Messages are found in their own list.
             if (operation.kind != Operation.Kind.MESSAGE) {
-                if (failedTail == null) {
-                    failedHead = operation;
-                } else {
-                    failedTail.next = operation;
-                }
-                failedTail = operation;
+                outbox.addFailed(operation);
             }
             return;
         }
         if (operation.kind != Operation.Kind.MESSAGE) {
-            finish(operation);
+            outbox.finish(operation);
         } else if (operation.advertisedOut == 0) {
             operation.done = true;
-            completeMessages();
-        }
-    }
-
-    /** Messages come to their outcomes in the order in which they were given. */
-    private void completeMessages() {
-        while (messagesHead != null && messagesHead.done) {
-            Operation operation = messagesHead;
-            messagesHead = operation.nextMessage;
-            if (messagesHead == null) {
-                messagesTail = null;
-            }
-            operation.nextMessage = null;
-            queuedBytes -= operation.totalBytes;
-            counters.queued(queuedBytes);
-            if (operation.failure == null && !operation.end) {
-                counters.messageSent(operation.totalBytes);
-            }
-            finish(operation);
-        }
-    }
-
-    /** An operation has its outcome and is in no list any more: its memory is let go now, its callback is called by {@link #settle}. */
-    private void finish(Operation operation) {
-        try {
-            operation.releaseMemory();
-        } catch (RuntimeException e) {
-            // The device does not let go of memory: the outcome is told all the same, and the connection ends with
-            // this.
-            abort(e);
-        }
-        if (operation.failure == null && operation.kind != Operation.Kind.MESSAGE) {
-            counters.oneSidedDone();
-        }
-        operationsOut--;
-        operation.next = null;
-        if (outcomesTail == null) {
-            outcomesHead = operation;
-        } else {
-            outcomesTail.next = operation;
-        }
-        outcomesTail = operation;
-    }
-
-    private void tellOutcome(Operation operation) {
-        outcomesHead = operation.next;
-        if (outcomesHead == null) {
-            outcomesTail = null;
-        }
-        OperationCallback callback = operation.callback;
-        Object context = operation.context;
-        Throwable failure = operation.failure;
-        operation.reset();
-        if (freeOperationCount < MAX_RECYCLED) {
-            operation.next = freeOperations;
-            freeOperations = operation;
-            freeOperationCount++;
-        }
-        if (callback != null) {
-            try {
-                callback.onComplete(context, failure);
-            } catch (Throwable e) {
-                threw(e);
-            }
+            outbox.completeMessages();
         }
     }
 
     /** The peer has closed: what is not on its way stays here. */
     private void giveUpWaiting() {
-        Operation operation = waitingHead;
+        Operation operation = outbox.firstWaiting();
         while (operation != null) {
-            removeWaitingHead(operation);
+            outbox.removeFirstWaiting();
             operation.failure = notSent(operation, "the peer closed the connection");
             operation.posted = true;
             maybeComplete(operation);
-            operation = waitingHead;
+            operation = outbox.firstWaiting();
         }
     }
 
@@ -2544,62 +2125,13 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     // Inbound.
 
-    private @Nullable ByteBuf takeReceive(long workId) {
-        if (shared != null) {
-            return shared.take(workId);
-        }
-        return receives == null ? null : receives.take(workId);
-    }
-
-    /** The content of a receive is done with: its buffer serves the next. */
-    private void reuse(ByteBuf buffer) {
-        if (shared != null) {
-            shared.spare(buffer);
-        } else if (receives != null) {
-            receives.spare(buffer);
-        } else {
-            buffer.release();
-        }
-    }
-
-    private @Nullable String messageFrameCame() {
-        String wrong = credits.messageFrameReceived();
-        if (shared != null) {
-            shared.used(credits.outstandingGrant());
-            usedOfShared++;
-            reclaimAsked = false;
-        }
-        return wrong;
-    }
-
-    /** Receives get short: the peer is asked, once until it has sent again, by the next frame. */
-    private void reclaim() {
-        if (state == State.ACTIVE && !reclaimAsked && !isClosing() && credits.outstandingGrant() > 1) {
-            reclaimAsked = true;
-            reclaimDue = true;
-            onMemoryFreed(); // this is within another connection's change
-        }
-    }
-
-    private @Nullable String grantsReturned(int frames) {
-        SharedReceives common = shared;
-        if (common == null) {
-            return "it gives back grants that nobody asked for";
-        }
-        String wrong = credits.takeBack(frames);
-        if (wrong == null) {
-            common.returned(frames, credits.outstandingGrant());
-        }
-        return wrong;
-    }
-
     private @Nullable String rawReceived(ByteBuf buffer, int lengthBytes, int flags, int immediateData) {
         boolean write = (flags & EndpointHandler.REMOTE_WRITE) != 0;
         boolean immediate = (flags & EndpointHandler.WITH_IMMEDIATE) != 0;
         if (closeRequested) {
-            reuse(buffer);
+            window.reuse(buffer);
         } else if (write) {
-            reuse(buffer);
+            window.reuse(buffer);
             arrived(null, false, true, immediateData, lengthBytes);
         } else if (lengthBytes > buffer.capacity()) {
             buffer.release();
@@ -2614,11 +2146,11 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private @Nullable String frameReceived(
             Endpoint endpoint, ByteBuf buffer, int lengthBytes, int flags, int immediateData) {
         if ((flags & EndpointHandler.REMOTE_WRITE) != 0) {
-            reuse(buffer);
+            window.reuse(buffer);
             if (state != State.ACTIVE || peerClosed) {
                 return "it wrote with immediate data before HELLO or after CLOSE";
             }
-            String wrong = messageFrameCame();
+            String wrong = window.messageFrameCame();
             if (wrong == null && !closeRequested) {
                 arrived(null, false, true, immediateData, lengthBytes);
             }
@@ -2634,11 +2166,13 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         String wrong;
         if (state != State.ACTIVE) {
             wrong = helloReceived(endpoint, type, buffer, lengthBytes);
-            controlDue = true;
-            reuse(buffer);
+            window.controlCame();
+            window.reuse(buffer);
             return wrong;
         }
-        peerWaited |= ((first >>> 48) & Wire.WAITED) != 0;
+        if (((first >>> 48) & Wire.WAITED) != 0) {
+            window.peerWaited();
+        }
         returnDue |= ((first >>> 48) & Wire.RECLAIM) != 0;
         wrong = credits.heard((int) first, (int) (first >>> 32) & 0xffff);
         if (wrong == null) {
@@ -2649,19 +2183,19 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return wrong;
         }
         if (Wire.isMessageClass(type)) {
-            wrong = messageFrameCame();
+            wrong = window.messageFrameCame();
             if (wrong == null && peerClosed) {
                 wrong = "it sent " + Wire.name(type) + " after CLOSE";
             }
             if (wrong != null || (closeRequested && type != Wire.RENDEZVOUS)) {
-                reuse(buffer);
+                window.reuse(buffer);
                 return wrong;
             }
             return messageFrame(type, buffer, lengthBytes - Wire.HEADER_BYTES, (int) second);
         }
         wrong = controlFrame(type, buffer, lengthBytes);
-        controlDue = true;
-        reuse(buffer);
+        window.controlCame();
+        window.reuse(buffer);
         return wrong;
     }
 
@@ -2694,7 +2228,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 }
             }
             case Wire.RETURN -> {
-                return grantsReturned((int) buffer.getLong(8));
+                return window.grantsReturned((int) buffer.getLong(8));
             }
             case Wire.CLOSE -> {
                 if (peerClosed) {
@@ -2751,7 +2285,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     private @Nullable String messageFrame(int type, ByteBuf buffer, int payload, int length) {
-        int maxPayload = receiveBufferBytes() - Wire.HEADER_BYTES;
+        int maxPayload = window.bufferBytes() - Wire.HEADER_BYTES;
         String wrong = null;
         if (stream && peerEnded) {
             wrong = "it sent " + Wire.name(type) + " after the end of its stream";
@@ -2780,7 +2314,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             wrong = "it sent a message of " + length + " bytes, over the limit of " + maxInboundBytes;
         } else if (type == Wire.RENDEZVOUS) {
             wrong = advertisementReceived(buffer, payload, length);
-            reuse(buffer);
+            window.reuse(buffer);
             return wrong;
         } else if (payload == length) {
             buffer.setIndex(Wire.HEADER_BYTES, Wire.HEADER_BYTES + payload);
@@ -2802,12 +2336,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return null if the receive buffer itself is delivered
      */
     private @Nullable ByteBuf copiedOut(ByteBuf buffer, int payload) {
-        boolean scarce = memoryStalled || isUserSlow();
+        boolean scarce = window.isStarved() || window.isUserSlow();
         int limit;
         if (stream) {
-            limit = scarce ? Integer.MAX_VALUE : receiveBufferBytes() / SMALL_SEGMENT_DIVISOR;
+            limit = scarce ? Integer.MAX_VALUE : window.bufferBytes() / SMALL_SEGMENT_DIVISOR;
         } else {
-            limit = scarce ? receiveBufferBytes() / SCARCE_SEGMENT_DIVISOR : -1;
+            limit = scarce ? window.bufferBytes() / SCARCE_SEGMENT_DIVISOR : -1;
         }
         if (payload > limit) {
             return null;
@@ -2828,12 +2362,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             copy = ByteBufAllocator.DEFAULT.directBuffer(payload);
         }
         copy.writeBytes(buffer);
-        reuse(buffer);
+        window.reuse(buffer);
         return copy;
     }
 
     private @Nullable String ended(ByteBuf buffer, int payload, int length) {
-        reuse(buffer);
+        window.reuse(buffer);
         if (!stream || payload != 0 || length != 0) {
             return "it sent END of " + payload + " bytes of " + length + " with framing " + options.framing();
         }
@@ -2903,7 +2437,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             for (; inbound.parkedFragments > 0; inbound.parkedFragments--) {
                 ByteBuf fragment = parked.remove();
                 message.writeBytes(fragment);
-                reuse(fragment);
+                window.reuse(fragment);
                 if (!reading) {
                     heldFragments++;
                 }
@@ -2953,7 +2487,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private void releaseParked() {
         assembling.clear();
         for (ByteBuf fragment = parked.poll(); fragment != null; fragment = parked.poll()) {
-            reuse(fragment);
+            window.reuse(fragment);
         }
     }
 
@@ -3032,12 +2566,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             while (inbound.requestedBytes < inbound.totalBytes) {
                 if (rendezvousReadsOut >= limit
                         || readsOut >= capabilities.readDepth()
-                        || slotsFree(endpoint) <= CONTROL_SLOTS) {
+                        || ledger.free(endpoint) <= CONTROL_SLOTS) {
                     return;
                 }
                 int piece = inbound.nextPiece;
                 int length = Math.min(READ_CHUNK_BYTES, inbound.lengths[piece] - inbound.pieceOffset);
-                request.asRead(workTail, 0, inbound.addresses[piece] + inbound.pieceOffset, inbound.keys[piece]);
+                request.asRead(ledger.nextId(), 0, inbound.addresses[piece] + inbound.pieceOffset, inbound.keys[piece]);
                 RegisteredMemory sink = inbound.registration;
                 if (sink != null) {
                     request.buffers().add(sink, inbound.requestedBytes, length);
@@ -3045,7 +2579,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                     throw new IllegalStateException(
                             "a receive buffer is not one piece of memory registered with this device: " + message);
                 }
-                if (!postWork(endpoint, inbound, null)) {
+                if (!ledger.post(endpoint, inbound, null)) {
                     return;
                 }
                 inbound.readsOut++;
@@ -3261,9 +2795,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             }
             if (message != null) {
                 counters.messageReceived(message.readableBytes());
-                if (inReceive && message instanceof RegisteredByteBuf receive) {
-                    receivesOfUser.charge(1);
-                    receive.chargeTo(receivesOfUser, 1);
+                if (inReceive) {
+                    window.delivered(message);
                 }
                 undelivered = null;
                 listener.onMessage(this, message);
@@ -3323,90 +2856,24 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     private void releaseEndpointMemory() {
         if (prepared) {
-            buffers.forgetReceives(this);
             buffers.forgetMessage(this);
-            buffers.unreserveReceives(reservedReceives, ownReceiveBytes);
-            reservedReceives = 0;
+            window.release();
         }
-        if (shared != null) {
-            if (joined) {
-                joined = false;
-                shared.leave(member, credits.outstandingGrant());
-            }
-        } else if (receives != null) {
-            receives.release();
-        }
-        while (workHead != workTail) {
+        while (!ledger.isEmpty()) {
             // The provider owes these completions; their memory is free all the same now.
-            onSendCompletionLost((int) workHead++ & workMask);
-        }
-        if (headers != null) {
-            headers.release();
-            headers = null;
-        }
-    }
-
-    private void onSendCompletionLost(int index) {
-        ByteBuf copy = workCopies[index];
-        if (copy != null) {
-            copy.release();
-            workCopies[index] = null;
-        }
-        if (workOwners[index] instanceof Operation first) {
-            Operation operation = first;
-            for (int i = workMessages[index]; i > 0 && operation != null; i--) {
-                Operation next = operation.nextMessage;
-                operation.failed = true;
-                operation.outstanding--;
-                maybeComplete(operation);
-                operation = next;
+            Work owner = ledger.take();
+            if (owner instanceof Operation first) {
+                Operation operation = first;
+                for (int i = ledger.takenMessages(); i > 0 && operation != null; i--) {
+                    Operation next = operation.nextMessage;
+                    operation.failed = true;
+                    operation.outstanding--;
+                    maybeComplete(operation);
+                    operation = next;
+                }
             }
         }
-        workOwners[index] = null;
-    }
-
-    /** Everything that is pending fails: first all lists are emptied, then what was in them is finished. */
-    private void failOperations(Endpoint endpoint, @Nullable Throwable ending) {
-        if (firstCause == null) {
-            firstCause = ending;
-        }
-        over = true;
-        failedOperations = operationsOut;
-        stallBecomes(NOTHING);
-        String why = "the connection to " + endpoint.remoteAddress() + " was closed";
-        Operation posted = failedHead;
-        Operation unposted = waitingHead;
-        failedHead = null;
-        failedTail = null;
-        waitingHead = null;
-        waitingTail = null;
-        advertised.clear();
-        boolean lost = false;
-        for (Operation operation = messagesHead; operation != null; operation = operation.nextMessage) {
-            // What follows a message that is lost was not delivered either, whoever has it.
-            if (!operation.done || (lost && operation.failure == null)) {
-                lost = true;
-                operation.done = true;
-                operation.failure = ending != null ? ending : notSent(operation, why);
-            }
-        }
-        failOneSided(posted, ending, why);
-        failOneSided(unposted, ending, why);
-        completeMessages();
-    }
-
-    /** The one-sided operations of a list that nobody else has any more; messages in it are in their own list as well. */
-    private void failOneSided(@Nullable Operation first, @Nullable Throwable ending, String why) {
-        Operation operation = first;
-        while (operation != null) {
-            Operation next = operation.next;
-            operation.next = null;
-            if (operation.kind != Operation.Kind.MESSAGE) {
-                operation.failure = ending != null ? ending : notSent(operation, why);
-                finish(operation);
-            }
-            operation = next;
-        }
+        ledger.release();
     }
 
     /** What can never become complete any more. */
@@ -3470,7 +2937,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         abort(new ConnectionException.TimedOut((current == null ? "the peer" : current.remoteAddress())
                 + " is connected but did not " + (role == Role.INITIATOR ? "answer HELLO" : "say HELLO") + " within "
                 + options.helloTimeoutMillis() + " ms"
-                + (memoryStalled ? ", or this end had no memory for receives to answer with" : "")));
+                + (window.isStarved() ? ", or this end had no memory for receives to answer with" : "")));
     }
 
     private void closeTimedOut() {
@@ -3481,7 +2948,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         } else {
             abort(new ConnectionException.TimedOut((current == null ? "the peer" : current.remoteAddress())
                     + " did not take what was queued and answer CLOSE within " + options.closeTimeoutMillis()
-                    + " ms; " + queuedBytes + " bytes of messages are not delivered for certain"));
+                    + " ms; " + outbox.queuedBytes() + " bytes of messages are not delivered for certain"));
         }
     }
 

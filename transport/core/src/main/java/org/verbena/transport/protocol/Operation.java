@@ -7,7 +7,7 @@ import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /** Something the user asked for, from then until its callback. Recycled by its connection. */
-final class Operation {
+final class Operation implements Work {
     enum Kind {
         MESSAGE,
         READ,
