@@ -1,7 +1,6 @@
 package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.CompositeByteBuf;
 import io.netty.util.ReferenceCounted;
 import java.util.ArrayDeque;
@@ -10,7 +9,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.OperationRegistration;
-import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
@@ -42,14 +40,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         ACCEPTOR
     }
 
-    /** Slots of the send queue that only control may use: one for each kind, as at the receiver. */
-    private static final int CONTROL_SLOTS = Credits.CONTROL_RECEIVES;
-    /** One read's length in a rendezvous: long enough for full speed, short enough that other work gets its turn. */
-    private static final int READ_CHUNK_BYTES = 1 << 20;
     /** A fragment that is not the last fills at least this part of the peer's receive buffer, so that it cannot be made to hold many for little. */
     private static final int MIN_FRAGMENT_DIVISOR = 4;
-    /** A segment of a stream that fills no more than this part of its receive buffer is copied out, so that who keeps it does not keep the buffer. */
-    private static final int SMALL_SEGMENT_DIVISOR = 8;
     /** Writes of a stream that together are not longer than this are copied into one piece: that costs less than a piece each. */
     private static final int COALESCED_BYTES = 2048;
     /** A write of a stream that is no longer than this may be the header of the next one. */
@@ -59,14 +51,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     /** The longest stretch of a stream that is advertised at once, which the receiver needs memory for in one piece. */
     private static final int STREAM_RENDEZVOUS_BYTES = 1 << 20;
     /** What {@link #nextDeadlineNanos()} is when nothing is due at any time. */
-    public static final long NO_DEADLINE = Long.MAX_VALUE;
-
-    /** When memory is scarce or the user holds much, a message that fills no more than this part of its receive is copied out of it. */
-    private static final int SCARCE_SEGMENT_DIVISOR = 2;
-    /** How soon to try again for memory that the device refused to register: nobody tells when its limit allows more. */
-    private static final long MEMORY_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
-    /** Recycled objects that are kept. */
-    private static final int MAX_RECYCLED = 1024;
+    public static final long NO_DEADLINE = Deadlines.NONE;
 
     // What keeps an operation from being posted.
     private static final int NOTHING = 0;
@@ -75,8 +60,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private static final int MEMORY = 3;
 
     private static final Set<MemoryDomain.Access> REMOTE_READ = Set.of(MemoryDomain.Access.REMOTE_READ);
-    private static final Set<MemoryDomain.Access> READ_SINK =
-            Set.of(MemoryDomain.Access.LOCAL_WRITE, MemoryDomain.Access.REMOTE_WRITE);
 
     private enum State {
         /** No connection yet. */
@@ -95,7 +78,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private final MessageOptions options;
     private final MessageBuffers.Source source;
     private final MessageListener listener;
-    private final LongSupplier clock;
     private final boolean raw;
     private final boolean stream;
     private final Credits credits = new Credits();
@@ -103,6 +85,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private final Outbox outbox = new Outbox(counters, this::threw);
     private final SendLedger ledger;
     private final ReceiveWindow window;
+    private final Inbox inbox;
+    private final RendezvousReceiver rendezvous;
+    private final Deadlines deadlines;
 
     private State state = State.CONNECTING;
     private boolean prepared;
@@ -158,8 +143,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     /** For want of grants, since the last frame. */
     private boolean waited;
 
-    private int readsOut;
-
     // Outbound rendezvous.
     private final ArrayDeque<Operation> advertised = new ArrayDeque<>();
     private final ScatterGatherList advertisement = new ScatterGatherList(Wire.MAX_PIECES);
@@ -169,34 +152,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private int rendezvousAdvertised;
 
     // Inbound.
-    private boolean reading = true;
-    private boolean delivered;
-    private int held;
-    private int heldFragments;
-    /** Bytes of other messages that the user holds, or that are on their way to it. */
-    private final HeldByUser bytesOfUser = new HeldByUser(this::onMemoryFreed);
-    /** Messages in fragments that are not complete, or wait for memory. */
-    private final ArrayDeque<Inbound> assembling = new ArrayDeque<>(0);
-    /** Their fragments that wait in their receives for memory for all of a message. */
-    private final ArrayDeque<ByteBuf> parked = new ArrayDeque<>(0);
-    /** In the queue for memory for a whole message. */
-    private boolean waitsForMessage;
 
     private volatile boolean resumable;
-
-    private @Nullable Inbound pendingHead;
-    private @Nullable Inbound pendingTail;
-    /** The message whose fragments come now. */
-    private @Nullable Inbound assembly;
-
-    private @Nullable Inbound rendezvousHead;
-    private @Nullable Inbound rendezvousTail;
-    private int rendezvousBegun;
-    private int rendezvousDone;
-    private int rendezvousDoneTold;
-    private int rendezvousReadsOut;
-    private @Nullable Inbound freeInbounds;
-    private int freeInboundCount;
 
     // What was agreed.
     private boolean helloDue;
@@ -217,13 +174,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private long pingNonce;
     private boolean pongDue;
     private long pongNonce;
-    private long helloDeadlineNanos = NO_DEADLINE;
-    private long closeDeadlineNanos = NO_DEADLINE;
-    private long retryDeadlineNanos = NO_DEADLINE;
-    private long silentSinceNanos;
-    private boolean silenceMeasured;
-    /** What the listener was told last. */
-    private long toldDeadlineNanos = NO_DEADLINE;
 
     // For whoever watches.
     private FlightEvents.@Nullable Connect connectEvent;
@@ -256,11 +206,13 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         this.options = options;
         this.source = buffers;
         this.listener = listener;
-        clock = nanoClock;
         raw = options.framing() == Framing.RAW;
         stream = options.framing() == Framing.STREAM;
         ledger = new SendLedger(options.maxInlineBytes(), counters);
         window = new ReceiveWindow(options, credits, counters, this);
+        inbox = new Inbox(this, listener, window, counters, stream, this::isDeliverable, this::threw);
+        deadlines = new Deadlines(options, nanoClock);
+        rendezvous = new RendezvousReceiver(this, options, inbox, ledger, counters, deadlines);
         connectEvent = FlightEvents.beginConnect();
     }
 
@@ -559,14 +511,11 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return whether messages are waiting to be delivered: then {@link #deliverPending()} is to be called soon, from a task of the loop
      */
     public boolean setReading(boolean reading) {
-        this.reading = reading;
-        if (reading) {
-            heldFragments = 0;
-            if (state == State.ACTIVE) {
-                flush();
-            }
+        inbox.setReading(reading);
+        if (reading && state == State.ACTIVE) {
+            flush();
         }
-        return reading && hasReady();
+        return reading && inbox.hasReady();
     }
 
     /** Delivers messages that came while reading was off, then {@code onReadComplete}. Does nothing while it is off, or within a callback. */
@@ -576,14 +525,14 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         busy = true;
         try {
-            deliverReady();
-            readComplete();
+            inbox.deliverReady();
+            inbox.readComplete();
         } catch (Throwable e) {
             threw(e);
         } finally {
             busy = false;
         }
-        if (state == State.LINGERING && !hasReady()) {
+        if (state == State.LINGERING && !inbox.hasReady()) {
             becomeInactive(lingeringCause);
         }
         settle(true);
@@ -615,7 +564,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return;
         }
         closeRequested = true;
-        discardInbound();
+        inbox.discard();
         if (state == State.LINGERING) {
             becomeInactive(lingeringCause);
             settle(false);
@@ -662,26 +611,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (aborted || over || !connected || state == State.INACTIVE || state == State.LINGERING) {
             return NO_DEADLINE;
         }
-        long deadlineNanos;
-        if (state == State.HANDSHAKE) {
-            deadlineNanos = helloDeadlineNanos;
-        } else if (isClosing()) {
-            deadlineNanos = closeDeadlineNanos;
-        } else {
-            deadlineNanos = silenceMeasured ? silentSinceNanos + silenceNanos() : NO_DEADLINE;
-        }
-        return sooner(deadlineNanos, retryDeadlineNanos);
-    }
-
-    private static long sooner(long oneNanos, long otherNanos) {
-        if (oneNanos == NO_DEADLINE || otherNanos == NO_DEADLINE) {
-            return oneNanos == NO_DEADLINE ? otherNanos : oneNanos;
-        }
-        return oneNanos - otherNanos < 0 ? oneNanos : otherNanos;
-    }
-
-    private static boolean isDue(long deadlineNanos, long nowNanos) {
-        return deadlineNanos != NO_DEADLINE && nowNanos - deadlineNanos >= 0;
+        return deadlines.next(state == State.HANDSHAKE, isClosing(), pingOut || pingDue);
     }
 
     /**
@@ -690,58 +620,81 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @param nowNanos {@link System#nanoTime()}
      */
     public void onDeadline(long nowNanos) {
-        toldDeadlineNanos = NO_DEADLINE;
-        if (!isDue(nextDeadlineNanos(), nowNanos)) {
-            settle(false);
-            return;
-        }
-        if (state == State.HANDSHAKE) {
-            if (isDue(helloDeadlineNanos, nowNanos)) {
-                helloTimedOut();
+        deadlines.ring();
+        boolean retry = false;
+        if (Deadlines.isDue(nextDeadlineNanos(), nowNanos)) {
+            retry = deadlines.takeRetry(nowNanos);
+            if (state == State.HANDSHAKE) {
+                checkHello(nowNanos);
+            } else if (isClosing()) {
+                checkClose(nowNanos);
+            } else {
+                checkSilence(nowNanos);
             }
-        } else if (isClosing()) {
-            if (isDue(closeDeadlineNanos, nowNanos)) {
-                closeTimedOut();
-            }
-        } else if (silenceMeasured) {
-            checkSilence(nowNanos);
-        }
-        boolean retry = isDue(retryDeadlineNanos, nowNanos);
-        if (retry) {
-            retryDeadlineNanos = NO_DEADLINE;
         }
         settle(retry);
+    }
+
+    private void checkHello(long nowNanos) {
+        if (deadlines.isHelloLate(nowNanos)) {
+            abort(new ConnectionException.TimedOut(peer() + " is connected but did not "
+                    + (role == Role.INITIATOR ? "answer HELLO" : "say HELLO") + " within "
+                    + options.helloTimeoutMillis() + " ms"
+                    + (window.isStarved() ? ", or this end had no memory for receives to answer with" : "")));
+        }
+    }
+
+    private void checkClose(long nowNanos) {
+        Endpoint current = endpoint;
+        if (!deadlines.isCloseLate(nowNanos)) {
+            return;
+        }
+        if (closeAnswered && current != null) {
+            current.disconnect();
+        } else {
+            abort(new ConnectionException.TimedOut(peer() + " did not take what was queued and answer CLOSE within "
+                    + options.closeTimeoutMillis() + " ms; " + outbox.queuedBytes()
+                    + " bytes of messages are not delivered for certain"));
+        }
+    }
+
+    private void checkSilence(long nowNanos) {
+        long silentNanos = deadlines.silentNanos(nowNanos);
+        if (silentNanos >= 2 * deadlines.keepAliveNanos()) {
+            abort(new ConnectionException.TimedOut(peer() + " gave no sign of life for "
+                    + TimeUnit.NANOSECONDS.toMillis(silentNanos) + " ms, though asked"));
+        } else if (silentNanos >= deadlines.keepAliveNanos() && !pingOut && !pingDue) {
+            pingDue = true;
+            pingForKeepAlive = true;
+            pingNonce = nowNanos;
+            flush();
+        }
+    }
+
+    private String peer() {
+        Endpoint current = endpoint;
+        return current == null ? "the peer" : String.valueOf(current.remoteAddress());
     }
 
     /** Sets the deadlines of what has begun, and tells the listener if the next one is nearer than it knows. */
     private void updateDeadlines() {
         if (state == State.HANDSHAKE) {
-            if (helloDeadlineNanos == NO_DEADLINE) {
-                helloDeadlineNanos = after(options.helloTimeoutMillis());
-            }
+            deadlines.beginHandshake();
         } else if (state == State.ACTIVE) {
             if (isClosing()) {
-                if (closeDeadlineNanos == NO_DEADLINE) {
-                    closeDeadlineNanos = after(options.closeTimeoutMillis());
-                }
-            } else if (!silenceMeasured && options.keepAliveMillis() > 0 && !raw) {
-                silenceMeasured = true;
-                silentSinceNanos = clock.getAsLong();
+                deadlines.beginClosing();
+            } else if (!raw) {
+                deadlines.watchSilence();
             }
         }
         long nextNanos = nextDeadlineNanos();
-        if (nextNanos != NO_DEADLINE && (toldDeadlineNanos == NO_DEADLINE || nextNanos - toldDeadlineNanos < 0)) {
-            toldDeadlineNanos = nextNanos;
+        if (deadlines.takeNearer(nextNanos)) {
             try {
                 listener.onDeadline(this, nextNanos);
             } catch (Throwable e) {
                 threw(e);
             }
         }
-    }
-
-    private long after(int millis) {
-        return clock.getAsLong() + TimeUnit.MILLISECONDS.toNanos(millis);
     }
 
     @Override
@@ -763,8 +716,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             busy = true;
             try {
                 assemble();
-                deliverReady();
-                readComplete();
+                inbox.deliverReady();
+                inbox.readComplete();
             } catch (Throwable e) {
                 threw(e);
             } finally {
@@ -831,8 +784,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (!inBatch) {
             busy = true;
             try {
-                deliverReady();
-                readComplete();
+                inbox.deliverReady();
+                inbox.readComplete();
             } finally {
                 busy = false;
             }
@@ -864,6 +817,26 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         } else if (status != WorkStatus.SUCCESS) {
             workFailed("control frame", status);
         }
+    }
+
+    private void readCompleted(Inbound inbound, WorkStatus status) {
+        if (status != WorkStatus.SUCCESS) {
+            workFailed("read of a message of " + inbound.totalBytes + " bytes that the peer advertised", status);
+        }
+        if (rendezvous.completed(inbound, status) && closeRequested) {
+            inbox.discard();
+        }
+    }
+
+    /** Moves fragments into memory that may be there now. */
+    private void assemble() {
+        if (!aborted && !over) {
+            inbox.assemble();
+        }
+    }
+
+    private boolean isDeliverable() {
+        return !closeRequested && !aborted && (state == State.ACTIVE || state == State.LINGERING);
     }
 
     @Override
@@ -911,14 +884,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     public void onCompletionsHandled(Endpoint endpoint) {
         if (heard) {
             heard = false;
-            if (silenceMeasured) {
-                silentSinceNanos = clock.getAsLong();
-            }
+            deadlines.heard();
         }
         try {
             assemble();
-            deliverReady();
-            readComplete();
+            inbox.deliverReady();
+            inbox.readComplete();
         } finally {
             inBatch = false;
         }
@@ -936,9 +907,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         busy = true;
         try {
             releaseEndpointMemory();
-            if (reading && state == State.ACTIVE && !closeRequested) {
-                deliverReady();
-                readComplete();
+            if (inbox.isReading() && state == State.ACTIVE && !closeRequested) {
+                inbox.deliverReady();
+                inbox.readComplete();
             }
             if (firstCause == null) {
                 firstCause = ending;
@@ -954,8 +925,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         } finally {
             busy = false;
         }
-        dropIncomplete();
-        if (ending == null && !closeRequested && !aborted && hasReady()) {
+        rendezvous.clear();
+        inbox.dropIncomplete();
+        if (ending == null && !closeRequested && !aborted && inbox.hasReady()) {
             writable = false;
             lingeringCause = null;
             state = State.LINGERING;
@@ -983,9 +955,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 + (current == null ? "" : ", work out " + ledger.out()) + ", " + credits + ", queued "
                 + outbox.queuedBytes() + " bytes in " + outbox.unfinished() + " operations"
                 + (waiting == null ? "" : ", " + waiting.describe() + " waits for " + stallName())
-                + ", held " + held + "+" + heldFragments + (reading ? "" : ", not reading")
-                + ", " + window
-                + (pendingHead == null ? "" : pendingHead.ready ? ", messages wait" : ", a message is incomplete")
+                + ", " + inbox + ", " + window
                 + (inBatch ? ", in a batch" : "") + (busy ? ", busy" : "") + "]";
     }
 
@@ -1009,7 +979,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         prepared = true;
         capabilities = endpoint.capabilities();
         buffers = source.forDomain(endpoint.memoryDomain());
-        int leastDepth = raw ? 1 : CONTROL_SLOTS + 1;
+        int leastDepth = raw ? 1 : Credits.CONTROL_RECEIVES + 1;
         if (capabilities.sendDepth() < leastDepth) {
             throw new IllegalArgumentException("a send depth of " + capabilities.sendDepth()
                     + " is too small for framing " + options.framing() + ": ask for " + leastDepth + " or more");
@@ -1021,6 +991,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         ledger.prepare(capabilities, buffers, !raw);
         request = ledger.request();
+        inbox.prepare(buffers);
+        rendezvous.prepare(capabilities, buffers);
         window.prepare(endpoint, capabilities, buffers, role == Role.ACCEPTOR);
     }
 
@@ -1039,7 +1011,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         promiseMessages();
         if (credits.outstandingGrant() == 0) {
             // Once, also if the frame is refused and has to be said again.
-            credits.openInbound(Math.max(0, window.grantable(undelivered())));
+            credits.openInbound(Math.max(0, window.grantable(inbox.undelivered())));
         }
         int firstGrant = credits.outstandingGrant();
         if (firstGrant < 1) {
@@ -1201,7 +1173,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             helloDue = false;
         }
         if (state == State.ACTIVE && !helloDue) {
-            postReads(endpoint);
+            rendezvous.post(endpoint, closeRequested);
             if (peerClosed) {
                 giveUpWaiting();
             }
@@ -1224,21 +1196,16 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     private void postReceives(Endpoint endpoint) {
         boolean wasStarved = window.isStarved();
-        pumpAgain |= window.post(endpoint, undelivered(), reading);
+        pumpAgain |= window.post(endpoint, inbox.undelivered(), inbox.isReading());
         if (window.isStarved() && !wasStarved) {
             counters.memoryStallBegan();
         }
         if (state == State.ACTIVE && !helloDue && !raw) {
-            int more = window.grantable(undelivered());
+            int more = window.grantable(inbox.undelivered());
             if (more > 0) {
                 credits.grant(more);
             }
         }
-    }
-
-    /** Receives that hold what was not delivered. */
-    private int undelivered() {
-        return held + heldFragments + parked.size();
     }
 
     private void writeHeader(int type, int length) {
@@ -1251,7 +1218,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                         | (window.isReclaimDue() ? (long) Wire.RECLAIM << 48 : 0)
                         | (long) credits.controlForHeader() << 32
                         | Integer.toUnsignedLong(credits.grantForHeader()));
-        memory.setLong(offset + 8, (long) rendezvousDone << 32 | Integer.toUnsignedLong(length));
+        memory.setLong(offset + 8, (long) rendezvous.done() << 32 | Integer.toUnsignedLong(length));
     }
 
     /** Stages the frame that the request describes. */
@@ -1268,7 +1235,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         credits.told();
         waited = false;
         window.reclaimTold();
-        rendezvousDoneTold = rendezvousDone;
+        rendezvous.told();
         if (frame != null) {
             tellSent(listening, frame);
         }
@@ -1344,7 +1311,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             }
             returnDue = false;
         }
-        return credits.grantDue() || window.isReclaimDue() || rendezvousDone != rendezvousDoneTold ? Wire.STATE : 0;
+        return credits.grantDue() || window.isReclaimDue() || rendezvous.isTellDue() ? Wire.STATE : 0;
     }
 
     private void controlSent(int type) {
@@ -1515,7 +1482,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     private void postOperations(Endpoint endpoint) {
-        int reserved = raw ? 0 : CONTROL_SLOTS;
+        int reserved = raw ? 0 : Credits.CONTROL_RECEIVES;
         while (true) {
             Operation operation = outbox.firstWaiting();
             if (operation == null) {
@@ -1550,7 +1517,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     private void stalled(int obstacle) {
         if (obstacle == MEMORY && !ledger.hasCopiesOut()) {
-            retryDeadlineNanos = clock.getAsLong() + MEMORY_RETRY_NANOS;
+            deadlines.retry();
         }
         stallBecomes(obstacle);
     }
@@ -1984,7 +1951,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     private int postOneSided(Endpoint endpoint, Operation operation) {
         boolean reads = operation.kind.reads();
-        if (reads && readsOut >= capabilities.readDepth()) {
+        if (reads && ledger.readsOut() >= capabilities.readDepth()) {
             if (capabilities.readDepth() == 0) {
                 throw new UnsupportedOperationException(
                         "this connection was made with a read depth of 0: ask for more to read or to do atomics");
@@ -2047,7 +2014,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return SLOT;
         }
         if (reads) {
-            readsOut++;
+            ledger.countRead(1);
         } else if (last && operation.kind == Operation.Kind.WRITE_WITH_IMMEDIATE && !raw) {
             credits.messageFrameSent();
         }
@@ -2061,7 +2028,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private void operationCompleted(Operation operation, WorkStatus status) {
         operation.outstanding--;
         if (operation.kind.reads()) {
-            readsOut--;
+            ledger.countRead(-1);
         }
         if (status != WorkStatus.SUCCESS) {
             operation.failed = true;
@@ -2132,13 +2099,13 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             window.reuse(buffer);
         } else if (write) {
             window.reuse(buffer);
-            arrived(null, false, true, immediateData, lengthBytes);
+            inbox.arrived(null, false, true, immediateData, lengthBytes);
         } else if (lengthBytes > buffer.capacity()) {
             buffer.release();
             return "a receive of " + buffer.capacity() + " bytes reports " + lengthBytes;
         } else {
             buffer.setIndex(0, lengthBytes);
-            arrived(buffer, true, immediate, immediateData, lengthBytes);
+            inbox.arrived(buffer, true, immediate, immediateData, lengthBytes);
         }
         return null;
     }
@@ -2152,7 +2119,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             }
             String wrong = window.messageFrameCame();
             if (wrong == null && !closeRequested) {
-                arrived(null, false, true, immediateData, lengthBytes);
+                inbox.arrived(null, false, true, immediateData, lengthBytes);
             }
             return wrong;
         }
@@ -2234,7 +2201,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 if (peerClosed) {
                     return "it said CLOSE twice";
                 }
-                if (assembly != null && !closeRequested) {
+                if (inbox.isWithinMessage() && !closeRequested) {
                     return "it said CLOSE within a message";
                 }
                 peerClosed = true;
@@ -2300,70 +2267,35 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         } else if (type != Wire.RENDEZVOUS && payload < length && payload < maxPayload / MIN_FRAGMENT_DIVISOR) {
             wrong = "it sent a fragment of " + payload + " bytes of " + length;
         } else if (type == Wire.CONTINUATION) {
-            Inbound open = assembly;
-            if (open == null || length != open.remainingBytes || payload == 0) {
+            if (!inbox.isWithinMessage() || length != inbox.expectedBytes() || payload == 0) {
                 wrong = "it continues a message at " + length + " bytes before its end, expected "
-                        + (open == null ? "none" : String.valueOf(open.remainingBytes));
+                        + (inbox.isWithinMessage() ? String.valueOf(inbox.expectedBytes()) : "none");
             } else {
-                continued(open, buffer, payload);
+                buffer.setIndex(Wire.HEADER_BYTES, Wire.HEADER_BYTES + payload);
+                inbox.proceed(buffer);
                 return null;
             }
-        } else if (assembly != null) {
+        } else if (inbox.isWithinMessage()) {
             wrong = "it began a message within another";
         } else if (length > maxInboundBytes && (!stream || type == Wire.RENDEZVOUS)) {
             wrong = "it sent a message of " + length + " bytes, over the limit of " + maxInboundBytes;
         } else if (type == Wire.RENDEZVOUS) {
-            wrong = advertisementReceived(buffer, payload, length);
+            wrong = (features() & Wire.FEATURE_READS) == 0
+                    ? "it advertised more messages than it may"
+                    : rendezvous.advertised(buffer, payload, length, closeRequested);
             window.reuse(buffer);
             return wrong;
         } else if (payload == length) {
             buffer.setIndex(Wire.HEADER_BYTES, Wire.HEADER_BYTES + payload);
-            ByteBuf copy = copiedOut(buffer, payload);
-            arrived(copy == null ? buffer : copy, copy == null, false, 0, 0);
+            inbox.received(buffer);
             return null;
         } else {
-            begun(buffer, payload, length);
+            buffer.setIndex(Wire.HEADER_BYTES, Wire.HEADER_BYTES + payload);
+            inbox.begin(buffer, length);
             return null;
         }
         buffer.release();
         return wrong;
-    }
-
-    /**
-     * What came, in memory of its own size, if it would be a waste to let the user keep the receive buffer: small segments of a stream, which decoders keep
-     * while they wait for more; and what is not large, while the user holds many receives or memory is scarce.
-     *
-     * @return null if the receive buffer itself is delivered
-     */
-    private @Nullable ByteBuf copiedOut(ByteBuf buffer, int payload) {
-        boolean scarce = window.isStarved() || window.isUserSlow();
-        int limit;
-        if (stream) {
-            limit = scarce ? Integer.MAX_VALUE : window.bufferBytes() / SMALL_SEGMENT_DIVISOR;
-        } else {
-            limit = scarce ? window.bufferBytes() / SCARCE_SEGMENT_DIVISOR : -1;
-        }
-        if (payload > limit) {
-            return null;
-        }
-        ByteBuf copy = null;
-        if (bytesOfUser.held() + payload <= buffers.shareBytes()) {
-            copy = buffers.tryAllocateReceive(payload);
-            if (copy instanceof RegisteredByteBuf pooled) {
-                bytesOfUser.charge(payload);
-                pooled.chargeTo(bytesOfUser, payload);
-            }
-        }
-        if (copy == null) {
-            if (!stream) {
-                return null;
-            }
-            // The user holds all of it, and may be waiting for the bytes that come next: they must not wait for memory.
-            copy = ByteBufAllocator.DEFAULT.directBuffer(payload);
-        }
-        copy.writeBytes(buffer);
-        window.reuse(buffer);
-        return copy;
     }
 
     private @Nullable String ended(ByteBuf buffer, int payload, int length) {
@@ -2372,459 +2304,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return "it sent END of " + payload + " bytes of " + length + " with framing " + options.framing();
         }
         peerEnded = true;
-        if (pendingHead == null && reading && state == State.ACTIVE) {
-            deliverEnd();
-        } else {
-            Inbound inbound = newInbound();
-            inbound.ready = true;
-            inbound.end = true;
-            inbound.receives = 1;
-            held++;
-            append(inbound);
-        }
+        inbox.ended();
         return null;
-    }
-
-    private void deliverEnd() {
-        boolean outer = busy;
-        busy = true;
-        delivered = true;
-        try {
-            listener.onEnd(this);
-        } catch (Throwable e) {
-            threw(e);
-        } finally {
-            busy = outer;
-        }
-    }
-
-    private void begun(ByteBuf buffer, int payload, int length) {
-        Inbound inbound = newInbound();
-        inbound.totalBytes = length;
-        inbound.remainingBytes = length;
-        assembly = inbound;
-        assembling.add(inbound);
-        append(inbound);
-        continued(inbound, buffer, payload);
-    }
-
-    /** The next fragment goes into the message's memory, or waits in its receive until there is some: a window of them at the most. */
-    private void continued(Inbound inbound, ByteBuf buffer, int payload) {
-        buffer.setIndex(Wire.HEADER_BYTES, Wire.HEADER_BYTES + payload);
-        inbound.remainingBytes -= payload;
-        if (inbound.remainingBytes == 0) {
-            assembly = null;
-        }
-        parked.add(buffer);
-        inbound.parkedFragments++;
-        assemble();
-    }
-
-    /** Moves fragments into their messages' memory, which each takes whole; as far as there is some. */
-    private void assemble() {
-        if (aborted || over) {
-            return;
-        }
-        for (Inbound inbound = assembling.peek(); inbound != null; inbound = assembling.peek()) {
-            ByteBuf message = inbound.message;
-            if (message == null) {
-                message = tryAllocateMessage(inbound.totalBytes);
-                if (message == null) {
-                    return;
-                }
-                inbound.message = message;
-            }
-            for (; inbound.parkedFragments > 0; inbound.parkedFragments--) {
-                ByteBuf fragment = parked.remove();
-                message.writeBytes(fragment);
-                window.reuse(fragment);
-                if (!reading) {
-                    heldFragments++;
-                }
-            }
-            if (inbound.remainingBytes > 0) {
-                return;
-            }
-            inbound.ready = true;
-            assembling.remove();
-        }
-    }
-
-    /** Memory for a whole message: when the user holds less than this connection's share of the budget, and it is this connection's turn. */
-    private @Nullable ByteBuf tryAllocateMessage(int bytes) {
-        if (isOverShare(bytes)) {
-            bytesOfUser.watch();
-            if (isOverShare(bytes)) {
-                stopWaitingForMessage(); // others need not wait for this one's user
-                return null;
-            }
-        }
-        ByteBuf message = buffers.tryAllocateMessage(bytes, this, bytesOfUser);
-        if (message == null) {
-            if (!waitsForMessage) {
-                waitsForMessage = true;
-                counters.memoryStallBegan();
-            }
-            return null;
-        }
-        waitsForMessage = false;
-        bytesOfUser.charge(bytes);
-        return message;
-    }
-
-    private void stopWaitingForMessage() {
-        if (waitsForMessage) {
-            waitsForMessage = false;
-            buffers.forgetMessage(this);
-        }
-    }
-
-    private boolean isOverShare(int bytes) {
-        long held = bytesOfUser.held();
-        return held > 0 && held + bytes > buffers.shareBytes();
-    }
-
-    private void releaseParked() {
-        assembling.clear();
-        for (ByteBuf fragment = parked.poll(); fragment != null; fragment = parked.poll()) {
-            window.reuse(fragment);
-        }
-    }
-
-    private @Nullable String advertisementReceived(ByteBuf buffer, int payload, int length) {
-        int count = payload / Wire.PIECE_BYTES;
-        if ((features() & Wire.FEATURE_READS) == 0 || rendezvousBegun - rendezvousDone >= options.maxRendezvous()) {
-            return "it advertised more messages than it may";
-        }
-        if (length == 0 || count < 1 || count > Wire.MAX_PIECES || payload != count * Wire.PIECE_BYTES) {
-            return "it advertised " + length + " bytes in " + payload + " bytes of pieces";
-        }
-        Inbound inbound = newInbound();
-        inbound.rendezvous = true;
-        inbound.totalBytes = length;
-        inbound.pieces = count;
-        inbound.receives = closeRequested ? 0 : 1;
-        long sum = 0;
-        int offset = Wire.HEADER_BYTES;
-        for (int i = 0; i < count; i++) {
-            inbound.addresses[i] = buffer.getLong(offset);
-            inbound.keys[i] = buffer.getInt(offset + 8);
-            inbound.lengths[i] = buffer.getInt(offset + 12);
-            if (inbound.lengths[i] < 1) {
-                sum = -1;
-                break;
-            }
-            sum += inbound.lengths[i];
-            offset += Wire.PIECE_BYTES;
-        }
-        if (sum != length) {
-            recycle(inbound);
-            return "it advertised " + length + " bytes in pieces of another sum";
-        }
-        inbound.rendezvousEvent = FlightEvents.beginRendezvous(false, length, count);
-        rendezvousBegun++;
-        held += inbound.receives;
-        append(inbound);
-        if (rendezvousTail == null) {
-            rendezvousHead = inbound;
-        } else {
-            rendezvousTail.nextRendezvous = inbound;
-        }
-        rendezvousTail = inbound;
-        return null;
-    }
-
-    /** Reads advertised messages, in order, as far as the read depth, slots and memory go. */
-    private void postReads(Endpoint endpoint) {
-        int limit = Math.max(1, capabilities.readDepth() / 2);
-        while (rendezvousHead != null) {
-            Inbound inbound = rendezvousHead;
-            ByteBuf message = inbound.message;
-            if (message == null) {
-                if (!reading && !closeRequested) {
-                    return;
-                }
-                message = stream
-                        ? buffers.tryAllocateReceive(inbound.totalBytes)
-                        : tryAllocateMessage(inbound.totalBytes);
-                if (message == null && stream) {
-                    message = registeredSink(endpoint, inbound);
-                    if (message == null) {
-                        retryDeadlineNanos = clock.getAsLong() + MEMORY_RETRY_NANOS;
-                    }
-                }
-                if (message == null) {
-                    return;
-                }
-                inbound.message = message;
-                if (!registerSink(endpoint, inbound, message)) {
-                    inbound.releaseMemory();
-                    retryDeadlineNanos = clock.getAsLong() + MEMORY_RETRY_NANOS;
-                    return;
-                }
-            }
-            while (inbound.requestedBytes < inbound.totalBytes) {
-                if (rendezvousReadsOut >= limit
-                        || readsOut >= capabilities.readDepth()
-                        || ledger.free(endpoint) <= CONTROL_SLOTS) {
-                    return;
-                }
-                int piece = inbound.nextPiece;
-                int length = Math.min(READ_CHUNK_BYTES, inbound.lengths[piece] - inbound.pieceOffset);
-                request.asRead(ledger.nextId(), 0, inbound.addresses[piece] + inbound.pieceOffset, inbound.keys[piece]);
-                RegisteredMemory sink = inbound.registration;
-                if (sink != null) {
-                    request.buffers().add(sink, inbound.requestedBytes, length);
-                } else if (buffers.gather(message, inbound.requestedBytes, length, 1, request.buffers()) != length) {
-                    throw new IllegalStateException(
-                            "a receive buffer is not one piece of memory registered with this device: " + message);
-                }
-                if (!ledger.post(endpoint, inbound, null)) {
-                    return;
-                }
-                inbound.readsOut++;
-                inbound.requestedBytes += length;
-                inbound.pieceOffset += length;
-                rendezvousReadsOut++;
-                readsOut++;
-                if (inbound.pieceOffset == inbound.lengths[piece]) {
-                    inbound.nextPiece++;
-                    inbound.pieceOffset = 0;
-                }
-            }
-            rendezvousHead = inbound.nextRendezvous;
-            inbound.nextRendezvous = null;
-            if (rendezvousHead == null) {
-                rendezvousTail = null;
-            }
-        }
-    }
-
-    /** Memory outside the pool, for a stream whose user holds all of the pool's and may be waiting for these bytes; null if it cannot be registered. */
-    private @Nullable ByteBuf registeredSink(Endpoint endpoint, Inbound inbound) {
-        ByteBuf memory = ByteBufAllocator.DEFAULT.directBuffer(inbound.totalBytes);
-        try {
-            inbound.registration =
-                    OperationRegistration.register(memory, 0, inbound.totalBytes, endpoint.memoryDomain(), READ_SINK);
-        } catch (RdmaException e) {
-            // The limit of locked memory may be reached: later, then.
-            inbound.registration = null;
-        }
-        if (inbound.registration == null) {
-            memory.release();
-            return null;
-        }
-        counters.registered();
-        return memory;
-    }
-
-    /**
-     * Where the message is not in the pool's memory, or the adapter asks for more than that is registered for, the message's own bytes are registered for the read.
-     *
-     * @return false if the device refuses that now
-     */
-    private boolean registerSink(Endpoint endpoint, Inbound inbound, ByteBuf message) {
-        if (inbound.registration != null) {
-            return true;
-        }
-        ScatterGatherList pieces = request.buffers().clear();
-        if (buffers.gather(message, 0, inbound.totalBytes, 1, pieces) == inbound.totalBytes
-                && (!capabilities.readSinkNeedsRemoteWrite()
-                        || pieces.region(0).access().contains(MemoryDomain.Access.REMOTE_WRITE))) {
-            return true;
-        }
-        try {
-            inbound.registration =
-                    OperationRegistration.register(message, 0, inbound.totalBytes, endpoint.memoryDomain(), READ_SINK);
-        } catch (RdmaException e) {
-            // The limit of locked memory may be reached: later, then.
-            inbound.registration = null;
-        }
-        if (inbound.registration == null) {
-            return false;
-        }
-        counters.registered();
-        return true;
-    }
-
-    private void readCompleted(Inbound inbound, WorkStatus status) {
-        readsOut--;
-        rendezvousReadsOut--;
-        inbound.readsOut--;
-        if (status != WorkStatus.SUCCESS) {
-            workFailed("read of a message of " + inbound.totalBytes + " bytes that the peer advertised", status);
-            return;
-        }
-        ByteBuf message = inbound.message;
-        if (inbound.readsOut == 0 && inbound.requestedBytes == inbound.totalBytes && message != null) {
-            message.setIndex(0, inbound.totalBytes);
-            inbound.closeRegistration();
-            inbound.ready = true;
-            rendezvousDone++;
-            counters.rendezvousReceived();
-            FlightEvents.endRendezvous(inbound.rendezvousEvent, this);
-            inbound.rendezvousEvent = null;
-            if (closeRequested) {
-                discardInbound();
-            }
-        }
-    }
-
-    private Inbound newInbound() {
-        Inbound inbound = freeInbounds;
-        if (inbound == null) {
-            return new Inbound();
-        }
-        freeInbounds = inbound.next;
-        freeInboundCount--;
-        inbound.next = null;
-        return inbound;
-    }
-
-    private void recycle(Inbound inbound) {
-        inbound.reset();
-        if (freeInboundCount < MAX_RECYCLED) {
-            inbound.next = freeInbounds;
-            freeInbounds = inbound;
-            freeInboundCount++;
-        }
-    }
-
-    private void append(Inbound inbound) {
-        if (pendingTail == null) {
-            pendingHead = inbound;
-        } else {
-            pendingTail.next = inbound;
-        }
-        pendingTail = inbound;
-    }
-
-    private Inbound removePendingHead(Inbound head) {
-        pendingHead = head.next;
-        if (pendingHead == null) {
-            pendingTail = null;
-        }
-        head.next = null;
-        held -= head.receives;
-        return head;
-    }
-
-    /** This end is closing: what came is nobody's, but goes on to be taken, so that a peer that is closing as well gets through. */
-    private void discardInbound() {
-        assembly = null;
-        releaseParked();
-        stopWaitingForMessage();
-        heldFragments = 0;
-        Inbound inbound = pendingHead;
-        pendingHead = null;
-        pendingTail = null;
-        held = 0;
-        while (inbound != null) {
-            Inbound next = inbound.next;
-            inbound.next = null;
-            inbound.receives = 0;
-            if (inbound.rendezvous && !inbound.ready) {
-                append(inbound);
-            } else {
-                inbound.releaseMemory();
-                recycle(inbound);
-            }
-            inbound = next;
-        }
-    }
-
-    private boolean hasReady() {
-        return pendingHead != null && pendingHead.ready;
-    }
-
-    /** A whole message, or immediate data, or both: delivered now if nothing is before it. */
-    private void arrived(
-            @Nullable ByteBuf message,
-            boolean inReceive,
-            boolean hasImmediate,
-            int immediateData,
-            int immediateLengthBytes) {
-        if (pendingHead == null && reading && state == State.ACTIVE) {
-            deliver(message, inReceive, hasImmediate, immediateData, immediateLengthBytes);
-            return;
-        }
-        Inbound inbound = newInbound();
-        inbound.ready = true;
-        inbound.message = message;
-        inbound.inReceive = inReceive;
-        inbound.hasImmediate = hasImmediate;
-        inbound.immediateData = immediateData;
-        inbound.immediateLengthBytes = immediateLengthBytes;
-        inbound.receives = 1;
-        held++;
-        append(inbound);
-    }
-
-    private void deliverReady() {
-        while (pendingHead != null
-                && pendingHead.ready
-                && reading
-                && !closeRequested
-                && !aborted
-                && (state == State.ACTIVE || state == State.LINGERING)) {
-            Inbound inbound = removePendingHead(pendingHead);
-            ByteBuf message = inbound.message;
-            boolean inReceive = inbound.inReceive;
-            boolean hasImmediate = inbound.hasImmediate;
-            int immediateData = inbound.immediateData;
-            int lengthBytes = inbound.immediateLengthBytes;
-            boolean end = inbound.end;
-            recycle(inbound);
-            if (end) {
-                deliverEnd();
-            } else {
-                deliver(message, inReceive, hasImmediate, immediateData, lengthBytes);
-            }
-        }
-    }
-
-    private void deliver(
-            @Nullable ByteBuf message, boolean inReceive, boolean hasImmediate, int immediateData, int lengthBytes) {
-        boolean outer = busy;
-        busy = true;
-        delivered = true;
-        ByteBuf undelivered = message;
-        try {
-            if (hasImmediate) {
-                listener.onImmediate(this, immediateData, lengthBytes);
-            }
-            if (message != null) {
-                counters.messageReceived(message.readableBytes());
-                if (inReceive) {
-                    window.delivered(message);
-                }
-                undelivered = null;
-                listener.onMessage(this, message);
-            }
-        } catch (Throwable e) {
-            threw(e);
-        } finally {
-            busy = outer;
-            if (undelivered != null) {
-                undelivered.release();
-            }
-        }
-    }
-
-    private void readComplete() {
-        if (!delivered) {
-            return;
-        }
-        delivered = false;
-        boolean outer = busy;
-        busy = true;
-        try {
-            listener.onReadComplete(this);
-        } catch (Throwable e) {
-            threw(e);
-        } finally {
-            busy = outer;
-        }
     }
 
     // The end.
@@ -2856,7 +2337,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     private void releaseEndpointMemory() {
         if (prepared) {
-            buffers.forgetMessage(this);
             window.release();
         }
         while (!ledger.isEmpty()) {
@@ -2876,42 +2356,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         ledger.release();
     }
 
-    /** What can never become complete any more. */
-    private void dropIncomplete() {
-        assembly = null;
-        releaseParked();
-        rendezvousHead = null;
-        rendezvousTail = null;
-        Inbound last = null;
-        Inbound inbound = pendingHead;
-        while (inbound != null && inbound.ready) {
-            last = inbound;
-            inbound = inbound.next;
-        }
-        while (inbound != null) {
-            Inbound next = inbound.next;
-            inbound.releaseMemory();
-            recycle(inbound);
-            inbound = next;
-        }
-        pendingTail = last;
-        if (last == null) {
-            pendingHead = null;
-        } else {
-            last.next = null;
-        }
-    }
-
     private void becomeInactive(@Nullable Throwable cause) {
         state = State.INACTIVE;
         writable = false;
-        while (pendingHead != null) {
-            Inbound inbound = pendingHead;
-            pendingHead = inbound.next;
-            inbound.releaseMemory();
-            recycle(inbound);
-        }
-        pendingTail = null;
+        inbox.clear();
         counters.present(0, 0);
         if (negotiated == null) {
             FlightEvents.endConnect(connectEvent, this, role, null, cause);
@@ -2932,44 +2380,4 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     // Time.
 
-    private void helloTimedOut() {
-        Endpoint current = endpoint;
-        abort(new ConnectionException.TimedOut((current == null ? "the peer" : current.remoteAddress())
-                + " is connected but did not " + (role == Role.INITIATOR ? "answer HELLO" : "say HELLO") + " within "
-                + options.helloTimeoutMillis() + " ms"
-                + (window.isStarved() ? ", or this end had no memory for receives to answer with" : "")));
-    }
-
-    private void closeTimedOut() {
-        Endpoint current = endpoint;
-        if (closeAnswered && current != null) {
-            closeDeadlineNanos = NO_DEADLINE;
-            current.disconnect();
-        } else {
-            abort(new ConnectionException.TimedOut((current == null ? "the peer" : current.remoteAddress())
-                    + " did not take what was queued and answer CLOSE within " + options.closeTimeoutMillis()
-                    + " ms; " + outbox.queuedBytes() + " bytes of messages are not delivered for certain"));
-        }
-    }
-
-    /** How long the peer may be silent from its last frame on: until it is asked, and then until it is given up. */
-    private long silenceNanos() {
-        long intervalNanos = TimeUnit.MILLISECONDS.toNanos(options.keepAliveMillis());
-        return pingOut || pingDue ? 2 * intervalNanos : intervalNanos;
-    }
-
-    private void checkSilence(long nowNanos) {
-        long intervalNanos = TimeUnit.MILLISECONDS.toNanos(options.keepAliveMillis());
-        long silentNanos = nowNanos - silentSinceNanos;
-        if (silentNanos >= 2 * intervalNanos) {
-            Endpoint current = endpoint;
-            abort(new ConnectionException.TimedOut((current == null ? "the peer" : current.remoteAddress())
-                    + " gave no sign of life for " + TimeUnit.NANOSECONDS.toMillis(silentNanos) + " ms, though asked"));
-        } else if (silentNanos >= intervalNanos && !pingOut && !pingDue) {
-            pingDue = true;
-            pingForKeepAlive = true;
-            pingNonce = nowNanos;
-            flush();
-        }
-    }
 }

@@ -42,6 +42,7 @@ final class SendLedger {
     private boolean staged;
     private int copiesOut;
     private int takenMessages;
+    private int readsOut;
     private @Nullable RegisteredMemory stagedRegistration;
     private @Nullable ByteBuf headers;
 
@@ -113,6 +114,16 @@ final class SendLedger {
     /** Whether copies are under way, whose end gives memory back. */
     boolean hasCopiesOut() {
         return copiesOut > 0;
+    }
+
+    /** Reads and atomics that are out. */
+    int readsOut() {
+        return readsOut;
+    }
+
+    /** What was posted last, or taken last, is a read or an atomic: it is out, or not any more. */
+    void countRead(int change) {
+        readsOut += change;
     }
 
     /** Where the next work request's own slot begins in {@link #slots()}. */

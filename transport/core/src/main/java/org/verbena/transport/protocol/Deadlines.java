@@ -1,0 +1,133 @@
+package org.verbena.transport.protocol;
+
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+
+/**
+ * The times at which a connection wants to be called, and the only part of it that asks a clock. Times are of {@link System#nanoTime()}, so they are compared by their
+ * difference; {@link #NONE} is no time.
+ */
+final class Deadlines {
+    static final long NONE = Long.MAX_VALUE;
+
+    /** How soon to try again for memory that the device refused to register: nobody tells when its limit allows more. */
+    private static final long MEMORY_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+
+    private final MessageOptions options;
+    private final LongSupplier clock;
+    private long helloNanos = NONE;
+    private long closeNanos = NONE;
+    private long retryNanos = NONE;
+    private long silentSinceNanos;
+    private boolean watchesSilence;
+    /** What the listener was told last. */
+    private long toldNanos = NONE;
+
+    Deadlines(MessageOptions options, LongSupplier clock) {
+        this.options = options;
+        this.clock = clock;
+    }
+
+    /** Connected: the peer's part of the handshake is awaited. */
+    void beginHandshake() {
+        if (helloNanos == NONE) {
+            helloNanos = after(options.helloTimeoutMillis());
+        }
+    }
+
+    void beginClosing() {
+        if (closeNanos == NONE) {
+            closeNanos = after(options.closeTimeoutMillis());
+        }
+    }
+
+    /** With keepalive, a peer that says nothing is asked. */
+    void watchSilence() {
+        if (!watchesSilence && options.keepAliveMillis() > 0) {
+            watchesSilence = true;
+            silentSinceNanos = clock.getAsLong();
+        }
+    }
+
+    /** The peer has said something. */
+    void heard() {
+        if (watchesSilence) {
+            silentSinceNanos = clock.getAsLong();
+        }
+    }
+
+    /** Memory is to be tried again soon. */
+    void retry() {
+        retryNanos = clock.getAsLong() + MEMORY_RETRY_NANOS;
+    }
+
+    /** Whether memory is to be tried again now; from now on it is not. */
+    boolean takeRetry(long nowNanos) {
+        boolean due = isDue(retryNanos, nowNanos);
+        if (due) {
+            retryNanos = NONE;
+        }
+        return due;
+    }
+
+    boolean isHelloLate(long nowNanos) {
+        return isDue(helloNanos, nowNanos);
+    }
+
+    boolean isCloseLate(long nowNanos) {
+        return isDue(closeNanos, nowNanos);
+    }
+
+    /** How long the peer has said nothing; 0 without keepalive. */
+    long silentNanos(long nowNanos) {
+        return watchesSilence ? nowNanos - silentSinceNanos : 0;
+    }
+
+    long keepAliveNanos() {
+        return TimeUnit.MILLISECONDS.toNanos(options.keepAliveMillis());
+    }
+
+    /**
+     * The next one.
+     *
+     * @param handshaking whether HELLO is awaited
+     * @param closing whether CLOSE is
+     * @param asked whether the peer was asked for a sign of life
+     */
+    long next(boolean handshaking, boolean closing, boolean asked) {
+        long nanos = NONE;
+        if (handshaking) {
+            nanos = helloNanos;
+        } else if (closing) {
+            nanos = closeNanos;
+        } else if (watchesSilence) {
+            nanos = silentSinceNanos + (asked ? 2 : 1) * keepAliveNanos();
+        }
+        if (nanos == NONE || retryNanos == NONE) {
+            return nanos == NONE ? retryNanos : nanos;
+        }
+        return nanos - retryNanos < 0 ? nanos : retryNanos;
+    }
+
+    /** Whether the listener is to be told of this one: it is nearer than what it knows. From now on it knows. */
+    boolean takeNearer(long nanos) {
+        if (nanos == NONE || (toldNanos != NONE && nanos - toldNanos >= 0)) {
+            return false;
+        }
+        toldNanos = nanos;
+        return true;
+    }
+
+    /** The time that the listener was told of has come. */
+    void ring() {
+        toldNanos = NONE;
+    }
+
+    static boolean isDue(long nanos, long nowNanos) {
+        return nanos != NONE && nowNanos - nanos >= 0;
+    }
+
+    private long after(int millis) {
+        return clock.getAsLong() + TimeUnit.MILLISECONDS.toNanos(millis);
+    }
+}

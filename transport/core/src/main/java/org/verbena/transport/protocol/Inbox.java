@@ -1,0 +1,458 @@
+package org.verbena.transport.protocol;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import java.util.ArrayDeque;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.buffer.RegisteredByteBuf;
+
+/**
+ * What came and is delivered in order: at once if nothing is before it and the user reads, else from a list. A message in fragments takes its memory whole, and in turn
+ * with all other connections of the device; without, its fragments wait in their receives, a window of them at the most.
+ */
+final class Inbox {
+    /** A segment of a stream that fills no more than this part of its receive buffer is copied out, so that a program that keeps it does not keep the buffer. */
+    private static final int SMALL_SEGMENT_DIVISOR = 8;
+    /** When memory is scarce or the user holds much, a message that fills no more than this part of its receive is copied out of it. */
+    private static final int SCARCE_SEGMENT_DIVISOR = 2;
+    /** Recycled objects that are kept. */
+    private static final int MAX_RECYCLED = 1024;
+
+    private final MessageConnection connection;
+    private final MessageListener listener;
+    private final ReceiveWindow window;
+    private final ConnectionCounters counters;
+    private final BooleanSupplier deliverable;
+    private final Consumer<Throwable> onThrown;
+    private final boolean stream;
+    /** Bytes of messages, other than in receive buffers, that the user holds or that are on their way to it. */
+    private final HeldByUser heldByUser;
+
+    @SuppressWarnings("NullAway.Init") // set by prepare
+    private MessageBuffers buffers;
+
+    private @Nullable Inbound head;
+    private @Nullable Inbound tail;
+    private @Nullable Inbound free;
+    private int freeCount;
+    /** Messages in fragments that are not complete, or wait for memory. */
+    private final ArrayDeque<Inbound> assembling = new ArrayDeque<>(0);
+    /** Their fragments that wait in their receives for memory for all of a message. */
+    private final ArrayDeque<ByteBuf> parked = new ArrayDeque<>(0);
+    /** The message whose fragments come now. */
+    private @Nullable Inbound open;
+    /** In the queue for memory for a whole message. */
+    private boolean waitsForMemory;
+
+    private boolean reading = true;
+    private boolean delivered;
+    /** Receives of what is not delivered, and of fragments that came while the user did not read. */
+    private int held;
+
+    private int heldFragments;
+
+    /**
+     * Makes an empty one.
+     *
+     * @param deliverable whether the connection's state allows to deliver
+     * @param onThrown given what callbacks throw
+     */
+    Inbox(
+            MessageConnection connection,
+            MessageListener listener,
+            ReceiveWindow window,
+            ConnectionCounters counters,
+            boolean stream,
+            BooleanSupplier deliverable,
+            Consumer<Throwable> onThrown) {
+        this.connection = connection;
+        this.listener = listener;
+        this.window = window;
+        this.counters = counters;
+        this.stream = stream;
+        this.deliverable = deliverable;
+        this.onThrown = onThrown;
+        heldByUser = new HeldByUser(connection::onMemoryFreed);
+    }
+
+    void prepare(MessageBuffers memory) {
+        buffers = memory;
+    }
+
+    boolean isReading() {
+        return reading;
+    }
+
+    void setReading(boolean reading) {
+        this.reading = reading;
+        if (reading) {
+            heldFragments = 0;
+        }
+    }
+
+    /** Receives that hold what was not delivered. */
+    int undelivered() {
+        return held + heldFragments + parked.size();
+    }
+
+    /** Whether something waits to be delivered. */
+    boolean hasReady() {
+        return head != null && head.ready;
+    }
+
+    /** Whether a message has begun and is not complete. */
+    boolean isWithinMessage() {
+        return open != null;
+    }
+
+    /** How much of the message that has begun is still to come; 0 if none has. */
+    int expectedBytes() {
+        return open == null ? 0 : open.remainingBytes;
+    }
+
+    Inbound newInbound() {
+        Inbound inbound = free;
+        if (inbound == null) {
+            return new Inbound();
+        }
+        free = inbound.next;
+        freeCount--;
+        inbound.next = null;
+        return inbound;
+    }
+
+    void recycle(Inbound inbound) {
+        inbound.reset();
+        if (freeCount < MAX_RECYCLED) {
+            inbound.next = free;
+            free = inbound;
+            freeCount++;
+        }
+    }
+
+    /** The next to be delivered, in its turn and when it is ready. */
+    void append(Inbound inbound) {
+        held += inbound.receives;
+        if (tail == null) {
+            head = inbound;
+        } else {
+            tail.next = inbound;
+        }
+        tail = inbound;
+    }
+
+    /** A message in one receive, from its reader index on. */
+    void received(ByteBuf buffer) {
+        ByteBuf copy = copiedOut(buffer);
+        arrived(copy == null ? buffer : copy, copy == null, false, 0, 0);
+    }
+
+    /**
+     * What came, in memory of its own size, if it would be a waste to let the user keep the receive buffer: small segments of a stream, which decoders keep
+     * while they wait for more; and what is not large, while the user holds many receives or memory is scarce.
+     *
+     * @return null if the receive buffer itself is delivered
+     */
+    private @Nullable ByteBuf copiedOut(ByteBuf buffer) {
+        int payload = buffer.readableBytes();
+        boolean scarce = window.isStarved() || window.isUserSlow();
+        int limit;
+        if (stream) {
+            limit = scarce ? Integer.MAX_VALUE : window.bufferBytes() / SMALL_SEGMENT_DIVISOR;
+        } else {
+            limit = scarce ? window.bufferBytes() / SCARCE_SEGMENT_DIVISOR : -1;
+        }
+        if (payload > limit) {
+            return null;
+        }
+        ByteBuf copy = null;
+        if (heldByUser.held() + payload <= buffers.shareBytes()) {
+            copy = buffers.tryAllocateReceive(payload);
+            if (copy instanceof RegisteredByteBuf pooled) {
+                heldByUser.charge(payload);
+                pooled.chargeTo(heldByUser, payload);
+            }
+        }
+        if (copy == null) {
+            if (!stream) {
+                return null;
+            }
+            // The user holds all of it, and may be waiting for the bytes that come next: they must not wait for memory.
+            copy = ByteBufAllocator.DEFAULT.directBuffer(payload);
+        }
+        copy.writeBytes(buffer);
+        window.reuse(buffer);
+        return copy;
+    }
+
+    /** A whole message, or immediate data, or both: delivered now if nothing is before it. */
+    void arrived(
+            @Nullable ByteBuf message,
+            boolean inReceive,
+            boolean hasImmediate,
+            int immediateData,
+            int immediateLengthBytes) {
+        if (head == null && reading && deliverable.getAsBoolean()) {
+            deliver(message, inReceive, hasImmediate, immediateData, immediateLengthBytes);
+            return;
+        }
+        Inbound inbound = newInbound();
+        inbound.ready = true;
+        inbound.message = message;
+        inbound.inReceive = inReceive;
+        inbound.hasImmediate = hasImmediate;
+        inbound.immediateData = immediateData;
+        inbound.immediateLengthBytes = immediateLengthBytes;
+        inbound.receives = 1;
+        append(inbound);
+    }
+
+    /** The peer's half of a stream has ended. */
+    void ended() {
+        if (head == null && reading && deliverable.getAsBoolean()) {
+            deliverEnd();
+            return;
+        }
+        Inbound inbound = newInbound();
+        inbound.ready = true;
+        inbound.end = true;
+        inbound.receives = 1;
+        append(inbound);
+    }
+
+    /** The first fragment of a message. */
+    void begin(ByteBuf fragment, int lengthBytes) {
+        Inbound inbound = newInbound();
+        inbound.totalBytes = lengthBytes;
+        inbound.remainingBytes = lengthBytes;
+        open = inbound;
+        assembling.add(inbound);
+        append(inbound);
+        proceed(fragment);
+    }
+
+    /** The next fragment: it goes into the message's memory, or waits in its receive until there is some. */
+    void proceed(ByteBuf fragment) {
+        Inbound inbound = open;
+        if (inbound == null) {
+            throw new IllegalStateException("a fragment of no message");
+        }
+        inbound.remainingBytes -= fragment.readableBytes();
+        if (inbound.remainingBytes == 0) {
+            open = null;
+        }
+        parked.add(fragment);
+        inbound.parkedFragments++;
+        assemble();
+    }
+
+    /** Moves fragments into their messages' memory, which each takes whole; as far as there is some. */
+    void assemble() {
+        for (Inbound inbound = assembling.peek(); inbound != null; inbound = assembling.peek()) {
+            ByteBuf message = inbound.message;
+            if (message == null) {
+                message = tryAllocateMessage(inbound.totalBytes);
+                if (message == null) {
+                    return;
+                }
+                inbound.message = message;
+            }
+            for (; inbound.parkedFragments > 0; inbound.parkedFragments--) {
+                ByteBuf fragment = parked.remove();
+                message.writeBytes(fragment);
+                window.reuse(fragment);
+                if (!reading) {
+                    heldFragments++;
+                }
+            }
+            if (inbound.remainingBytes > 0) {
+                return;
+            }
+            inbound.ready = true;
+            assembling.remove();
+        }
+    }
+
+    /** Memory for a whole message: when the user holds less than this connection's share of the budget, and it is this connection's turn. */
+    @Nullable ByteBuf tryAllocateMessage(int bytes) {
+        if (isOverShare(bytes)) {
+            heldByUser.watch();
+            if (isOverShare(bytes)) {
+                stopWaiting(); // others need not wait for this one's user
+                return null;
+            }
+        }
+        ByteBuf message = buffers.tryAllocateMessage(bytes, connection, heldByUser);
+        if (message == null) {
+            if (!waitsForMemory) {
+                waitsForMemory = true;
+                counters.memoryStallBegan();
+            }
+            return null;
+        }
+        waitsForMemory = false;
+        heldByUser.charge(bytes);
+        return message;
+    }
+
+    private boolean isOverShare(int bytes) {
+        long already = heldByUser.held();
+        return already > 0 && already + bytes > buffers.shareBytes();
+    }
+
+    private void stopWaiting() {
+        if (waitsForMemory) {
+            waitsForMemory = false;
+            buffers.forgetMessage(connection);
+        }
+    }
+
+    /** Delivers what is ready, as far as the user reads. */
+    void deliverReady() {
+        while (head != null && head.ready && reading && deliverable.getAsBoolean()) {
+            Inbound inbound = head;
+            head = inbound.next;
+            if (head == null) {
+                tail = null;
+            }
+            inbound.next = null;
+            held -= inbound.receives;
+            ByteBuf message = inbound.message;
+            boolean inReceive = inbound.inReceive;
+            boolean hasImmediate = inbound.hasImmediate;
+            int immediateData = inbound.immediateData;
+            int lengthBytes = inbound.immediateLengthBytes;
+            boolean end = inbound.end;
+            recycle(inbound);
+            if (end) {
+                deliverEnd();
+            } else {
+                deliver(message, inReceive, hasImmediate, immediateData, lengthBytes);
+            }
+        }
+    }
+
+    private void deliver(
+            @Nullable ByteBuf message, boolean inReceive, boolean hasImmediate, int immediateData, int lengthBytes) {
+        delivered = true;
+        ByteBuf undelivered = message;
+        try {
+            if (hasImmediate) {
+                listener.onImmediate(connection, immediateData, lengthBytes);
+            }
+            if (message != null) {
+                counters.messageReceived(message.readableBytes());
+                if (inReceive) {
+                    window.delivered(message);
+                }
+                undelivered = null;
+                listener.onMessage(connection, message);
+            }
+        } catch (Throwable e) {
+            onThrown.accept(e);
+        } finally {
+            if (undelivered != null) {
+                undelivered.release();
+            }
+        }
+    }
+
+    private void deliverEnd() {
+        delivered = true;
+        try {
+            listener.onEnd(connection);
+        } catch (Throwable e) {
+            onThrown.accept(e);
+        }
+    }
+
+    /** Tells that what was at hand has been delivered, if anything was. */
+    void readComplete() {
+        if (!delivered) {
+            return;
+        }
+        delivered = false;
+        try {
+            listener.onReadComplete(connection);
+        } catch (Throwable e) {
+            onThrown.accept(e);
+        }
+    }
+
+    /** This end is closing: what came is dropped, but what the peer has advertised goes on to be taken, so that a peer that is closing as well gets through. */
+    void discard() {
+        releaseParked();
+        stopWaiting();
+        heldFragments = 0;
+        Inbound inbound = head;
+        head = null;
+        tail = null;
+        held = 0;
+        while (inbound != null) {
+            Inbound next = inbound.next;
+            inbound.next = null;
+            inbound.receives = 0;
+            if (inbound.rendezvous && !inbound.ready) {
+                append(inbound);
+            } else {
+                inbound.releaseMemory();
+                recycle(inbound);
+            }
+            inbound = next;
+        }
+    }
+
+    /** The connection has ended: what can never become complete is dropped. */
+    void dropIncomplete() {
+        releaseParked();
+        stopWaiting();
+        Inbound last = null;
+        Inbound inbound = head;
+        while (inbound != null && inbound.ready) {
+            last = inbound;
+            inbound = inbound.next;
+        }
+        dropFrom(inbound);
+        tail = last;
+        if (last == null) {
+            head = null;
+        } else {
+            last.next = null;
+        }
+    }
+
+    /** Nothing will be delivered any more. */
+    void clear() {
+        Inbound first = head;
+        head = null;
+        tail = null;
+        dropFrom(first);
+    }
+
+    private void dropFrom(@Nullable Inbound first) {
+        Inbound inbound = first;
+        while (inbound != null) {
+            Inbound next = inbound.next;
+            inbound.releaseMemory();
+            recycle(inbound);
+            inbound = next;
+        }
+    }
+
+    private void releaseParked() {
+        open = null;
+        assembling.clear();
+        for (ByteBuf fragment = parked.poll(); fragment != null; fragment = parked.poll()) {
+            window.reuse(fragment);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "held " + held + "+" + heldFragments + (reading ? "" : ", not reading")
+                + (head == null ? "" : head.ready ? ", messages wait" : ", a message is incomplete")
+                + (waitsForMemory ? ", waits for memory for it" : "");
+    }
+}

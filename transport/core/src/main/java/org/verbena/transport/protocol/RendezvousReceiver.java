@@ -1,0 +1,273 @@
+package org.verbena.transport.protocol;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.buffer.OperationRegistration;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RdmaException;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.WorkStatus;
+
+/** Messages that the peer advertised, and that are read out of its memory: in order, several reads at once, within half of the read depth. */
+final class RendezvousReceiver {
+    /** One read's length: long enough for full speed, short enough that other work gets its turn. */
+    private static final int READ_CHUNK_BYTES = 1 << 20;
+
+    private static final Set<MemoryDomain.Access> READ_SINK =
+            Set.of(MemoryDomain.Access.LOCAL_WRITE, MemoryDomain.Access.REMOTE_WRITE);
+
+    private final MessageOptions options;
+    private final Inbox inbox;
+    private final SendLedger ledger;
+    private final ConnectionCounters counters;
+    private final MessageConnection connection;
+    private final Deadlines deadlines;
+
+    // Set by prepare.
+    @SuppressWarnings("NullAway.Init")
+    private EndpointCapabilities capabilities;
+
+    @SuppressWarnings("NullAway.Init")
+    private MessageBuffers buffers;
+
+    private @Nullable Inbound head;
+    private @Nullable Inbound tail;
+    private int begun;
+    private int done;
+    private int doneTold;
+    private int readsOut;
+
+    RendezvousReceiver(
+            MessageConnection connection,
+            MessageOptions options,
+            Inbox inbox,
+            SendLedger ledger,
+            ConnectionCounters counters,
+            Deadlines deadlines) {
+        this.connection = connection;
+        this.options = options;
+        this.inbox = inbox;
+        this.ledger = ledger;
+        this.counters = counters;
+        this.deadlines = deadlines;
+    }
+
+    void prepare(EndpointCapabilities endpointCapabilities, MessageBuffers memory) {
+        capabilities = endpointCapabilities;
+        buffers = memory;
+    }
+
+    /** Messages that have been read, in all. */
+    int done() {
+        return done;
+    }
+
+    /** A header has told the peer. */
+    void told() {
+        doneTold = done;
+    }
+
+    boolean isTellDue() {
+        return done != doneTold;
+    }
+
+    /** The connection has ended: nothing more is read. */
+    void clear() {
+        head = null;
+        tail = null;
+    }
+
+    /** The peer advertises a message; returns what is wrong with that, or null. */
+    @Nullable String advertised(ByteBuf buffer, int payload, int length, boolean closing) {
+        int count = payload / Wire.PIECE_BYTES;
+        if (begun - done >= options.maxRendezvous()) {
+            return "it advertised more messages than it may";
+        }
+        if (length == 0 || count < 1 || count > Wire.MAX_PIECES || payload != count * Wire.PIECE_BYTES) {
+            return "it advertised " + length + " bytes in " + payload + " bytes of pieces";
+        }
+        Inbound inbound = inbox.newInbound();
+        inbound.rendezvous = true;
+        inbound.totalBytes = length;
+        inbound.pieces = count;
+        inbound.receives = closing ? 0 : 1;
+        long sum = 0;
+        int offset = Wire.HEADER_BYTES;
+        for (int i = 0; i < count; i++) {
+            inbound.addresses[i] = buffer.getLong(offset);
+            inbound.keys[i] = buffer.getInt(offset + 8);
+            inbound.lengths[i] = buffer.getInt(offset + 12);
+            if (inbound.lengths[i] < 1) {
+                sum = -1;
+                break;
+            }
+            sum += inbound.lengths[i];
+            offset += Wire.PIECE_BYTES;
+        }
+        if (sum != length) {
+            inbox.recycle(inbound);
+            return "it advertised " + length + " bytes in pieces of another sum";
+        }
+        inbound.rendezvousEvent = FlightEvents.beginRendezvous(false, length, count);
+        begun++;
+        inbox.append(inbound);
+        if (tail == null) {
+            head = inbound;
+        } else {
+            tail.nextRendezvous = inbound;
+        }
+        tail = inbound;
+        return null;
+    }
+
+    /** Reads advertised messages, in order, as far as the read depth, slots and memory go. */
+    void post(Endpoint endpoint, boolean closing) {
+        int limit = Math.max(1, capabilities.readDepth() / 2);
+        while (head != null) {
+            Inbound inbound = head;
+            ByteBuf message = inbound.message;
+            if (message == null) {
+                if (!inbox.isReading() && !closing) {
+                    return;
+                }
+                message = options.framing() == Framing.STREAM
+                        ? buffers.tryAllocateReceive(inbound.totalBytes)
+                        : inbox.tryAllocateMessage(inbound.totalBytes);
+                if (message == null && options.framing() == Framing.STREAM) {
+                    message = registeredSink(endpoint, inbound);
+                    if (message == null) {
+                        deadlines.retry();
+                    }
+                }
+                if (message == null) {
+                    return;
+                }
+                inbound.message = message;
+                if (!registerSink(endpoint, inbound, message)) {
+                    inbound.releaseMemory();
+                    deadlines.retry();
+                    return;
+                }
+            }
+            while (inbound.requestedBytes < inbound.totalBytes) {
+                if (readsOut >= limit
+                        || ledger.readsOut() >= capabilities.readDepth()
+                        || ledger.free(endpoint) <= Credits.CONTROL_RECEIVES) {
+                    return;
+                }
+                int piece = inbound.nextPiece;
+                int length = Math.min(READ_CHUNK_BYTES, inbound.lengths[piece] - inbound.pieceOffset);
+                ledger.request()
+                        .asRead(
+                                ledger.nextId(),
+                                0,
+                                inbound.addresses[piece] + inbound.pieceOffset,
+                                inbound.keys[piece]);
+                RegisteredMemory sink = inbound.registration;
+                if (sink != null) {
+                    ledger.request().buffers().add(sink, inbound.requestedBytes, length);
+                } else if (buffers.gather(
+                                message,
+                                inbound.requestedBytes,
+                                length,
+                                1,
+                                ledger.request().buffers())
+                        != length) {
+                    throw new IllegalStateException(
+                            "a receive buffer is not one piece of memory registered with this device: " + message);
+                }
+                if (!ledger.post(endpoint, inbound, null)) {
+                    return;
+                }
+                inbound.readsOut++;
+                inbound.requestedBytes += length;
+                inbound.pieceOffset += length;
+                readsOut++;
+                ledger.countRead(1);
+                if (inbound.pieceOffset == inbound.lengths[piece]) {
+                    inbound.nextPiece++;
+                    inbound.pieceOffset = 0;
+                }
+            }
+            head = inbound.nextRendezvous;
+            inbound.nextRendezvous = null;
+            if (head == null) {
+                tail = null;
+            }
+        }
+    }
+
+    /** Memory outside the pool, for a stream whose user holds all of the pool's and may be waiting for these bytes; null if it cannot be registered. */
+    private @Nullable ByteBuf registeredSink(Endpoint endpoint, Inbound inbound) {
+        ByteBuf memory = ByteBufAllocator.DEFAULT.directBuffer(inbound.totalBytes);
+        try {
+            inbound.registration =
+                    OperationRegistration.register(memory, 0, inbound.totalBytes, endpoint.memoryDomain(), READ_SINK);
+        } catch (RdmaException e) {
+            // The limit of locked memory may be reached: later, then.
+            inbound.registration = null;
+        }
+        if (inbound.registration == null) {
+            memory.release();
+            return null;
+        }
+        counters.registered();
+        return memory;
+    }
+
+    /**
+     * Where the message is not in the pool's memory, or the adapter asks for more than that is registered for, the message's own bytes are registered for the read.
+     *
+     * @return false if the device refuses that now
+     */
+    private boolean registerSink(Endpoint endpoint, Inbound inbound, ByteBuf message) {
+        if (inbound.registration != null) {
+            return true;
+        }
+        ScatterGatherList pieces = ledger.request().buffers().clear();
+        if (buffers.gather(message, 0, inbound.totalBytes, 1, pieces) == inbound.totalBytes
+                && (!capabilities.readSinkNeedsRemoteWrite()
+                        || pieces.region(0).access().contains(MemoryDomain.Access.REMOTE_WRITE))) {
+            return true;
+        }
+        try {
+            inbound.registration =
+                    OperationRegistration.register(message, 0, inbound.totalBytes, endpoint.memoryDomain(), READ_SINK);
+        } catch (RdmaException e) {
+            // The limit of locked memory may be reached: later, then.
+            inbound.registration = null;
+        }
+        if (inbound.registration == null) {
+            return false;
+        }
+        counters.registered();
+        return true;
+    }
+
+    /** A read is done; returns whether its message is. */
+    boolean completed(Inbound inbound, WorkStatus status) {
+        ledger.countRead(-1);
+        readsOut--;
+        inbound.readsOut--;
+        ByteBuf message = inbound.message;
+        if (status != WorkStatus.SUCCESS
+                || inbound.readsOut > 0
+                || inbound.requestedBytes < inbound.totalBytes
+                || message == null) {
+            return false;
+        }
+        message.setIndex(0, inbound.totalBytes);
+        inbound.closeRegistration();
+        inbound.ready = true;
+        done++;
+        counters.rendezvousReceived();
+        FlightEvents.endRendezvous(inbound.rendezvousEvent, connection);
+        inbound.rendezvousEvent = null;
+        return true;
+    }
+}
