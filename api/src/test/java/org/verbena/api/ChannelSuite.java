@@ -589,7 +589,8 @@ public abstract class ChannelSuite extends ApiSuite {
         Server server = listen();
         RdmaChannel client = connect(server);
         RdmaChannel peer = server.next();
-        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).awaitUninterruptibly(Patience.LIMIT.toMillis());
+        group.shutdownGracefully(0, Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)
+                .awaitUninterruptibly(2 * Patience.LIMIT.toMillis());
         assertThat(client.isOpen()).isFalse();
         assertThat(peer.isOpen()).isFalse();
         assertThat(server.channel.isOpen()).isFalse();
@@ -801,6 +802,8 @@ public abstract class ChannelSuite extends ApiSuite {
                 .childOption(RdmaChannelOption.RECEIVE_BUFFER_BYTES, 2048);
         try (Server server = new Server(serving, echo)) {
             Bootstrap connecting = bootstrap()
+                    // All at once take longer the slower the machine is.
+                    .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, (int) Patience.LIMIT.toMillis())
                     .option(RdmaChannelOption.RECEIVE_DEPTH, 16)
                     .option(RdmaChannelOption.RECEIVE_BUFFER_BYTES, 2048);
             List<ChannelFuture> connects = new ArrayList<>();

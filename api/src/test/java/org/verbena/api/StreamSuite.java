@@ -108,7 +108,8 @@ public abstract class StreamSuite {
 
     @AfterEach
     void everythingIsGivenBack() {
-        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).awaitUninterruptibly(Patience.LIMIT.toMillis());
+        group.shutdownGracefully(0, Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)
+                .awaitUninterruptibly(2 * Patience.LIMIT.toMillis());
         assertThat(group.isTerminated()).as("the loops have ended").isTrue();
         Patience.until("all registered buffers are home", () -> ChannelBuffers.usedBytes() == 0);
         System.gc();
@@ -870,22 +871,8 @@ public abstract class StreamSuite {
     void aPeerThatIsKilledEndsTheChannel() throws Exception {
         try (Server server = new Server(
                 new ServerBootstrap(), 0, channel -> channel.pipeline().addLast(new Echo()))) {
-            Process other = new ProcessBuilder(List.of(
-                            Path.of(System.getProperty("java.home"), "bin", "java")
-                                    .toString(),
-                            "--enable-native-access=ALL-UNNAMED",
-                            "--sun-misc-unsafe-memory-access=allow",
-                            "-XX:TieredStopAtLevel=1",
-                            "-XX:+UseSerialGC",
-                            "-cp",
-                            System.getProperty("java.class.path"),
-                            Victim.class.getName(),
-                            getClass().getName(),
-                            host(),
-                            String.valueOf(server.port())))
-                    .redirectError(ProcessBuilder.Redirect.INHERIT)
-                    .redirectOutput(ProcessBuilder.Redirect.INHERIT)
-                    .start();
+            Process other = TrafficPeer.java(
+                    List.of(), Victim.class, getClass().getName(), host(), String.valueOf(server.port()));
             try {
                 while (server.accepted.isEmpty() && other.isAlive()) {
                     Thread.sleep(10); // a JVM takes its time to start in the lab's guest

@@ -49,7 +49,11 @@ final class TrafficPeer {
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         for (String flag : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
             // The JVM's own, not what attaches something to this very process or writes its files.
-            if (flag.startsWith("--") || flag.startsWith("-Dio.netty.try")) {
+            if (flag.startsWith("--")
+                    || flag.startsWith("-Dio.netty.try")
+                    || flag.contains("AOT")
+                    || flag.equals("-XX:+UnlockDiagnosticVMOptions")
+                    || flag.equals("-XX:+UseSerialGC")) {
                 command.add(flag);
             }
         }
