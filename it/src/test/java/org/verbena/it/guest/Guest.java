@@ -6,12 +6,19 @@ import java.util.List;
 /** Where the lab's tests run. */
 interface Guest {
     /**
-     * Starts it.
+     * Does once what all starts need.
      *
-     * @param exchange the folder with {@link GuestMain#TESTS}, into which {@link GuestMain#EVENTS} shall come
      * @throws UnavailableException if there can be no lab here
      */
-    Run start(Path exchange) throws UnavailableException;
+    default void prepare() throws UnavailableException {}
+
+    /**
+     * Starts one; several may run at a time.
+     *
+     * @param exchange its folder, into which {@link GuestMain#EVENTS} shall come, and the tests
+     * @param isAlone whether no other runs beside it
+     */
+    Run start(Path exchange, boolean isAlone);
 
     /** A guest that was started. */
     interface Run extends AutoCloseable {
@@ -23,7 +30,7 @@ interface Guest {
         /** The last lines of its console. */
         List<String> consoleTail();
 
-        /** Ends it if it still runs. */
+        /** Ends it if it still runs, whatever it does. */
         @Override
         void close();
     }

@@ -26,51 +26,74 @@ import org.verbena.it.guest.LabEvent.Kind;
 /**
  * Runs tests with Jupiter in the guest and writes what happens into the event log.
  *
- * <p>Its argument is the exchange folder: {@value #TESTS} has the unique ids of what to run, a line each;
- * {@value #EVENTS} is the log. Ends with 0 whether tests fail or not: the log says so.
+ * <p>Its argument is the exchange folder. The host puts one batch of tests after the other there, each as soon as the one
+ * before is done: {@link #tests(int)} names the file, which has their unique ids, a line each; {@value #EVENTS} is the log.
+ * The host ends the guest when there is no more to do.
  */
 final class GuestMain {
-    static final String TESTS = "tests";
     static final String EVENTS = "events";
 
-    /** Without an event for so long, all threads' stacks are printed and the run ends. No test waits so long. */
-    private static final Duration SILENCE_LIMIT =
-            Duration.ofSeconds(Integer.getInteger("lab.silenceLimitSeconds", 180));
+    /** How often the folder is looked into for the next batch: the host cannot wake the guest. */
+    private static final Duration LOOK_INTERVAL = Duration.ofMillis(20);
+
+    /**
+     * Without an event for so long, all threads' stacks are printed and the run ends. No test waits so long. The property
+     * {@code lab.silenceLimitSeconds} changes it, also while a test runs.
+     */
+    private static Duration silenceLimit() {
+        return Duration.ofSeconds(Integer.getInteger("lab.silenceLimitSeconds", 180));
+    }
 
     static final int SILENCE_STATUS = 97;
 
     private GuestMain() {}
 
-    public static void main(String[] args) throws IOException {
-        Path exchange = Path.of(args[0]);
-        try (EventLog.Writer log = new EventLog.Writer(exchange.resolve(EVENTS))) {
-            Recorder recorder = new Recorder(log);
-            PrintStream console = System.out;
-            System.setOut(new PrintStream(new LineOutput(recorder), true, StandardCharsets.UTF_8));
-            System.setErr(System.out);
-            Thread.ofPlatform().daemon().name("silence watch").start(() -> endWhenSilent(recorder, console));
+    /**
+     * The name of a batch's file, which comes into the folder complete.
+     *
+     * @param batch its number, from 0 on
+     */
+    static String tests(int batch) {
+        return "tests-" + batch;
+    }
 
+    public static void main(String[] args) throws IOException, InterruptedException {
+        Path exchange = Path.of(args[0]);
+        EventLog.Writer log = new EventLog.Writer(exchange.resolve(EVENTS));
+        Recorder recorder = new Recorder(log);
+        PrintStream console = System.out;
+        System.setOut(new PrintStream(new LineOutput(recorder), true, StandardCharsets.UTF_8));
+        System.setErr(System.out);
+        Thread.ofPlatform().daemon().name("silence watch").start(() -> endWhenSilent(recorder, console));
+        for (int batch = 0; ; batch++) {
+            Path tests = exchange.resolve(tests(batch));
+            while (!Files.exists(tests)) {
+                TimeUnit.NANOSECONDS.sleep(LOOK_INTERVAL.toNanos());
+            }
+            recorder.begin();
             LauncherDiscoveryRequest request = LauncherDiscoveryRequestBuilder.request()
-                    .selectors(Files.readAllLines(exchange.resolve(TESTS)).stream()
+                    .selectors(Files.readAllLines(tests).stream()
                             .map(DiscoverySelectors::selectUniqueId)
                             .toList())
                     .build();
             Jupiter.launcher().execute(request, recorder);
-            recorder.record(LabEvent.of(Kind.ALL_DONE, "", ""));
+            recorder.end();
         }
-        // Tests may have left threads that are no daemons.
-        System.exit(0);
     }
 
     private static void endWhenSilent(Recorder recorder, PrintStream console) {
         try {
-            while (System.nanoTime() - recorder.lastEventNanos < SILENCE_LIMIT.toNanos()) {
+            while (!recorder.isRunning
+                    || System.nanoTime() - recorder.lastEventNanos
+                            < silenceLimit().toNanos()) {
                 TimeUnit.SECONDS.sleep(1);
             }
         } catch (InterruptedException e) {
             return;
         }
-        console.printf("lab: nothing happened for %d s; the threads are:%n", SILENCE_LIMIT.toSeconds());
+        console.printf(
+                "lab: nothing happened for %d s; the threads are:%n",
+                silenceLimit().toSeconds());
         for (Map.Entry<Thread, StackTraceElement[]> thread :
                 Thread.getAllStackTraces().entrySet()) {
             console.println(thread.getKey());
@@ -89,8 +112,21 @@ final class GuestMain {
         /** Written by whichever thread reports, read by the silence watch. */
         private volatile long lastEventNanos = System.nanoTime();
 
+        /** Whether a batch is under way; written by the main thread, read by the silence watch. */
+        private volatile boolean isRunning;
+
         Recorder(EventLog.Writer log) {
             this.log = log;
+        }
+
+        void begin() {
+            lastEventNanos = System.nanoTime();
+            isRunning = true;
+        }
+
+        void end() {
+            isRunning = false;
+            record(LabEvent.of(Kind.BATCH_DONE, "", ""));
         }
 
         void record(LabEvent event) {
@@ -98,7 +134,7 @@ final class GuestMain {
             try {
                 log.write(event);
             } catch (IOException e) {
-                // Without the log nobody hears of the tests: the host reports them as lost.
+                // Without the log the host learns nothing of the tests: it reports them as lost.
                 Runtime.getRuntime().halt(70);
             }
         }

@@ -39,8 +39,8 @@ record LabEvent(
         REPORTED,
         /** The JVM printed {@code text} to its standard output. */
         OUTPUT,
-        /** All tests have run. */
-        ALL_DONE
+        /** All tests of a batch have run. */
+        BATCH_DONE
     }
 
     /**

@@ -8,6 +8,8 @@ enum LabMode {
     AUTO,
     /** Always; where there can be no lab they fail. */
     REQUIRE,
+    /** As {@link #REQUIRE}, and those that are left out of the other runs as well. */
+    FULL,
     /** Never. */
     OFF;
 
@@ -15,7 +17,12 @@ enum LabMode {
         try {
             return valueOf(value.toUpperCase(Locale.ROOT));
         } catch (IllegalArgumentException e) {
-            throw new IllegalArgumentException("-Dlab=" + value + ": use auto, require or off", e);
+            throw new IllegalArgumentException("-Dlab=" + value + ": use auto, require, full or off", e);
         }
+    }
+
+    /** Whether it is a failure that there can be no lab. */
+    boolean isRequired() {
+        return this == REQUIRE || this == FULL;
     }
 }

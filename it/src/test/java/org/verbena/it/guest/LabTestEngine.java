@@ -2,14 +2,20 @@ package org.verbena.it.guest;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.platform.engine.DiscoverySelector;
 import org.junit.platform.engine.EngineDiscoveryRequest;
@@ -17,6 +23,7 @@ import org.junit.platform.engine.ExecutionRequest;
 import org.junit.platform.engine.TestDescriptor;
 import org.junit.platform.engine.TestEngine;
 import org.junit.platform.engine.TestExecutionResult;
+import org.junit.platform.engine.TestTag;
 import org.junit.platform.engine.UniqueId;
 import org.junit.platform.engine.discovery.ClassNameFilter;
 import org.junit.platform.engine.discovery.DiscoverySelectors;
@@ -29,12 +36,15 @@ import org.junit.platform.launcher.TestPlan;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 
 /**
- * Runs the tests tagged {@value #TAG} in the guest. It reports them under their own names, as they happen; what the guest
+ * Runs the tests tagged {@value #TAG} in guests. It reports them under their own names, as they happen; what a guest
  * does not finish fails here with the reason and the end of the guest's console.
  *
- * <p>Its settings are system properties, which the build sets: {@code lab} (see {@link LabMode}), {@code lab.folder}
- * ({@code it/lab}), {@code lab.output} (where the exchange folder and the console go), {@code lab.jvmFlags} and
- * {@code lab.timeLimitSeconds}.
+ * <p>Several guests run at a time, each with a class of tests; whichever is done with one gets the next. What is tagged
+ * {@value #FULL_TAG} as well is left out unless the mode is {@link LabMode#FULL} or tests were asked for by name.
+ *
+ * <p>Its settings are system properties, which the build sets: {@code lab} (see {@link LabMode}), {@code lab.tests} (the names
+ * asked for), {@code lab.guests} (how many), {@code lab.folder} ({@code it/lab}), {@code lab.output} (where the exchange folders
+ * and the consoles go), {@code lab.jvmFlags} and {@code lab.timeLimitSeconds}.
  */
 public final class LabTestEngine implements TestEngine {
     /** The engine's id. */
@@ -42,7 +52,18 @@ public final class LabTestEngine implements TestEngine {
 
     static final String TAG = "lab";
 
+    /** For what repeats a proof with other options, or goes on for minutes. */
+    static final String FULL_TAG = "lab-full";
+
+    /** A guest that died is followed by another, for the classes that are left; one that always dies ends after so many. */
+    private static final int MAX_BOOTS = 3;
+
+    /** How often the event log is looked at: it grows in a file, of which nobody tells. */
+    private static final int LOOK_MILLIS = 20;
+
     private final LabMode mode;
+    private final boolean withFull;
+    private final int guests;
     private final Guest guest;
     private final Path output;
     private final Consumer<String> notices;
@@ -51,24 +72,39 @@ public final class LabTestEngine implements TestEngine {
     public LabTestEngine() {
         this(
                 LabMode.parse(System.getProperty("lab", "auto")),
+                isNamed(),
+                Integer.getInteger("lab.guests", 1),
                 new QemuGuest(
                         Path.of(System.getProperty("lab.folder", "it/lab")).toAbsolutePath(),
                         Arrays.stream(System.getProperty("lab.jvmFlags", "").split(" "))
                                 .filter(flag -> !flag.isBlank())
                                 .toList(),
-                        Integer.getInteger("lab.timeLimitSeconds", 900)),
-                Path.of(System.getProperty("lab.output", "it/target/lab")).toAbsolutePath(),
+                        Integer.getInteger("lab.timeLimitSeconds", 900),
+                        isNamed() ? null : output().resolve("classes")),
+                output(),
                 System.out::println);
+    }
+
+    private static boolean isNamed() {
+        return !System.getProperty("lab.tests", "").isBlank();
+    }
+
+    private static Path output() {
+        return Path.of(System.getProperty("lab.output", "it/target/lab")).toAbsolutePath();
     }
 
     /**
      * @param mode whether to run
+     * @param isNamed whether tests were asked for by name
+     * @param guests how many run at a time
      * @param guest where
      * @param output the folder for what a run leaves
      * @param notices is told why the tests are skipped
      */
-    LabTestEngine(LabMode mode, Guest guest, Path output, Consumer<String> notices) {
+    LabTestEngine(LabMode mode, boolean isNamed, int guests, Guest guest, Path output, Consumer<String> notices) {
         this.mode = mode;
+        this.withFull = isNamed || mode == LabMode.FULL;
+        this.guests = guests;
         this.guest = guest;
         this.output = output;
         this.notices = notices;
@@ -114,12 +150,18 @@ public final class LabTestEngine implements TestEngine {
                 : List.of();
     }
 
-    private static void mirrorChildren(TestPlan plan, TestIdentifier of, TestDescriptor parent, UniqueId root) {
+    private void mirrorChildren(TestPlan plan, TestIdentifier of, TestDescriptor parent, UniqueId root) {
         for (TestIdentifier child : plan.getChildren(of)) {
+            if (!withFull && child.getTags().contains(TestTag.create(FULL_TAG))) {
+                continue;
+            }
             MirrorDescriptor mirror =
                     MirrorDescriptor.of(MirrorDescriptor.inEngine(root, child.getUniqueIdObject()), child);
-            parent.addChild(mirror);
             mirrorChildren(plan, child, mirror, root);
+            // A class all of whose tests were left out is left out too.
+            if (plan.getChildren(child).isEmpty() || !mirror.getChildren().isEmpty()) {
+                parent.addChild(mirror);
+            }
         }
     }
 
@@ -133,9 +175,13 @@ public final class LabTestEngine implements TestEngine {
                 replay.skipAll("the lab is off (-Dlab=off)");
             } else {
                 try {
+                    guest.prepare();
+                    deleteFormerRuns();
                     run(replay, root);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
                 } catch (Guest.UnavailableException e) {
-                    if (mode == LabMode.REQUIRE) {
+                    if (mode.isRequired()) {
                         replay.failAll(new LabUnavailableError(e.getMessage()));
                     } else {
                         notices.accept("lab: skipped: " + e.getMessage());
@@ -147,53 +193,111 @@ public final class LabTestEngine implements TestEngine {
         request.getEngineExecutionListener().executionFinished(root, TestExecutionResult.successful());
     }
 
-    private void run(Replay replay, TestDescriptor root) throws Guest.UnavailableException {
-        try {
-            Path exchange = output.resolve("exchange");
-            deleteRecursively(exchange);
-            Files.createDirectories(exchange);
-            List<String> tests = new ArrayList<>();
-            root.accept(test -> {
-                if (test instanceof MirrorDescriptor mirror
-                        && test.getChildren().isEmpty()) {
-                    tests.add(mirror.jupiterId());
-                }
-            });
-            Files.write(exchange.resolve(GuestMain.TESTS), tests);
+    /** What there is to run: each class with its nested ones, those with the most tests first, so that none of them is alone at the end. */
+    private static Queue<MirrorDescriptor> classes(TestDescriptor root) {
+        return root.getChildren().stream()
+                .map(MirrorDescriptor.class::cast)
+                .sorted(Comparator.comparingInt(
+                                (MirrorDescriptor each) -> tests(each).size())
+                        .reversed())
+                .collect(Collectors.toCollection(ConcurrentLinkedQueue::new));
+    }
 
-            EventLog.Reader log = new EventLog.Reader(exchange.resolve(GuestMain.EVENTS));
-            try (Guest.Run running = guest.start(exchange)) {
-                boolean alive;
-                do {
-                    alive = running.isAlive();
-                    List<LabEvent> events = log.poll();
-                    events.forEach(replay::play);
-                    if (replay.allDone()) {
-                        break;
+    private static List<String> tests(MirrorDescriptor of) {
+        List<String> tests = new ArrayList<>();
+        of.accept(test -> {
+            if (test instanceof MirrorDescriptor mirror && test.getChildren().isEmpty()) {
+                tests.add(mirror.jupiterId());
+            }
+        });
+        return tests;
+    }
+
+    private void run(Replay replay, TestDescriptor root) {
+        Queue<MirrorDescriptor> waiting = classes(root);
+        int count = Math.min(guests, waiting.size());
+        List<Thread> followers = new ArrayList<>();
+        for (int i = 1; i <= count; i++) {
+            Path folder = output.resolve("guest-" + i);
+            followers.add(
+                    Thread.ofPlatform().name("lab guest " + i).start(() -> follow(replay, waiting, folder, count)));
+        }
+        try {
+            for (Thread follower : followers) {
+                follower.join();
+            }
+        } catch (InterruptedException e) {
+            followers.forEach(Thread::interrupt);
+            Thread.currentThread().interrupt();
+        }
+        waiting.forEach(left -> replay.failWhatIsLeft(
+                left, () -> new GuestLostError("no guest is left to run this: see the tests before")));
+    }
+
+    /** Runs classes in a guest, and in another when that died, until there are none left. */
+    private void follow(Replay replay, Queue<MirrorDescriptor> waiting, Path folder, int count) {
+        try {
+            for (int boot = 1; boot <= MAX_BOOTS && !waiting.isEmpty(); boot++) {
+                Path exchange = folder.resolve(boot == 1 ? "exchange" : "exchange-" + boot);
+                Files.createDirectories(exchange);
+                EventLog.Reader log = new EventLog.Reader(exchange.resolve(GuestMain.EVENTS));
+                try (Guest.Run running = guest.start(exchange, count == 1)) {
+                    MirrorDescriptor next = waiting.poll();
+                    for (int batch = 0; next != null; batch++) {
+                        if (!run(next, batch, running, exchange, log, replay)) {
+                            break;
+                        }
+                        next = waiting.poll();
                     }
-                    if (alive && events.isEmpty()) {
-                        Thread.sleep(20);
-                    }
-                } while (alive);
-                AtomicBoolean told = new AtomicBoolean();
-                replay.failWhatIsLeft(
-                        () -> told.getAndSet(true) ? GuestLostError.further(running) : GuestLostError.first(running));
+                }
             }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            replay.failWhatIsLeft(() -> new GuestLostError("the build was interrupted"));
         }
     }
 
-    private static void deleteRecursively(Path folder) throws IOException {
-        if (!Files.exists(folder)) {
-            return;
-        }
-        try (var files = Files.walk(folder)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
+    /** Returns whether the guest can run more. */
+    private static boolean run(
+            MirrorDescriptor tests, int batch, Guest.Run running, Path exchange, EventLog.Reader log, Replay replay)
+            throws IOException {
+        Path complete = exchange.resolve("next");
+        Files.write(complete, tests(tests));
+        Files.move(complete, exchange.resolve(GuestMain.tests(batch)), StandardCopyOption.ATOMIC_MOVE);
+        boolean alive;
+        do {
+            alive = running.isAlive();
+            List<LabEvent> events = log.poll();
+            events.forEach(replay::play);
+            if (!events.isEmpty() && events.getLast().kind() == LabEvent.Kind.BATCH_DONE) {
+                // What the guest did not know of, if anything.
+                replay.failWhatIsLeft(tests, () -> new GuestLostError("the guest did not run this test"));
+                return true;
+            }
+            if (alive && events.isEmpty()) {
+                try {
+                    Thread.sleep(LOOK_MILLIS);
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                    replay.failWhatIsLeft(tests, () -> new GuestLostError("the build was interrupted"));
+                    return false;
+                }
+            }
+        } while (alive);
+        AtomicBoolean told = new AtomicBoolean();
+        replay.failWhatIsLeft(
+                tests, () -> told.getAndSet(true) ? GuestLostError.further(running) : GuestLostError.first(running));
+        return false;
+    }
+
+    private void deleteFormerRuns() throws IOException {
+        Files.createDirectories(output);
+        try (DirectoryStream<Path> folders = Files.newDirectoryStream(output, "guest-*")) {
+            for (Path folder : folders) {
+                try (Stream<Path> files = Files.walk(folder)) {
+                    for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                        Files.delete(file);
+                    }
+                }
             }
         }
     }
@@ -217,9 +321,8 @@ public final class LabTestEngine implements TestEngine {
 
         /** For the first test lost, with all that is known. */
         static GuestLostError first(Guest.Run run) {
-            return new GuestLostError(
-                    run.howItEnded() + " before this test was done; the end of its console (target/lab/console.log):\n"
-                            + String.join("\n", run.consoleTail()));
+            return new GuestLostError(run.howItEnded() + " before this test was done; the end of its console:\n"
+                    + String.join("\n", run.consoleTail()));
         }
 
         /** For the others. */

@@ -14,7 +14,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Disabled;
@@ -108,12 +107,52 @@ class LabTestEngineTest {
     }
 
     @Test
+    void classesAreSharedAmongGuests() {
+        EngineExecutionResults results = run(
+                LabMode.REQUIRE,
+                false,
+                2,
+                new JvmGuest(),
+                selectClass(WaitsForTheOther.class),
+                selectClass(TheOther.class));
+        assertThat(results.testEvents().failed().count()).isZero();
+        assertThat(outcomes(results)).containsOnlyKeys("meetsTheOther()", "isMet()");
+    }
+
+    @Test
+    void anotherGuestRunsWhatTheFirstDidNotComeTo() {
+        EngineExecutionResults results =
+                run(LabMode.REQUIRE, false, 1, new JvmGuest(), selectClass(Halts.class), selectClass(Passes.class));
+        assertThat(outcomes(results))
+                .containsEntry("bHalts()", "FAILED")
+                .containsEntry("comesAfterHalts()", "SUCCESSFUL");
+    }
+
+    @Test
+    void leavesOutWhatIsForTheFullRun() {
+        assertThat(outcomes(run(LabMode.REQUIRE, new JvmGuest(), selectClass(PartlyFull.class))))
+                .containsOnlyKeys("isEveryday()");
+        assertThat(outcomes(run(LabMode.FULL, new JvmGuest(), selectClass(PartlyFull.class))))
+                .containsOnlyKeys("isEveryday()", "isFull()");
+        assertThat(outcomes(run(LabMode.REQUIRE, true, 1, new JvmGuest(), selectClass(PartlyFull.class))))
+                .as("asked for by name")
+                .containsOnlyKeys("isEveryday()", "isFull()");
+    }
+
+    @Test
+    void classesThatAreForTheFullRunAloneStartNoGuest() {
+        EngineExecutionResults results = run(LabMode.REQUIRE, new NoGuest(), selectClass(AllFull.class));
+        assertThat(results.testEvents().count()).isZero();
+        assertThat(results.allEvents().failed().count()).isZero();
+    }
+
+    @Test
     void testsTheGuestForgotFail() {
         EngineExecutionResults results = run(
                 LabMode.REQUIRE,
-                new PretendedGuest(List.of(LabEvent.of(Kind.ALL_DONE, "", ""))),
+                new PretendedGuest(List.of(LabEvent.of(Kind.BATCH_DONE, "", ""))),
                 selectMethod(AllOutcomes.class, "passes"));
-        assertThat(messageOf(results, "passes()")).contains("before this test was done");
+        assertThat(messageOf(results, "passes()")).contains("did not run this test");
     }
 
     @Test
@@ -139,7 +178,7 @@ class LabTestEngineTest {
 
     @Test
     void startsNoGuestWhenOff() {
-        Guest never = exchange -> {
+        Guest never = (exchange, isAlone) -> {
             throw new AssertionError("started");
         };
         EngineExecutionResults results = run(LabMode.OFF, never, selectClass(AllOutcomes.class));
@@ -155,7 +194,7 @@ class LabTestEngineTest {
 
     @Test
     void unknownModesAreRefused() {
-        assertThatThrownBy(() -> LabMode.parse("on")).hasMessage("-Dlab=on: use auto, require or off");
+        assertThatThrownBy(() -> LabMode.parse("on")).hasMessage("-Dlab=on: use auto, require, full or off");
     }
 
     @Test
@@ -180,8 +219,13 @@ class LabTestEngineTest {
     }
 
     private EngineExecutionResults run(LabMode mode, Guest guest, DiscoverySelector selector) {
-        return EngineTestKit.engine(new LabTestEngine(mode, guest, output, notices::add))
-                .selectors(selector)
+        return run(mode, false, 1, guest, selector);
+    }
+
+    private EngineExecutionResults run(
+            LabMode mode, boolean isNamed, int guests, Guest guest, DiscoverySelector... selectors) {
+        return EngineTestKit.engine(new LabTestEngine(mode, isNamed, guests, guest, output, notices::add))
+                .selectors(selectors)
                 .execute();
     }
 
@@ -226,13 +270,13 @@ class LabTestEngineTest {
     /** Runs the guest's side in a JVM on this machine. */
     private static final class JvmGuest implements Guest {
         @Override
-        public Run start(Path exchange) {
-            Path console = exchange.resolve("console");
+        public Run start(Path exchange, boolean isAlone) {
+            Path console = exchange.resolve("printed");
             try {
                 Process process = new ProcessBuilder(
                                 System.getProperty("java.home") + File.separator + "bin" + File.separator + "java",
                                 "-XX:TieredStopAtLevel=1",
-                                "-Dlab.silenceLimitSeconds=2",
+                                "-Dlab.meetingPlace=" + exchange.getParent().getParent(),
                                 "-cp",
                                 System.getProperty("java.class.path"),
                                 GuestMain.class.getName(),
@@ -269,20 +313,14 @@ class LabTestEngineTest {
 
         @Override
         public void close() {
-            try {
-                if (!process.waitFor(10, TimeUnit.SECONDS)) {
-                    process.destroyForcibly();
-                }
-            } catch (InterruptedException e) {
-                throw new AssertionError(e);
-            }
+            process.destroyForcibly().onExit().join();
         }
     }
 
     /** Has written its events before it can be asked, and is dead. */
     private record PretendedGuest(List<LabEvent> events) implements Guest, Guest.Run {
         @Override
-        public Run start(Path exchange) {
+        public Run start(Path exchange, boolean isAlone) {
             try (EventLog.Writer log = new EventLog.Writer(exchange.resolve(GuestMain.EVENTS))) {
                 for (LabEvent event : events) {
                     log.write(event);
@@ -315,8 +353,13 @@ class LabTestEngineTest {
     /** There is none. */
     private static final class NoGuest implements Guest {
         @Override
-        public Run start(Path exchange) throws UnavailableException {
+        public void prepare() throws UnavailableException {
             throw new UnavailableException("no QEMU here");
+        }
+
+        @Override
+        public Run start(Path exchange, boolean isAlone) {
+            throw new AssertionError("started");
         }
     }
 
@@ -380,8 +423,60 @@ class LabTestEngineTest {
     static class Hangs {
         @Test
         void hangs() throws InterruptedException {
+            // Not before: how long the JVM needs until here is the machine's affair.
+            System.setProperty("lab.silenceLimitSeconds", "1");
             new java.util.concurrent.CountDownLatch(1).await();
         }
+    }
+
+    /** Each of two passes only while the other runs, in a guest beside it; they meet in the folder that all guests here share. */
+    private static void meet(String own, String other) throws IOException, InterruptedException {
+        Path here = Path.of(System.getProperty("lab.meetingPlace"));
+        Files.createFile(here.resolve(own));
+        while (!Files.exists(here.resolve(other))) {
+            Thread.sleep(10);
+        }
+    }
+
+    @Tag("lab")
+    @Timeout(50)
+    static class WaitsForTheOther {
+        @Test
+        void meetsTheOther() throws Exception {
+            meet("one", "other");
+        }
+    }
+
+    @Tag("lab")
+    @Timeout(50)
+    static class TheOther {
+        @Test
+        void isMet() throws Exception {
+            meet("other", "one");
+        }
+    }
+
+    @Tag("lab")
+    static class Passes {
+        @Test
+        void comesAfterHalts() {}
+    }
+
+    @Tag("lab")
+    static class PartlyFull {
+        @Test
+        void isEveryday() {}
+
+        @Test
+        @Tag("lab-full")
+        void isFull() {}
+    }
+
+    @Tag("lab")
+    @Tag("lab-full")
+    static class AllFull {
+        @Test
+        void isFull() {}
     }
 
     static class NotForTheLab {

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /** The guest under QEMU, by the scripts in {@code it/lab}. */
 final class QemuGuest implements Guest {
@@ -18,43 +19,85 @@ final class QemuGuest implements Guest {
 
     private static final int CONSOLE_TAIL_LINES = 60;
 
+    private static final int PATIENCE_SECONDS = 60;
+
+    /** Virtual CPUs of a guest that has the machine for itself. */
+    private static final int CPUS_ALONE = 2;
+
+    /** Of one that runs beside others. */
+    private static final int CPUS_BESIDE_OTHERS = Integer.getInteger("lab.cpus", 1);
+
     /** Properties of the host's JVM that are the tests' in the guest too. */
-    private static final List<String> FORWARDED_PREFIXES = List.of("lab.", "org.verbena.", "io.netty.");
+    private static final List<String> FORWARDED_PREFIXES = List.of("lab.", "org.verbena.", "verbena.", "io.netty.");
 
     private final Path labFolder;
     private final List<String> jvmFlags;
     private final int timeLimitSeconds;
+    private final @Nullable Path classesFolder;
+    private GuestClasses classes = GuestClasses.asTheyAre();
 
     /**
      * @param labFolder {@code it/lab}
      * @param jvmFlags the flags that every JVM of the project is started with
      * @param timeLimitSeconds after which the guest is ended
+     * @param classesFolder where to make the {@link GuestClasses}; null if the few tests to run do not pay for that
      */
-    QemuGuest(Path labFolder, List<String> jvmFlags, int timeLimitSeconds) {
+    QemuGuest(Path labFolder, List<String> jvmFlags, int timeLimitSeconds, @Nullable Path classesFolder) {
         this.labFolder = labFolder;
         this.jvmFlags = List.copyOf(jvmFlags);
         this.timeLimitSeconds = timeLimitSeconds;
+        this.classesFolder = classesFolder;
+    }
+
+    /** Flags and class path of a JVM in the guest. */
+    List<String> javaArguments() {
+        List<String> arguments = flags();
+        arguments.addAll(classes.cache());
+        arguments.addAll(List.of("-cp", classes.classPath()));
+        return arguments;
+    }
+
+    private List<String> flags() {
+        List<String> flags = new ArrayList<>(jvmFlags);
+        flags.addAll(GUEST_JVM_FLAGS);
+        return flags;
     }
 
     @Override
-    public Run start(Path exchange) throws UnavailableException {
+    public void prepare() throws UnavailableException {
         try {
             build();
+            if (classesFolder != null) {
+                classes = GuestClasses.prepare(classesFolder, flags());
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new UnavailableException("interrupted while the guest's classes were prepared");
+        }
+    }
+
+    @Override
+    public Run start(Path exchange, boolean isAlone) {
+        try {
             writeJavaArguments(exchange);
-            Path console = exchange.resolveSibling("console.log");
+            Path console =
+                    exchange.resolveSibling(exchange.getFileName().toString().replace("exchange", "console") + ".log");
             ProcessBuilder boot = new ProcessBuilder(
                             labFolder.resolve("boot").toString(),
                             labFolder.resolve("jobs/with-devices").toString(),
                             Path.of(System.getProperty("java.home"), "bin", "java")
                                     .toString(),
                             "@/lab-exchange/java.args")
-                    .redirectInput(
-                            ProcessBuilder.Redirect.from(Path.of("/dev/null").toFile()))
                     .redirectErrorStream(true)
                     .redirectOutput(console.toFile());
             boot.environment()
                     .putAll(Map.of(
                             "LAB_EXCHANGE", exchange.toString(), "LAB_TIMEOUT", Integer.toString(timeLimitSeconds)));
+            boot.environment().put("LAB_CPUS", Integer.toString(isAlone ? CPUS_ALONE : CPUS_BESIDE_OTHERS));
+            // A pipe of this JVM: however that ends, the guest does not outlive it.
+            boot.environment().put("LAB_ENDS_WITH_INPUT", "yes");
             return new QemuRun(boot.start(), console, timeLimitSeconds);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -88,15 +131,14 @@ final class QemuGuest implements Guest {
     }
 
     private void writeJavaArguments(Path exchange) throws IOException {
-        List<String> arguments = new ArrayList<>(jvmFlags);
-        arguments.addAll(GUEST_JVM_FLAGS);
+        List<String> arguments = javaArguments();
         arguments.add("-XX:ErrorFile=/lab-exchange/hs_err.log");
+        // A test that waits fails later in the guest than on a host, and never because the guest is slow.
+        arguments.add("-Dverbena.test.patienceSeconds=" + PATIENCE_SECONDS);
         System.getProperties().stringPropertyNames().stream()
                 .filter(name -> FORWARDED_PREFIXES.stream().anyMatch(name::startsWith))
                 .sorted()
                 .forEach(name -> arguments.add("-D" + name + "=" + System.getProperty(name)));
-        arguments.add("-cp");
-        arguments.add(System.getProperty("java.class.path"));
         arguments.add(GuestMain.class.getName());
         arguments.add("/lab-exchange");
         writeArguments(exchange.resolve("java.args"), arguments);
@@ -142,7 +184,7 @@ final class QemuGuest implements Guest {
                 case 71 -> "the guest's RDMA devices could not be set up";
                 case GuestMain.SILENCE_STATUS ->
                     "the guest's JVM was ended since no test event came for minutes; the console has its threads";
-                case 134 -> "the guest's JVM crashed: see hs_err.log in target/lab/exchange";
+                case 134 -> "the guest's JVM crashed: see hs_err.log in its exchange folder";
                 case 137 -> "the guest's JVM was killed, perhaps for want of memory";
                 default -> "the guest's JVM ended with status " + boot.exitValue();
             };
@@ -164,14 +206,13 @@ final class QemuGuest implements Guest {
 
         @Override
         public void close() {
+            // Nothing in it is needed any more: what it left is on the host already.
+            kill();
             try {
-                // The tests are done or lost; powering off takes a second.
                 if (!boot.waitFor(10, TimeUnit.SECONDS)) {
-                    kill();
-                    boot.waitFor(10, TimeUnit.SECONDS);
+                    boot.destroyForcibly();
                 }
             } catch (InterruptedException e) {
-                kill();
                 Thread.currentThread().interrupt();
             }
             Runtime.getRuntime().removeShutdownHook(endWithTheHost);

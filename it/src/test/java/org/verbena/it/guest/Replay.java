@@ -10,26 +10,23 @@ import org.junit.platform.engine.UniqueId;
 import org.junit.platform.engine.reporting.ReportEntry;
 import org.verbena.it.guest.MirrorDescriptor.Progress;
 
-/** Reports on the host what happened in the guest. Every test found on the host comes to an end, whatever the guest says. */
+/**
+ * Reports on the host what happened in the guests. Every test found on the host comes to an end, whatever the guests say. Each of
+ * the threads that follow a guest may call; what is reported is of one test class of its own.
+ */
 final class Replay {
     private final TestDescriptor root;
     private final EngineExecutionListener listener;
-    private boolean allDone;
 
     Replay(TestDescriptor root, EngineExecutionListener listener) {
         this.root = root;
         this.listener = listener;
     }
 
-    /** Whether the guest said that it has run everything. */
-    boolean allDone() {
-        return allDone;
-    }
-
-    void play(LabEvent event) {
+    synchronized void play(LabEvent event) {
         switch (event.kind()) {
             case OUTPUT -> System.out.print(event.text());
-            case ALL_DONE -> allDone = true;
+            case BATCH_DONE -> {}
             case REGISTERED -> register(event);
             default -> {
                 // Jupiter's own root has no mirror.
@@ -57,7 +54,7 @@ final class Replay {
                         TestExecutionResult.failed(
                                 event.failure() == null ? null : event.failure().toThrowable()));
             case REPORTED -> listener.reportingEntryPublished(test, ReportEntry.from("lab", event.text()));
-            case OUTPUT, ALL_DONE, REGISTERED -> throw new IllegalArgumentException(event.toString());
+            case OUTPUT, BATCH_DONE, REGISTERED -> throw new IllegalArgumentException(event.toString());
         }
     }
 
@@ -101,24 +98,20 @@ final class Replay {
     }
 
     /** Skips each class. */
-    void skipAll(String reason) {
+    synchronized void skipAll(String reason) {
         children(root).forEach(test -> skip(test, reason));
     }
 
     /** Fails each class, once for all the tests in it. */
-    void failAll(Throwable cause) {
+    synchronized void failAll(Throwable cause) {
         for (MirrorDescriptor test : children(root)) {
             start(test);
             finish(test, TestExecutionResult.failed(cause));
         }
     }
 
-    /** Fails each test that has neither ended nor been skipped, nor is in a container that has. */
-    void failWhatIsLeft(Supplier<? extends Throwable> cause) {
-        children(root).forEach(test -> failWhatIsLeft(test, cause));
-    }
-
-    private void failWhatIsLeft(MirrorDescriptor test, Supplier<? extends Throwable> cause) {
+    /** Fails each test of this that has neither ended nor been skipped, nor is in a container that has. */
+    synchronized void failWhatIsLeft(MirrorDescriptor test, Supplier<? extends Throwable> cause) {
         if (test.progress() == Progress.DONE) {
             return;
         }

@@ -7,7 +7,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -21,9 +20,9 @@ import org.verbena.samples.Main;
  * there can be no lab it does what {@link LabMode} says.
  */
 @Tag("two-guests")
-@Timeout(700)
+@Timeout(1300)
 class TwoGuestsTest {
-    private static final int TIME_LIMIT_SECONDS = 600;
+    private static final int TIME_LIMIT_SECONDS = 1200;
 
     private final LabMode mode = LabMode.parse(System.getProperty("lab", "auto"));
     private final Path lab = Path.of(System.getProperty("lab.folder", "it/lab")).toAbsolutePath();
@@ -42,10 +41,11 @@ class TwoGuestsTest {
                         System.getProperty("lab.jvmFlags", "").split(" "))
                 .filter(flag -> !flag.isBlank())
                 .toList();
+        QemuGuest guest = new QemuGuest(lab, jvmFlags, TIME_LIMIT_SECONDS, null);
         try {
-            new QemuGuest(lab, jvmFlags, TIME_LIMIT_SECONDS).build();
+            guest.prepare();
         } catch (Guest.UnavailableException e) {
-            assertThat(mode).as("%s", e.getMessage()).isNotEqualTo(LabMode.REQUIRE);
+            assertThat(mode.isRequired()).as("%s", e.getMessage()).isFalse();
             assumeTrue(false, e.getMessage());
         }
         Files.createDirectories(output);
@@ -60,7 +60,7 @@ class TwoGuestsTest {
         guests.environment().put("LAB_LOSS", loss);
         guests.environment().put("LAB_OUTPUT", output.toString());
         guests.environment().put("LAB_TIMEOUT", Integer.toString(TIME_LIMIT_SECONDS));
-        guests.environment().put("LAB_JOB_VERBENA", writeCommand(jvmFlags).toString());
+        guests.environment().put("LAB_JOB_VERBENA", writeCommand(guest).toString());
         Process running = guests.start();
         try {
             assertThat(running.waitFor(TIME_LIMIT_SECONDS + 20, TimeUnit.SECONDS))
@@ -76,11 +76,8 @@ class TwoGuestsTest {
     }
 
     /** The {@code verbena} command of what was just compiled: the launcher may not build anything in the guest. */
-    private Path writeCommand(List<String> jvmFlags) throws IOException {
-        List<String> arguments = new ArrayList<>(jvmFlags);
-        arguments.addAll(QemuGuest.GUEST_JVM_FLAGS);
-        arguments.add("-cp");
-        arguments.add(System.getProperty("java.class.path"));
+    private Path writeCommand(QemuGuest guest) throws IOException {
+        List<String> arguments = guest.javaArguments();
         arguments.add(Main.class.getName());
         Path file = output.resolve("verbena.args");
         QemuGuest.writeArguments(file, arguments);
