@@ -17,18 +17,23 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.verbena.samples.RpingClient;
 import org.verbena.samples.RpingServer;
 
 /**
- * Our rping with C's, both ways, and with itself: a thousand validated pings each. The Java ends run in this JVM, which spares the guest
- * some thirty JVM starts; the command line around them is tested without devices.
+ * Our rping with C's, both ways, and with itself: validated pings of the smallest and the largest size, and in the full run a thousand of
+ * each. The Java ends run in this JVM, which spares the guest some thirty JVM starts; the command line around them is tested without
+ * devices.
  */
 @Tag("lab")
-@Timeout(120)
+@Timeout(270)
 class RpingTest {
-    private static final int COUNT = 1000;
+    /** Enough for buffers and queues to come round several times. */
+    private static final int COUNT = 100;
+
+    private static final int FULL_COUNT = 1000;
     private static final Duration LIMIT = Duration.ofSeconds(90);
 
     /** C's rping takes sizes up to one less than the 65536 that its usage tells of. */
@@ -39,8 +44,16 @@ class RpingTest {
     private static final PrintWriter NOWHERE = new PrintWriter(PrintWriter.nullWriter());
 
     static List<Arguments> ways() {
+        return ways(64, 65536);
+    }
+
+    static List<Arguments> allWays() {
+        return ways(64, 4096, 65536);
+    }
+
+    private static List<Arguments> ways(int... sizesBytes) {
         List<Arguments> ways = new ArrayList<>();
-        for (int sizeBytes : new int[] {64, 4096, 65536}) {
+        for (int sizeBytes : sizesBytes) {
             ways.add(Arguments.of("rxe IPv4", LabDevice.RXE.address(), sizeBytes));
             ways.add(Arguments.of("rxe IPv6", LabDevice.RXE.ipv6Address(), sizeBytes));
             ways.add(Arguments.of("siw IPv4", LabDevice.SIW.address(), sizeBytes));
@@ -74,11 +87,15 @@ class RpingTest {
     @ParameterizedTest(name = "{0}, {2} bytes")
     @MethodSource("ways")
     void javaServesC(String name, String address, int sizeBytes) throws Exception {
+        serveC(address, sizeBytes, COUNT);
+    }
+
+    private static void serveC(String address, int sizeBytes, int count) throws Exception {
         int port = NEXT_PORT.incrementAndGet();
         String size = String.valueOf(Math.min(sizeBytes, LARGEST_OF_C));
         try (RpingServer server = listen(address, port, sizeBytes)) {
             FutureTask<Void> serving = startServing(server);
-            PeerProgram.run(LIMIT, "rping", "-c", "-a", address, "-p", "" + port, "-C", "" + COUNT, "-V", "-S", size);
+            PeerProgram.run(LIMIT, "rping", "-c", "-a", address, "-p", "" + port, "-C", "" + count, "-V", "-S", size);
             serving.get(20, TimeUnit.SECONDS);
         }
     }
@@ -86,24 +103,42 @@ class RpingTest {
     @ParameterizedTest(name = "{0}, {2} bytes")
     @MethodSource("ways")
     void cServesJava(String name, String address, int sizeBytes) {
+        visitC(address, sizeBytes, COUNT);
+    }
+
+    private static void visitC(String address, int sizeBytes, int count) {
         int port = NEXT_PORT.incrementAndGet();
         int size = Math.min(sizeBytes, LARGEST_OF_C);
         try (PeerProgram server = PeerProgram.start("rping", "-s", "-a", address, "-p", "" + port, "-S", "" + size)) {
             server.awaitListening(port);
-            client(address, port, size, COUNT).run();
+            client(address, port, size, count).run();
             assertThat(server.awaitExit(Duration.ofSeconds(20))).isZero();
         }
     }
 
-    @ParameterizedTest(name = "{0}, {2} bytes")
-    @MethodSource("ways")
-    void javaServesJava(String name, String address, int sizeBytes) throws Exception {
+    /** The size that C's does not take. */
+    @ParameterizedTest
+    @EnumSource
+    void javaServesJava(LabDevice device) throws Exception {
+        serveJava(device.address(), 65536, COUNT);
+    }
+
+    private static void serveJava(String address, int sizeBytes, int count) throws Exception {
         int port = NEXT_PORT.incrementAndGet();
         try (RpingServer server = listen(address, port, sizeBytes)) {
             FutureTask<Void> serving = startServing(server);
-            client(address, port, sizeBytes, COUNT).run();
+            client(address, port, sizeBytes, count).run();
             serving.get(20, TimeUnit.SECONDS);
         }
+    }
+
+    @Tag("lab-full")
+    @ParameterizedTest(name = "{0}, {2} bytes")
+    @MethodSource("allWays")
+    void aThousandPingsEachWay(String name, String address, int sizeBytes) throws Exception {
+        serveC(address, sizeBytes, FULL_COUNT);
+        visitC(address, sizeBytes, FULL_COUNT);
+        serveJava(address, sizeBytes, FULL_COUNT);
     }
 
     @Test

@@ -9,10 +9,17 @@ import org.verbena.api.TrafficSuite;
 class TrafficTest {
 
     private abstract static class OnDevice extends TrafficSuite {
-        private final LabDevice device;
+        /** Several times what it takes until each kind of event was there. */
+        static final int SECONDS = 8;
 
-        OnDevice(LabDevice device) {
+        static final int FULL_SECONDS = 60;
+
+        private final LabDevice device;
+        private final int seconds;
+
+        OnDevice(LabDevice device, int seconds) {
             this.device = device;
+            this.seconds = Integer.getInteger("verbena.traffic.seconds", seconds);
             // Recording every access to every buffer is too slow for the guest.
             ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.SIMPLE);
         }
@@ -25,6 +32,11 @@ class TrafficTest {
         @Override
         protected String host() {
             return device.address();
+        }
+
+        @Override
+        protected int seconds() {
+            return seconds;
         }
 
         @Override
@@ -42,21 +54,45 @@ class TrafficTest {
     @Nested
     class OnRxe extends OnDevice {
         OnRxe() {
-            super(LabDevice.RXE);
+            super(LabDevice.RXE, SECONDS);
+        }
+    }
+
+    @Tag("lab")
+    @Tag("lab-full")
+    @Nested
+    class OnRxeForLong extends OnDevice {
+        OnRxeForLong() {
+            super(LabDevice.RXE, FULL_SECONDS);
+        }
+    }
+
+    /** Queues that are small enough for none to begin at the offset that siw's library takes for a failure (docs/errors.md). */
+    private abstract static class OnSiwDevice extends OnDevice {
+        OnSiwDevice(int seconds) {
+            super(LabDevice.SIW, seconds);
+        }
+
+        @Override
+        protected int depth() {
+            return 16;
         }
     }
 
     @Tag("lab")
     @Nested
-    class OnSiw extends OnDevice {
+    class OnSiw extends OnSiwDevice {
         OnSiw() {
-            super(LabDevice.SIW);
+            super(SECONDS);
         }
+    }
 
-        /** Queues that are small enough for none to begin at the offset that siw's library takes for a failure (docs/errors.md). */
-        @Override
-        protected int depth() {
-            return 16;
+    @Tag("lab")
+    @Tag("lab-full")
+    @Nested
+    class OnSiwForLong extends OnSiwDevice {
+        OnSiwForLong() {
+            super(FULL_SECONDS);
         }
     }
 }
