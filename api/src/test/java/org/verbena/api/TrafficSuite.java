@@ -35,6 +35,7 @@ import java.util.stream.Stream;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RdmaException;
 
@@ -599,18 +600,24 @@ public abstract class TrafficSuite extends ApiSuite {
         return System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(random.nextInt(1000, 4000));
     }
 
+    /** Tries again when the device gives up: kernels do so after seconds, in which a slow machine has not come to the peer. */
     private End connect(SplittableRandom random, InetSocketAddress address) {
-        End end = new End(random.split());
-        done(
-                "connecting",
-                new Bootstrap()
-                        .group(group)
-                        .channel(RdmaChannel.class)
-                        .option(RdmaChannelOption.RECEIVE_DEPTH, depth())
-                        .option(RdmaChannelOption.SEND_DEPTH, depth())
-                        .handler(end)
-                        .connect(address));
-        return end;
+        long deadline = System.nanoTime() + Patience.LIMIT.toNanos();
+        while (true) {
+            End end = new End(random.split());
+            ChannelFuture connecting = new Bootstrap()
+                    .group(group)
+                    .channel(RdmaChannel.class)
+                    .option(RdmaChannelOption.RECEIVE_DEPTH, depth())
+                    .option(RdmaChannelOption.SEND_DEPTH, depth())
+                    .handler(end)
+                    .connect(address)
+                    .awaitUninterruptibly();
+            if (!(connecting.cause() instanceof ConnectionException) || System.nanoTime() - deadline > 0) {
+                done("connecting", connecting);
+                return end;
+            }
+        }
     }
 
     private void end(Link link) {
