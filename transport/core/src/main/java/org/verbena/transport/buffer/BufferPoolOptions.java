@@ -3,7 +3,7 @@ package org.verbena.transport.buffer;
 import java.util.EnumSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
-import org.verbena.transport.ffm.HugePages;
+import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.OptionProperties;
 
@@ -80,9 +80,9 @@ public record BufferPoolOptions(
         if (idleNanos < 0) {
             throw new IllegalArgumentException("idleNanos " + idleNanos + " is negative");
         }
-        if (hugePages && chunkBytes < HugePages.PAGE_BYTES) {
+        if (hugePages && chunkBytes < MappedMemory.HUGE_PAGE_BYTES) {
             throw new IllegalArgumentException(
-                    "hugePages need a chunkBytes of " + HugePages.PAGE_BYTES + " or more, not " + chunkBytes);
+                    "hugePages need a chunkBytes of " + MappedMemory.HUGE_PAGE_BYTES + " or more, not " + chunkBytes);
         }
         access = Set.copyOf(access);
     }

@@ -3,7 +3,7 @@ package org.verbena.transport.buffer;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.ffm.HugePages;
+import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RegisteredMemory;
 
@@ -45,13 +45,22 @@ final class Chunk {
     static Chunk create(MemoryDomain domain, BufferPoolOptions options, long lengthBytes) {
         Arena arena = Arena.ofShared();
         try {
-            MemorySegment segment =
-                    options.hugePages() ? HugePages.map(arena, lengthBytes) : arena.allocate(lengthBytes, PAGE_BYTES);
+            MemorySegment segment = allocate(arena, options, lengthBytes);
             return new Chunk(arena, segment, domain.register(segment, options.access()));
         } catch (Throwable failure) {
             arena.close();
             throw failure;
         }
+    }
+
+    /** Mapped where it can be: an arena would write zeros into all of it. */
+    private static MemorySegment allocate(Arena arena, BufferPoolOptions options, long lengthBytes) {
+        if (options.hugePages()) {
+            return MappedMemory.mapHuge(arena, lengthBytes);
+        }
+        return MappedMemory.isAvailable()
+                ? MappedMemory.map(arena, lengthBytes)
+                : arena.allocate(lengthBytes, PAGE_BYTES);
     }
 
     boolean isWhole() {

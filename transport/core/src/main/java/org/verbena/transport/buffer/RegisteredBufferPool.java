@@ -13,7 +13,7 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.ffm.HugePages;
+import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RdmaException;
 
@@ -90,7 +90,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
         this.options = options;
         this.nanoClock = nanoClock;
         if (options.hugePages()) {
-            String cause = HugePages.unavailabilityCause();
+            String cause = MappedMemory.hugePagesUnavailabilityCause();
             if (cause != null) {
                 throw new IllegalStateException("BufferPoolOptions.hugePages cannot be had: " + cause);
             }

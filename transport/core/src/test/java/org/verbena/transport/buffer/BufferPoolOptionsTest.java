@@ -11,7 +11,7 @@ import java.util.EnumSet;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.ffm.HugePages;
+import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.spi.MemoryDomain.Access;
 
 /** Options at their bounds. */
@@ -94,7 +94,7 @@ class BufferPoolOptionsTest {
     void usesHugePagesOrSaysWhyNot() throws IOException {
         CountingMemoryDomain domain = new CountingMemoryDomain();
         BufferPoolOptions options = DEFAULTS.withHugePages(true).withChunkBytes(4 << 20);
-        String cause = HugePages.unavailabilityCause();
+        String cause = MappedMemory.hugePagesUnavailabilityCause();
         if (cause != null) {
             assertThatThrownBy(() -> new RegisteredBufferPool(domain, options))
                     .isInstanceOf(IllegalStateException.class)
@@ -104,7 +104,7 @@ class BufferPoolOptionsTest {
         assumeThat(cause).as("huge pages").isNull();
         RegisteredBufferPool pool = new RegisteredBufferPool(domain, options);
         RegisteredByteBuf buffer = pool.allocate(4 << 20);
-        assertThat(buffer.memoryAddress() % HugePages.PAGE_BYTES).isZero();
+        assertThat(buffer.memoryAddress() % MappedMemory.HUGE_PAGE_BYTES).isZero();
         buffer.writeZero(4 << 20);
         assertThat(isAdvised(buffer.memoryAddress())).isTrue();
         long address = buffer.memoryAddress();

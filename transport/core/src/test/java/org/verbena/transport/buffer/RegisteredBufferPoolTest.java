@@ -2,11 +2,15 @@ package org.verbena.transport.buffer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.util.IllegalReferenceCountException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
 import java.util.List;
@@ -15,6 +19,7 @@ import java.util.Random;
 import java.util.TreeMap;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
@@ -49,6 +54,29 @@ class RegisteredBufferPoolTest {
         pool.allocate(1).release();
         assertThat(domain.registrations()).isEqualTo(1);
         assertThat(domain.registeredBytes()).isEqualTo(CHUNK_BYTES);
+    }
+
+    @Test
+    void doesNotTouchTheMemoryOfAFreshChunk() throws IOException {
+        assumeThat(MappedMemory.isAvailable()).as("memory can be mapped").isTrue();
+        int bytes = 256 << 20;
+        restart(OPTIONS.withMaxRegisteredBytes(bytes));
+        long residentBefore = residentBytes();
+        RegisteredByteBuf buffer = pool.allocate(bytes, bytes);
+        assertThat(residentBytes() - residentBefore).isLessThan(bytes / 4);
+        for (int at = 0; at < bytes; at += bytes / 16 - 1) {
+            assertThat(buffer.getByte(at)).isZero();
+        }
+        buffer.release();
+    }
+
+    private static long residentBytes() throws IOException {
+        for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+            if (line.startsWith("VmRSS:")) {
+                return Long.parseLong(line.replaceAll("\\D", "")) << 10;
+            }
+        }
+        throw new AssertionError("/proc/self/status has no VmRSS");
     }
 
     @Test
