@@ -96,10 +96,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
             }
             registration = future.getNow();
         } catch (IOException | RuntimeException e) {
-            end(new ConnectionException(
-                    "listening on " + wanted + ": " + e.getMessage()
-                            + (e instanceof java.net.BindException ? " (is another server on that port?)" : ""),
-                    e));
+            end(new ConnectionException("listening on " + wanted + ": " + e.getMessage() + hint(e), e));
             return;
         }
         try {
@@ -109,6 +106,15 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
             return;
         }
         acceptMore(true);
+    }
+
+    /** Java has one exception for several reasons; their texts are the operating system's. */
+    private static String hint(Exception refused) {
+        String text = String.valueOf(refused.getMessage());
+        if (text.contains("already in use")) {
+            return " (is another server on that port?)";
+        }
+        return text.contains("assign requested address") ? " (this host has no such address)" : "";
     }
 
     private void acceptMore(boolean more) {
