@@ -149,6 +149,11 @@ final class CountingProvider implements RdmaProvider {
         }
 
         @Override
+        public boolean isPending() {
+            return inner.isPending();
+        }
+
+        @Override
         public Endpoint accept(IoEventLoop loop, EndpointOptions options, EndpointHandler handler) {
             CountingHandler counting = new CountingHandler(handler);
             return counting.of(inner.accept(loop, options, counting));

@@ -28,6 +28,13 @@ public interface IncomingConnection {
     byte[] privateData();
 
     /**
+     * Whether it can still be accepted. Rejecting one that cannot only lets go of what is left of it.
+     *
+     * @return false once it was accepted or rejected, has waited too long, or the peer has gone
+     */
+    boolean isPending();
+
+    /**
      * Takes the connection. The handler hears prepared, then connected or disconnected.
      *
      * @param loop an event loop of the same provider; the endpoint's thread

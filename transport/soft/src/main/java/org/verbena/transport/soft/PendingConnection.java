@@ -41,7 +41,8 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
     /** Written by the loop before the user hears of this, never again. */
     private @Nullable MpaFrame request;
 
-    private boolean ended;
+    /** Written by the loop, read by any thread. */
+    private volatile boolean ended;
 
     /**
      * Made by the listener.
@@ -198,6 +199,11 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
             throw new IllegalStateException("the connect request of " + remoteAddress
                     + " was accepted or rejected before, or waited too long for it");
         }
+    }
+
+    @Override
+    public boolean isPending() {
+        return !ended && !decided.get();
     }
 
     @Override

@@ -68,6 +68,11 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
     }
 
     @Override
+    public synchronized boolean isPending() {
+        return !decided && ended == null;
+    }
+
+    @Override
     public Endpoint accept(IoEventLoop loop, EndpointOptions options, EndpointHandler handler) {
         provider.requireOwnLoop(loop);
         VerbsEndpoint endpoint =
