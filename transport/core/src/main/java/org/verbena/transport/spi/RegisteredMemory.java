@@ -104,8 +104,14 @@ public abstract class RegisteredMemory implements AutoCloseable {
      * A token for the peer.
      *
      * @return address, length, key and the rights that a peer can use
+     * @throws IllegalStateException it is closed: the peer would be refused
      */
     public final RemoteMemory remote() {
+        if (isClosed()) {
+            throw new IllegalStateException("registered memory at 0x" + Long.toHexString(address)
+                    + " is closed: a token for it would be refused; make the token first, and close the memory when no"
+                    + " peer needs it any more");
+        }
         return new RemoteMemory(address, lengthBytes, remoteKey(), access);
     }
 
