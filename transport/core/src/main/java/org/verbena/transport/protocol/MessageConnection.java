@@ -981,13 +981,13 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         buffers = source.forDomain(endpoint.memoryDomain());
         int leastDepth = raw ? 1 : Credits.CONTROL_RECEIVES + 1;
         if (capabilities.sendDepth() < leastDepth) {
-            throw new IllegalArgumentException("a send depth of " + capabilities.sendDepth()
+            throw new IllegalArgumentException("a sendDepth of " + capabilities.sendDepth()
                     + " is too small for framing " + options.framing() + ": ask for " + leastDepth + " or more");
         }
         if (!raw && capabilities.maxSges() < 2) {
             throw new IllegalArgumentException("framing " + options.framing()
                     + " needs 2 scatter/gather elements, the endpoint has "
-                    + capabilities.maxSges() + ": ask for 2 or more");
+                    + capabilities.maxSges() + ": ask for maxSges of 2 or more");
         }
         ledger.prepare(capabilities, buffers, !raw);
         request = ledger.request();
@@ -1473,7 +1473,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private static MessageTooLargeException tooLarge(Operation operation, int limit) {
         return new MessageTooLargeException(
                 "a message of " + operation.totalBytes + " bytes is over the peer's limit of " + limit
-                        + ": send it in parts, or raise maxMessageBytes at the peer, and the limit of its receive"
+                        + ": send it in parts, or raise MAX_MESSAGE_BYTES at the peer, and the limit of its receive"
                         + " buffers if they cannot hold it");
     }
 
