@@ -1,24 +1,17 @@
 package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.CompositeByteBuf;
 import io.netty.util.ReferenceCounted;
-import java.util.ArrayDeque;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.buffer.OperationRegistration;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointHandler;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.RdmaException;
-import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkCompletionException;
-import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 
 /**
@@ -40,26 +33,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         ACCEPTOR
     }
 
-    /** A fragment that is not the last fills at least this part of the peer's receive buffer, so that it cannot be made to hold many for little. */
-    private static final int MIN_FRAGMENT_DIVISOR = 4;
-    /** Writes of a stream that together are not longer than this are copied into one piece: that costs less than a piece each. */
-    private static final int COALESCED_BYTES = 2048;
-    /** A write of a stream that is no longer than this may be the header of the next one. */
-    private static final int HEADER_WRITE_BYTES = 64;
-    /** A view of a composite of more pieces than these is copied. */
-    private static final int MAX_VIEWED_PIECES = 4;
-    /** The longest stretch of a stream that is advertised at once, which the receiver needs memory for in one piece. */
-    private static final int STREAM_RENDEZVOUS_BYTES = 1 << 20;
     /** What {@link #nextDeadlineNanos()} is when nothing is due at any time. */
     public static final long NO_DEADLINE = Deadlines.NONE;
-
-    // What keeps an operation from being posted.
-    private static final int NOTHING = 0;
-    private static final int CREDIT = 1;
-    private static final int SLOT = 2;
-    private static final int MEMORY = 3;
-
-    private static final Set<MemoryDomain.Access> REMOTE_READ = Set.of(MemoryDomain.Access.REMOTE_READ);
 
     private enum State {
         /** No connection yet. */
@@ -79,7 +54,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private final MessageBuffers.Source source;
     private final MessageListener listener;
     private final boolean raw;
-    private final boolean stream;
     private final Credits credits = new Credits();
     private final ConnectionCounters counters = new ConnectionCounters();
     private final Outbox outbox = new Outbox(counters, this::threw);
@@ -87,6 +61,13 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private final ReceiveWindow window;
     private final Inbox inbox;
     private final RendezvousReceiver rendezvous;
+    private final FrameSender frames;
+    private final SendMemory sendMemory;
+    private final RendezvousSender rendezvousSender;
+    private final Handshake handshake;
+    private final Framer framer;
+    private final Consumer<Operation> onRead = this::maybeComplete;
+    private final OneSided oneSided;
     private final Deadlines deadlines;
 
     private State state = State.CONNECTING;
@@ -102,8 +83,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private boolean peerClosed;
     /** STREAM: this end's half is closed, or will be when what was sent before has gone. */
     private boolean outputEnded;
-    /** STREAM: the peer's half is closed. */
-    private boolean peerEnded;
 
     private @Nullable Throwable firstCause;
     private @Nullable Throwable lingeringCause;
@@ -124,9 +103,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     @SuppressWarnings("NullAway.Init")
     private MessageBuffers buffers;
 
-    @SuppressWarnings("NullAway.Init")
-    private WorkRequest request;
-
     /** The peer has asked for grants. */
     private boolean returnDue;
 
@@ -139,32 +115,13 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private @Nullable Error thrown;
 
     private boolean writable;
-    private int stall;
-    /** For want of grants, since the last frame. */
-    private boolean waited;
-
-    // Outbound rendezvous.
-    private final ArrayDeque<Operation> advertised = new ArrayDeque<>();
-    private final ScatterGatherList advertisement = new ScatterGatherList(Wire.MAX_PIECES);
-    private int rendezvousThresholdBytes;
-    private int maxRendezvousOut;
-    private int rendezvousDoneByPeer;
-    private int rendezvousAdvertised;
+    private Obstacle stall = Obstacle.NONE;
 
     // Inbound.
 
     private volatile boolean resumable;
 
-    // What was agreed.
     private boolean helloDue;
-    private Wire.@Nullable Hello peerHello;
-    private @Nullable Negotiated negotiated;
-    private int peerPayloadBytes;
-    private int maxOutboundBytes = Integer.MAX_VALUE;
-    /** What the peer was promised; 0 before it was. */
-    private int maxInboundBytes;
-
-    private int peerFeatures;
 
     // Signs of life.
     private boolean heard;
@@ -180,7 +137,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private FlightEvents.@Nullable CreditStall stallEvent;
     private long stalledSinceNanos;
     private int failedOperations;
-    private Frame.@Nullable Listener frameListener;
 
     /**
      * Makes one, for one endpoint.
@@ -207,13 +163,55 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         this.source = buffers;
         this.listener = listener;
         raw = options.framing() == Framing.RAW;
-        stream = options.framing() == Framing.STREAM;
         ledger = new SendLedger(options.maxInlineBytes(), counters);
         window = new ReceiveWindow(options, credits, counters, this);
-        inbox = new Inbox(this, listener, window, counters, stream, this::isDeliverable, this::threw);
+        inbox = new Inbox(
+                this,
+                listener,
+                window,
+                counters,
+                options.framing() == Framing.STREAM,
+                this::isDeliverable,
+                this::threw);
         deadlines = new Deadlines(options, nanoClock);
         rendezvous = new RendezvousReceiver(this, options, inbox, ledger, counters, deadlines);
+        frames = new FrameSender(credits, ledger, counters, window, rendezvous, this::threw);
+        sendMemory = new SendMemory(options, ledger, counters);
+        rendezvousSender = new RendezvousSender(this, options, credits, ledger, sendMemory, frames, counters);
+        handshake = new Handshake(role, options);
+        framer = newFramer(options.framing());
+        oneSided = new OneSided(outbox, ledger, credits, handshake, raw);
         connectEvent = FlightEvents.beginConnect();
+    }
+
+    private Framer newFramer(Framing framing) {
+        return switch (framing) {
+            case MESSAGE ->
+                new MessageFramer(
+                        ledger,
+                        sendMemory,
+                        frames,
+                        counters,
+                        window,
+                        inbox,
+                        credits,
+                        handshake,
+                        rendezvousSender,
+                        rendezvous);
+            case STREAM ->
+                new StreamFramer(
+                        ledger,
+                        sendMemory,
+                        frames,
+                        counters,
+                        window,
+                        inbox,
+                        credits,
+                        handshake,
+                        rendezvousSender,
+                        rendezvous);
+            case RAW -> new RawFramer(ledger, sendMemory, frames, counters, window, inbox);
+        };
     }
 
     /**
@@ -263,7 +261,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @param value hears of each frame from now on, on the loop; null for nobody
      */
     public void setFrameListener(Frame.@Nullable Listener value) {
-        frameListener = value;
+        frames.setListener(value);
     }
 
     /** Whether the endpoint's addresses are known. */
@@ -277,7 +275,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return null before the listener's {@code onActive}
      */
     public @Nullable Negotiated negotiated() {
-        return negotiated;
+        return handshake.negotiated();
     }
 
     /**
@@ -295,8 +293,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         operation.index = message.readerIndex();
         operation.totalBytes = message.readableBytes();
         operation.remainingBytes = operation.totalBytes;
-        boolean tooLarge = !stream && operation.totalBytes > maxOutboundBytes;
-        enqueueMessage(operation, tooLarge ? tooLarge(operation) : null);
+        boolean tooLarge = options.framing() != Framing.STREAM && operation.totalBytes > handshake.maxOutboundBytes();
+        enqueueMessage(operation, tooLarge ? Framer.tooLarge(operation, handshake.maxOutboundBytes()) : null);
     }
 
     /**
@@ -307,7 +305,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @throws UnsupportedOperationException the framing is not STREAM
      */
     public void shutdownOutput(OperationCallback callback, @Nullable Object context) {
-        if (!stream) {
+        if (options.framing() != Framing.STREAM) {
             throw new UnsupportedOperationException("half close needs framing STREAM, not " + options.framing());
         }
         Operation operation = outbox.newOperation(Operation.Kind.MESSAGE, callback, context);
@@ -354,9 +352,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             @Nullable ReferenceCounted hold,
             OperationCallback callback,
             @Nullable Object context) {
-        checkSinks(local, hold);
-        enqueueOneSided(
-                newOneSided(Operation.Kind.READ, remoteAddress, remoteKey, 0, 0, 0, local, hold, callback, context));
+        oneSided.checkSinks(local, hold, connected);
+        enqueueOneSided(oneSided.newOperation(
+                Operation.Kind.READ, remoteAddress, remoteKey, 0, 0, 0, local, hold, callback, context));
     }
 
     /**
@@ -376,8 +374,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             @Nullable ReferenceCounted hold,
             OperationCallback callback,
             @Nullable Object context) {
-        enqueueOneSided(
-                newOneSided(Operation.Kind.WRITE, remoteAddress, remoteKey, 0, 0, 0, local, hold, callback, context));
+        enqueueOneSided(oneSided.newOperation(
+                Operation.Kind.WRITE, remoteAddress, remoteKey, 0, 0, 0, local, hold, callback, context));
     }
 
     /**
@@ -400,10 +398,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             @Nullable ReferenceCounted hold,
             OperationCallback callback,
             @Nullable Object context) {
-        if (state == State.ACTIVE && !hasImmediate()) {
-            throw missing("writes with immediate data", hold);
+        if (state == State.ACTIVE) {
+            oneSided.checkImmediate(hold);
         }
-        enqueueOneSided(newOneSided(
+        enqueueOneSided(oneSided.newOperation(
                 Operation.Kind.WRITE_WITH_IMMEDIATE,
                 remoteAddress,
                 remoteKey,
@@ -438,8 +436,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             @Nullable ReferenceCounted hold,
             OperationCallback callback,
             @Nullable Object context) {
-        checkAtomic(remoteAddress, local, hold);
-        enqueueOneSided(newOneSided(
+        oneSided.checkAtomic(remoteAddress, local, hold, connected, state == State.ACTIVE);
+        enqueueOneSided(oneSided.newOperation(
                 Operation.Kind.COMPARE_AND_SWAP,
                 remoteAddress,
                 remoteKey,
@@ -472,8 +470,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             @Nullable ReferenceCounted hold,
             OperationCallback callback,
             @Nullable Object context) {
-        checkAtomic(remoteAddress, local, hold);
-        enqueueOneSided(newOneSided(
+        oneSided.checkAtomic(remoteAddress, local, hold, connected, state == State.ACTIVE);
+        enqueueOneSided(oneSided.newOperation(
                 Operation.Kind.FETCH_AND_ADD, remoteAddress, remoteKey, 0, add, 0, local, hold, callback, context));
     }
 
@@ -755,17 +753,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         // Providers that learn from the peer what it can do know it now.
         capabilities = endpoint.capabilities();
+        handshake.prepare(capabilities);
+        framer.prepare(capabilities);
+        oneSided.prepare(capabilities);
         if (raw) {
             window.open();
-            negotiated = new Negotiated(
-                    0,
-                    Framing.RAW,
-                    Integer.MAX_VALUE,
-                    Integer.MAX_VALUE,
-                    Integer.MAX_VALUE,
-                    window.bufferBytes(),
-                    false);
-            becomeActive(negotiated);
+            becomeActive(handshake.agreeRaw(window.bufferBytes()));
         } else {
             state = State.HANDSHAKE;
             if (role == Role.INITIATOR) {
@@ -777,8 +770,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                     return;
                 }
                 helloDue = true;
-            } else if (peerHello != null) {
-                agree(endpoint, peerHello);
+            } else {
+                agree(endpoint);
             }
         }
         if (!inBatch) {
@@ -859,7 +852,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             buffer.release();
             return;
         }
-        Frame.Listener listening = frameListener;
+        Frame.Listener listening = frames.listener();
         if (listening != null && (flags & EndpointHandler.REMOTE_WRITE) == 0) {
             Frame frame =
                     raw ? Frame.raw(lengthBytes) : Frame.read(buffer, 0, Math.min(lengthBytes, buffer.capacity()));
@@ -871,8 +864,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 return;
             }
         }
-        String wrong = raw
-                ? rawReceived(buffer, lengthBytes, flags, immediateData)
+        String wrong = framer instanceof RawFramer unframed
+                ? unframed.received(buffer, lengthBytes, flags, immediateData, closeRequested)
                 : frameReceived(endpoint, buffer, lengthBytes, flags, immediateData);
         if (wrong != null) {
             abort(new ProtocolException(endpoint.remoteAddress() + " broke the message protocol and was cut off: "
@@ -916,8 +909,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             }
             over = true;
             failedOperations = outbox.unfinished();
-            stallBecomes(NOTHING);
-            advertised.clear();
+            stallBecomes(Obstacle.NONE);
+            rendezvousSender.clear();
             String why = "the connection to " + endpoint.remoteAddress() + " was closed";
             outbox.failAll(operation -> ending != null ? ending : notSent(operation, why));
         } catch (RuntimeException e) {
@@ -990,17 +983,13 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                     + capabilities.maxSges() + ": ask for maxSges of 2 or more");
         }
         ledger.prepare(capabilities, buffers, !raw);
-        request = ledger.request();
+        sendMemory.prepare(endpoint, buffers);
+        handshake.prepare(capabilities);
+        framer.prepare(capabilities);
+        oneSided.prepare(capabilities);
         inbox.prepare(buffers);
         rendezvous.prepare(capabilities, buffers);
         window.prepare(endpoint, capabilities, buffers, role == Role.ACCEPTOR);
-    }
-
-    private int features() {
-        boolean sinks = capabilities.readDepth() > 0 && options.rendezvousThresholdBytes() < Integer.MAX_VALUE;
-        return (sinks ? Wire.FEATURE_READS : 0)
-                | (capabilities.immediateData() ? Wire.FEATURE_IMMEDIATE : 0)
-                | (capabilities.atomics() ? Wire.FEATURE_ATOMICS : 0);
     }
 
     /** Says HELLO or HELLO_ACK, with the receives that are posted by now. */
@@ -1008,7 +997,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (ledger.free(endpoint) < 1) {
             return false;
         }
-        promiseMessages();
         if (credits.outstandingGrant() == 0) {
             // Once, also if the frame is refused and has to be said again.
             credits.openInbound(Math.max(0, window.grantable(inbox.undelivered())));
@@ -1017,89 +1005,29 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (firstGrant < 1) {
             return false;
         }
-        Wire.Hello hello = new Wire.Hello(
-                Wire.VERSION,
-                Wire.VERSION,
-                options.framing().wireValue(),
-                features(),
-                window.bufferBytes(),
-                firstGrant,
-                window.greatest(),
-                maxInboundBytes,
-                options.maxRendezvous());
-        ByteBuf memory = ledger.slots();
-        hello.write(memory, ledger.slotOffset() + Wire.HEADER_BYTES);
-        return postHeader(
-                endpoint,
-                null,
-                role == Role.ACCEPTOR ? Wire.HELLO_ACK : Wire.HELLO,
-                0,
-                Wire.HELLO_BYTES - Wire.HEADER_BYTES);
-    }
-
-    /** A stream is delivered as it comes: its limit is for stretches by rendezvous, which need no part of the budget. */
-    private void promiseMessages() {
-        if (maxInboundBytes == 0) {
-            maxInboundBytes = stream ? options.maxMessageBytes() : buffers.promise(options.maxMessageBytes());
-        }
+        handshake
+                .hello(buffers, window.bufferBytes(), firstGrant, window.greatest())
+                .write(ledger.slots(), ledger.slotOffset() + Wire.HEADER_BYTES);
+        return frames.postHeader(endpoint, null, handshake.type(), 0, Wire.HELLO_BYTES - Wire.HEADER_BYTES);
     }
 
     private @Nullable String helloReceived(Endpoint endpoint, int type, ByteBuf frame, int lengthBytes) {
-        int expected = role == Role.ACCEPTOR ? Wire.HELLO : Wire.HELLO_ACK;
-        if (type != expected || lengthBytes < Wire.HELLO_BYTES || peerHello != null) {
-            return "it began with " + Wire.name(type) + " of " + lengthBytes + " bytes instead of "
-                    + Wire.name(expected);
+        String violation = handshake.receive(type, frame, lengthBytes);
+        if (violation == null && connected) {
+            agree(endpoint);
         }
-        Wire.Hello hello = Wire.Hello.read(frame, Wire.HEADER_BYTES);
-        if (hello == null) {
-            return "its HELLO has no magic";
-        }
-        String nonsense = hello.nonsense();
-        if (nonsense != null) {
-            return "its HELLO tells of " + nonsense;
-        }
-        if (hello.framing() != options.framing().wireValue()) {
-            return "it uses framing " + Wire.framingName(hello.framing()) + " and this end " + options.framing();
-        }
-        if (hello.leastVersion() > Wire.VERSION || hello.greatestVersion() < Wire.VERSION) {
-            return "it speaks versions " + hello.leastVersion() + " to " + hello.greatestVersion() + " and this end "
-                    + Wire.VERSION;
-        }
-        peerHello = hello;
-        if (connected) {
-            agree(endpoint, hello);
-        }
-        return null;
+        return violation;
     }
 
-    private void agree(Endpoint endpoint, Wire.Hello hello) {
-        window.open();
-        promiseMessages();
-        credits.openOutbound(hello.window(), hello.greatestWindow());
-        peerPayloadBytes = hello.receiveBufferBytes() - Wire.HEADER_BYTES;
-        maxOutboundBytes = hello.maxMessageBytes();
-        rendezvousThresholdBytes = options.rendezvousThresholdBytes() == MessageOptions.DEVICE_DEFAULT
-                ? endpoint.rendezvousBytes(hello.receiveBufferBytes())
-                : options.rendezvousThresholdBytes();
-        peerFeatures = hello.features();
-        maxRendezvousOut = Math.min(options.maxRendezvous(), hello.maxRendezvous());
-        boolean rendezvous = (peerFeatures & Wire.FEATURE_READS) != 0
-                && maxRendezvousOut > 0
-                && rendezvousThresholdBytes < Integer.MAX_VALUE;
-        if (!rendezvous) {
-            maxRendezvousOut = 0;
+    /** Connected, and the peer has said HELLO. */
+    private void agree(Endpoint endpoint) {
+        Wire.Hello hello = handshake.peer();
+        if (hello != null) {
+            window.open();
+            credits.openOutbound(hello.window(), hello.greatestWindow());
+            helloDue = role == Role.ACCEPTOR;
+            becomeActive(handshake.agree(endpoint, hello, buffers, rendezvousSender));
         }
-        helloDue = role == Role.ACCEPTOR;
-        Negotiated agreed = new Negotiated(
-                Wire.VERSION,
-                options.framing(),
-                hello.receiveBufferBytes(),
-                hello.window(),
-                maxOutboundBytes,
-                maxInboundBytes,
-                rendezvous);
-        negotiated = agreed;
-        becomeActive(agreed);
     }
 
     private void becomeActive(Negotiated agreed) {
@@ -1208,60 +1136,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
     }
 
-    private void writeHeader(int type, int length) {
-        ByteBuf memory = ledger.slots();
-        int offset = ledger.slotOffset();
-        memory.setLong(
-                offset,
-                (long) type << 56
-                        | (waited ? (long) Wire.WAITED << 48 : 0)
-                        | (window.isReclaimDue() ? (long) Wire.RECLAIM << 48 : 0)
-                        | (long) credits.controlForHeader() << 32
-                        | Integer.toUnsignedLong(credits.grantForHeader()));
-        memory.setLong(offset + 8, (long) rendezvous.done() << 32 | Integer.toUnsignedLong(length));
-    }
-
-    /** Stages the frame that the request describes. */
-    private boolean postFrame(Endpoint endpoint, @Nullable Work owner, @Nullable ByteBuf copy) {
-        Frame.Listener listening = frameListener;
-        Frame frame = listening == null
-                ? null
-                : Frame.read(ledger.slots(), ledger.slotOffset(), (int)
-                        request.buffers().totalBytes());
-        if (!ledger.post(endpoint, owner, copy)) {
-            return false;
-        }
-        counters.frameSent();
-        credits.told();
-        waited = false;
-        window.reclaimTold();
-        rendezvous.told();
-        if (frame != null) {
-            tellSent(listening, frame);
-        }
-        return true;
-    }
-
-    /** What the listener throws ends the connection, but the frame is with the device: whoever posted it goes on as if nothing were. */
-    private void tellSent(Frame.@Nullable Listener listening, Frame frame) {
-        if (listening != null) {
-            try {
-                listening.onFrameSent(frame);
-            } catch (Throwable e) {
-                threw(e);
-            }
-        }
-    }
-
-    /** Posts a frame that is all in its slot. */
-    private boolean postHeader(Endpoint endpoint, @Nullable Work owner, int type, int length, int payloadBytes) {
-        int frameBytes = Wire.HEADER_BYTES + payloadBytes;
-        request.asSend(ledger.nextId(), ledger.inlineFlag(frameBytes));
-        writeHeader(type, length);
-        ledger.gatherSlot(frameBytes);
-        return postFrame(endpoint, owner, null);
-    }
-
     private void postControl(Endpoint endpoint) {
         if (raw || ledger.free(endpoint) < 1 || (closeSent && peerClosed)) {
             return;
@@ -1277,7 +1151,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                     payload = Wire.NONCE_BYTES;
                 }
                 int returned = type == Wire.RETURN ? credits.returnable() : 0;
-                if (postHeader(endpoint, null, type, returned, payload)) {
+                if (frames.postHeader(endpoint, null, type, returned, payload)) {
                     credits.controlFrameSent();
                     counters.controlFrameSent();
                     credits.giveBack(returned);
@@ -1286,7 +1160,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 return;
             }
         }
-        if (credits.mustAnswer() && credits.canAnswer() && postHeader(endpoint, null, Wire.ACK, 0, 0)) {
+        if (credits.mustAnswer() && credits.canAnswer() && frames.postHeader(endpoint, null, Wire.ACK, 0, 0)) {
             credits.answerSent();
             counters.controlFrameSent();
         }
@@ -1364,82 +1238,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     // Operations.
 
-    private Operation newOneSided(
-            Operation.Kind kind,
-            long remoteAddress,
-            int remoteKey,
-            int immediateData,
-            long compareOrAdd,
-            long swap,
-            ScatterGatherList local,
-            @Nullable ReferenceCounted hold,
-            OperationCallback callback,
-            @Nullable Object context) {
-        Operation operation = outbox.newOperation(kind, callback, context);
-        operation.hold = hold;
-        operation.remoteAddress = remoteAddress;
-        operation.remoteKey = remoteKey;
-        operation.immediateData = immediateData;
-        operation.compareOrAdd = compareOrAdd;
-        operation.swap = swap;
-        try {
-            operation.setPieces(local);
-        } catch (IllegalStateException e) {
-            operation.failure = e;
-        }
-        return operation;
-    }
-
-    private void checkSinks(ScatterGatherList local, @Nullable ReferenceCounted hold) {
-        for (int i = 0; i < local.count(); i++) {
-            Set<MemoryDomain.Access> access = local.region(i).access();
-            if (!access.contains(MemoryDomain.Access.LOCAL_WRITE)) {
-                throw refused("memory that is read into must be registered with LOCAL_WRITE", hold);
-            }
-            if (connected
-                    && capabilities.readSinkNeedsRemoteWrite()
-                    && !access.contains(MemoryDomain.Access.REMOTE_WRITE)) {
-                throw refused("this adapter reads only into memory that is registered with REMOTE_WRITE as well", hold);
-            }
-        }
-    }
-
-    private void checkAtomic(long remoteAddress, ScatterGatherList local, @Nullable ReferenceCounted hold) {
-        if (state == State.ACTIVE && !hasAtomics()) {
-            throw missing("atomics", hold);
-        }
-        if ((remoteAddress & 7) != 0) {
-            throw refused(
-                    "an atomic's address must be a multiple of 8, not 0x" + Long.toHexString(remoteAddress), hold);
-        }
-        if (local.count() != 1 || local.length(0) != Long.BYTES) {
-            throw refused("an atomic needs one local piece of 8 bytes for the old value", hold);
-        }
-        checkSinks(local, hold);
-    }
-
-    private static IllegalArgumentException refused(String message, @Nullable ReferenceCounted hold) {
-        if (hold != null) {
-            hold.release();
-        }
-        return new IllegalArgumentException(message);
-    }
-
-    private static UnsupportedOperationException missing(String what, @Nullable ReferenceCounted hold) {
-        if (hold != null) {
-            hold.release();
-        }
-        return new UnsupportedOperationException("this end's or the peer's device has no " + what);
-    }
-
-    private boolean hasImmediate() {
-        return capabilities.immediateData() && (raw || (peerFeatures & Wire.FEATURE_IMMEDIATE) != 0);
-    }
-
-    private boolean hasAtomics() {
-        return capabilities.atomics() && (raw || (peerFeatures & Wire.FEATURE_ATOMICS) != 0);
-    }
-
     private void enqueueOneSided(Operation operation) {
         if (operation.failure == null) {
             operation.failure = refusal(operation);
@@ -1470,40 +1268,32 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         return new ConnectionException.Lost(operation.describe() + " was not done: " + why);
     }
 
-    private static MessageTooLargeException tooLarge(Operation operation, int limit) {
-        return new MessageTooLargeException(
-                "a message of " + operation.totalBytes + " bytes is over the peer's limit of " + limit
-                        + ": send it in parts, or raise MAX_MESSAGE_BYTES at the peer, and the limit of its receive"
-                        + " buffers if they cannot hold it");
-    }
-
-    private MessageTooLargeException tooLarge(Operation operation) {
-        return tooLarge(operation, maxOutboundBytes);
-    }
-
     private void postOperations(Endpoint endpoint) {
         int reserved = raw ? 0 : Credits.CONTROL_RECEIVES;
         while (true) {
             Operation operation = outbox.firstWaiting();
             if (operation == null) {
-                stallBecomes(NOTHING);
+                stallBecomes(Obstacle.NONE);
                 return;
             }
-            int obstacle;
+            Obstacle obstacle;
             try {
-                obstacle = ledger.free(endpoint) <= reserved ? SLOT : postNext(endpoint, operation);
+                obstacle = ledger.free(endpoint) <= reserved
+                        ? Obstacle.SLOT
+                        : operation.kind == Operation.Kind.MESSAGE
+                                ? framer.post(endpoint, operation)
+                                : oneSided.post(endpoint, operation);
             } catch (RuntimeException e) {
                 // Refused before it reached the device: what is out of it finishes, the rest is not done.
                 operation.failure = e;
                 operation.posted = true;
-                obstacle = NOTHING;
-                if (operation.kind == Operation.Kind.MESSAGE
-                        && (stream || operation.remainingBytes < operation.totalBytes)) {
+                obstacle = Obstacle.NONE;
+                if (operation.kind == Operation.Kind.MESSAGE && framer.hasBegun(operation)) {
                     abort(e);
                     return;
                 }
             }
-            if (obstacle != NOTHING) {
+            if (obstacle != Obstacle.NONE) {
                 stalled(obstacle);
                 return;
             }
@@ -1515,19 +1305,19 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
     }
 
-    private void stalled(int obstacle) {
-        if (obstacle == MEMORY && !ledger.hasCopiesOut()) {
+    private void stalled(Obstacle obstacle) {
+        if (obstacle == Obstacle.MEMORY && !ledger.hasCopiesOut()) {
             deadlines.retry();
         }
         stallBecomes(obstacle);
     }
 
     /** What the first operation waits for now. */
-    private void stallBecomes(int obstacle) {
+    private void stallBecomes(Obstacle obstacle) {
         if (obstacle == stall) {
             return;
         }
-        if (stall == CREDIT) {
+        if (stall == Obstacle.CREDIT) {
             counters.creditStallEnded(System.nanoTime() - stalledSinceNanos);
             FlightEvents.endCreditStall(stallEvent, this, over);
             stallEvent = null;
@@ -1535,207 +1325,17 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         stall = obstacle;
         switch (obstacle) {
             case CREDIT -> {
-                waited = true;
+                frames.waited();
                 counters.creditStallBegan();
                 stalledSinceNanos = System.nanoTime();
                 stallEvent = FlightEvents.beginCreditStall(outbox.queuedBytes());
             }
             case SLOT -> counters.slotStallBegan();
             case MEMORY -> counters.memoryStallBegan();
-            default -> {
+            case NONE -> {
                 // Nothing waits.
             }
         }
-    }
-
-    private int postNext(Endpoint endpoint, Operation operation) {
-        if (operation.kind != Operation.Kind.MESSAGE) {
-            return postOneSided(endpoint, operation);
-        }
-        if (raw) {
-            return postRaw(endpoint, operation);
-        }
-        boolean first = operation.remainingBytes == operation.totalBytes;
-        if (stream) {
-            return postStream(endpoint, operation);
-        }
-        if (first && operation.totalBytes > maxOutboundBytes) {
-            operation.failure = tooLarge(operation);
-            operation.posted = true;
-            return NOTHING;
-        }
-        if (credits.available() <= 0) {
-            return CREDIT;
-        }
-        if (first && maxRendezvousOut > 0 && operation.totalBytes > rendezvousThresholdBytes) {
-            if (rendezvousAdvertised - rendezvousDoneByPeer >= maxRendezvousOut) {
-                return SLOT;
-            }
-            if (gatherAdvertisement(operation, operation.totalBytes)) {
-                return postAdvertisement(endpoint, operation, operation.totalBytes);
-            }
-        }
-        return postFragment(endpoint, operation);
-    }
-
-    /** The next frame of a stream, with as much of what waits as goes into it. */
-    private int postStream(Endpoint endpoint, Operation operation) {
-        if (operation.remainingBytes == 0 && !operation.end) {
-            operation.posted = true; // nothing was written, and that has been sent
-            return NOTHING;
-        }
-        if (credits.available() <= 0) {
-            return CREDIT;
-        }
-        if (operation.end) {
-            if (!postHeader(endpoint, operation, Wire.END, 0, 0)) {
-                return SLOT;
-            }
-            credits.messageFrameSent();
-            messagePosted(operation, 0);
-            return NOTHING;
-        }
-        if (operation.rendezvous || wantsRendezvous(operation)) {
-            if (rendezvousAdvertised - rendezvousDoneByPeer >= maxRendezvousOut) {
-                return SLOT;
-            }
-            int stretch = Math.min(operation.remainingBytes, Math.min(STREAM_RENDEZVOUS_BYTES, maxOutboundBytes));
-            if (gatherAdvertisement(operation, stretch)) {
-                operation.rendezvous = true;
-                return postAdvertisement(endpoint, operation, stretch);
-            }
-        }
-        return postSegment(endpoint, operation);
-    }
-
-    private boolean wantsRendezvous(Operation operation) {
-        return maxRendezvousOut > 0
-                && operation.remainingBytes == operation.totalBytes
-                && operation.totalBytes > rendezvousThresholdBytes;
-    }
-
-    /** One frame with bytes of the message at the head of the queue and of those behind it, as many as one receive of the peer takes. */
-    private int postSegment(Endpoint endpoint, Operation first) {
-        int wanted = segmentBytes(first);
-        boolean single = wanted <= first.remainingBytes;
-        int payload = wanted;
-        ByteBuf copy = null;
-        int flags = ledger.inlineFlag(Wire.HEADER_BYTES + wanted);
-        boolean inSlot = wanted <= SendLedger.SLOT_BYTES - Wire.HEADER_BYTES;
-        if (!inSlot && (single || wanted > COALESCED_BYTES)) {
-            request.asSend(ledger.nextId(), flags);
-            ledger.gatherSlot(Wire.HEADER_BYTES);
-            payload = gatherSegment(first, wanted);
-        }
-        if (inSlot) {
-            request.asSend(ledger.nextId(), flags);
-            copySegment(first, ledger.slots(), ledger.slotOffset() + Wire.HEADER_BYTES, wanted);
-            ledger.gatherSlot(Wire.HEADER_BYTES + wanted);
-            counters.copied(wanted);
-        } else if ((!single && wanted <= COALESCED_BYTES) || payload < wanted - wanted / 2) {
-            payload = wanted;
-            request.asSend(ledger.nextId(), flags);
-            ledger.gatherSlot(Wire.HEADER_BYTES);
-            copy = ledger.stage(endpoint, wanted);
-            if (copy == null) {
-                return MEMORY;
-            }
-            copySegment(first, copy, 0, wanted);
-            counters.copied(wanted);
-        }
-        writeHeader(Wire.MESSAGE, payload);
-        if (!postFrame(endpoint, first, copy)) {
-            return SLOT;
-        }
-        credits.messageFrameSent();
-        ledger.lastHasMessages(segmentPosted(first, payload));
-        return NOTHING;
-    }
-
-    /**
-     * How long the next segment is. It fills the peer's receive, but ends between two writes if the next one would fit into a segment of its own: a decoder that
-     * gets whole frames need not put them together again. A short write, as a frame's header is, stays with what follows it.
-     */
-    private int segmentBytes(Operation first) {
-        int bytes = Math.min(first.remainingBytes, peerPayloadBytes);
-        int boundary = bytes;
-        for (Operation next = first.next; next != null; next = next.next) {
-            if (next.kind != Operation.Kind.MESSAGE || next.end || wantsRendezvous(next)) {
-                break;
-            }
-            int room = peerPayloadBytes - bytes;
-            if (next.remainingBytes > room
-                    && next.remainingBytes <= peerPayloadBytes
-                    && boundary >= peerPayloadBytes / 2) {
-                return boundary;
-            }
-            if (room == 0) {
-                break;
-            }
-            bytes += Math.min(next.remainingBytes, room);
-            if (next.remainingBytes > HEADER_WRITE_BYTES) {
-                boundary = bytes;
-            }
-        }
-        return bytes;
-    }
-
-    /** Adds registered memory of the messages from this one on, without copying; returns the bytes covered. */
-    private int gatherSegment(Operation first, int wanted) {
-        ScatterGatherList into = request.buffers();
-        int covered = 0;
-        for (Operation next = first; next != null && covered < wanted; next = next.next) {
-            int part = Math.min(next.remainingBytes, wanted - covered);
-            if (part > 0) {
-                int pieces = capabilities.maxSges() - into.count();
-                boolean dear = pieces == 0 || isViewOfManyPieces(messageOf(next));
-                int added = dear ? 0 : gatherMessage(next, part, pieces, into);
-                covered += added;
-                if (added < part) {
-                    break;
-                }
-            }
-        }
-        return covered;
-    }
-
-    /** Netty's views of composite buffers do not tell where they begin: finding their pieces costs more than copying them, if there are many. */
-    private static boolean isViewOfManyPieces(ByteBuf buffer) {
-        if (buffer instanceof CompositeByteBuf || buffer.isContiguous()) {
-            return false;
-        }
-        for (ByteBuf root = buffer.unwrap(); root != null; root = root.unwrap()) {
-            if (root instanceof CompositeByteBuf composite) {
-                return composite.numComponents() > MAX_VIEWED_PIECES;
-            }
-        }
-        return false;
-    }
-
-    private static void copySegment(Operation first, ByteBuf target, int offset, int lengthBytes) {
-        int copied = 0;
-        for (Operation next = first; next != null && copied < lengthBytes; next = next.next) {
-            int part = Math.min(next.remainingBytes, lengthBytes - copied);
-            if (part > 0) {
-                messageOf(next).getBytes(next.index, target, offset + copied, part);
-                copied += part;
-            }
-        }
-    }
-
-    /** The messages that a segment has bytes of have moved on; returns how many they are. */
-    private int segmentPosted(Operation first, int payload) {
-        int messages = 0;
-        int left = payload;
-        Operation next = first;
-        while (next != null && left > 0) {
-            int part = Math.min(next.remainingBytes, left);
-            messagePosted(next, part);
-            left -= part;
-            messages++;
-            next = next.next;
-        }
-        return messages;
     }
 
     private void segmentCompleted(Operation first, int messages, WorkStatus status) {
@@ -1745,284 +1345,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             operationCompleted(operation, status);
             operation = next;
         }
-    }
-
-    private static ByteBuf messageOf(Operation operation) {
-        ByteBuf message = operation.message;
-        if (message == null) {
-            throw new IllegalStateException("a message without memory");
-        }
-        return message;
-    }
-
-    /** Adds registered memory from the message's index on; returns the bytes covered. */
-    private int gatherMessage(Operation operation, int lengthBytes, int maxPieces, ScatterGatherList into) {
-        ByteBuf message = messageOf(operation);
-        RegisteredMemory registration = operation.registration;
-        if (registration == null) {
-            int covered = buffers.gather(message, operation.index, lengthBytes, maxPieces, into);
-            boolean begun = operation.remainingBytes < operation.totalBytes;
-            if (covered > 0 || begun || operation.totalBytes <= options.registerThresholdBytes()) {
-                return covered;
-            }
-            registration = register(operation, Set.of());
-            if (registration == null) {
-                return 0;
-            }
-        }
-        into.add(registration, operation.totalBytes - operation.remainingBytes, lengthBytes);
-        return lengthBytes;
-    }
-
-    /** Registers a message for its operation; null if it is on the heap, in pieces, or the device refuses: then it goes another way. */
-    private @Nullable RegisteredMemory register(Operation operation, Set<MemoryDomain.Access> access) {
-        Endpoint current = endpoint;
-        if (operation.registrationTried || current == null) {
-            return null;
-        }
-        operation.registrationTried = true;
-        try {
-            RegisteredMemory registration = OperationRegistration.register(
-                    messageOf(operation),
-                    operation.index - (operation.totalBytes - operation.remainingBytes),
-                    operation.totalBytes,
-                    current.memoryDomain(),
-                    access);
-            operation.registration = registration;
-            if (registration != null) {
-                counters.registered();
-            }
-            return registration;
-        } catch (RdmaException e) {
-            // The limit of locked memory may be reached, and fragments work without; the statistics show them.
-            return null;
-        }
-    }
-
-    private int postFragment(Endpoint endpoint, Operation operation) {
-        int type = operation.remainingBytes == operation.totalBytes ? Wire.MESSAGE : Wire.CONTINUATION;
-        int wanted = Math.min(operation.remainingBytes, peerPayloadBytes);
-        int payload = wanted;
-        ByteBuf copy = null;
-        request.asSend(ledger.nextId(), ledger.inlineFlag(Wire.HEADER_BYTES + wanted));
-        ledger.gatherSlot(Wire.HEADER_BYTES);
-        if (wanted > 0) {
-            payload = gatherMessage(operation, wanted, capabilities.maxSges() - 1, request.buffers());
-            if (payload < wanted && payload < peerPayloadBytes / MIN_FRAGMENT_DIVISOR + 1) {
-                payload = wanted;
-                request.asSend(ledger.nextId(), ledger.inlineFlag(Wire.HEADER_BYTES + wanted));
-                if (wanted <= SendLedger.SLOT_BYTES - Wire.HEADER_BYTES) {
-                    messageOf(operation)
-                            .getBytes(operation.index, ledger.slots(), ledger.slotOffset() + Wire.HEADER_BYTES, wanted);
-                    ledger.gatherSlot(Wire.HEADER_BYTES + wanted);
-                } else {
-                    ledger.gatherSlot(Wire.HEADER_BYTES);
-                    copy = copy(endpoint, operation, wanted);
-                    if (copy == null) {
-                        return MEMORY;
-                    }
-                }
-                counters.copied(wanted);
-            }
-        }
-        writeHeader(type, operation.remainingBytes);
-        if (!postFrame(endpoint, operation, copy)) {
-            return SLOT;
-        }
-        credits.messageFrameSent();
-        messagePosted(operation, payload);
-        return NOTHING;
-    }
-
-    private void messagePosted(Operation operation, int payload) {
-        operation.outstanding++;
-        operation.index += payload;
-        operation.remainingBytes -= payload;
-        operation.posted = operation.remainingBytes == 0;
-    }
-
-    private @Nullable ByteBuf copy(Endpoint endpoint, Operation operation, int lengthBytes) {
-        ByteBuf copy = ledger.stage(endpoint, lengthBytes);
-        if (copy != null) {
-            messageOf(operation).getBytes(operation.index, copy, 0, lengthBytes);
-        }
-        return copy;
-    }
-
-    private int postRaw(Endpoint endpoint, Operation operation) {
-        int total = operation.totalBytes;
-        if (total > capabilities.maxMessageBytes()) {
-            operation.failure = tooLarge(operation, (int) capabilities.maxMessageBytes());
-            operation.posted = true;
-            return NOTHING;
-        }
-        ByteBuf copy = null;
-        request.asSend(ledger.nextId(), ledger.inlineFlag(total));
-        if (total > 0 && gatherMessage(operation, total, capabilities.maxSges(), request.buffers()) < total) {
-            request.asSend(ledger.nextId(), ledger.inlineFlag(total));
-            copy = copy(endpoint, operation, total);
-            if (copy == null) {
-                return MEMORY;
-            }
-            counters.copied(total);
-        }
-        if (!ledger.post(endpoint, operation, copy)) {
-            return SLOT;
-        }
-        counters.frameSent();
-        if (frameListener != null) {
-            tellSent(frameListener, Frame.raw(total));
-        }
-        messagePosted(operation, total);
-        return NOTHING;
-    }
-
-    /** Finds the pieces to advertise; false if the message is not in memory that the peer may read, or in too many pieces. */
-    private boolean gatherAdvertisement(Operation operation, int lengthBytes) {
-        advertisement.clear();
-        int total = operation.totalBytes;
-        RegisteredMemory registration = operation.registration;
-        if (registration == null) {
-            int maxPieces = Math.min(Wire.MAX_PIECES, peerPayloadBytes / Wire.PIECE_BYTES);
-            int covered = buffers.gather(messageOf(operation), operation.index, lengthBytes, maxPieces, advertisement);
-            if (covered == lengthBytes && everyPieceMayBeRead()) {
-                return true;
-            }
-            advertisement.clear();
-            // A key for this message alone, that opens nothing else of the pool's memory.
-            if (covered == lengthBytes || (covered == 0 && total > options.registerThresholdBytes())) {
-                registration = register(operation, REMOTE_READ);
-            }
-        }
-        if (registration == null || !registration.access().contains(MemoryDomain.Access.REMOTE_READ)) {
-            return false;
-        }
-        advertisement.add(registration, total - operation.remainingBytes, lengthBytes);
-        return true;
-    }
-
-    private boolean everyPieceMayBeRead() {
-        for (int i = 0; i < advertisement.count(); i++) {
-            if (!advertisement.region(i).access().contains(MemoryDomain.Access.REMOTE_READ)) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    private int postAdvertisement(Endpoint endpoint, Operation operation, int lengthBytes) {
-        int count = advertisement.count();
-        int bytes = count * Wire.PIECE_BYTES;
-        ByteBuf copy = null;
-        ByteBuf target = ledger.slots();
-        int offset = ledger.slotOffset() + Wire.HEADER_BYTES;
-        request.asSend(ledger.nextId(), ledger.inlineFlag(Wire.HEADER_BYTES + bytes));
-        if (Wire.HEADER_BYTES + bytes <= SendLedger.SLOT_BYTES) {
-            ledger.gatherSlot(Wire.HEADER_BYTES + bytes);
-        } else {
-            ledger.gatherSlot(Wire.HEADER_BYTES);
-            copy = ledger.stage(endpoint, bytes);
-            if (copy == null) {
-                return MEMORY;
-            }
-            target = copy;
-            offset = 0;
-        }
-        for (int i = 0; i < count; i++) {
-            target.setLong(offset, advertisement.address(i));
-            target.setInt(offset + 8, advertisement.region(i).remoteKey());
-            target.setInt(offset + 12, advertisement.length(i));
-            offset += Wire.PIECE_BYTES;
-        }
-        advertisement.clear();
-        writeHeader(Wire.RENDEZVOUS, lengthBytes);
-        if (!postFrame(endpoint, operation, copy)) {
-            return SLOT;
-        }
-        credits.messageFrameSent();
-        operation.advertisedOut++;
-        rendezvousAdvertised++;
-        counters.rendezvousSent();
-        operation.rendezvousEvent = FlightEvents.advertised(operation.rendezvousEvent, operation.totalBytes, count);
-        advertised.add(operation);
-        messagePosted(operation, lengthBytes);
-        return NOTHING;
-    }
-
-    private int postOneSided(Endpoint endpoint, Operation operation) {
-        boolean reads = operation.kind.reads();
-        if (reads && ledger.readsOut() >= capabilities.readDepth()) {
-            if (capabilities.readDepth() == 0) {
-                throw new UnsupportedOperationException(
-                        "this connection was made with a read depth of 0: ask for more to read or to do atomics");
-            }
-            return SLOT;
-        }
-        int most = operation.kind == Operation.Kind.READ ? capabilities.maxReadSges() : capabilities.maxSges();
-        int count = Math.min(most, operation.pieces - operation.nextPiece);
-        boolean last = operation.nextPiece + count == operation.pieces;
-        int bytes = 0;
-        for (int i = 0; i < count; i++) {
-            bytes += operation.lengths[operation.nextPiece + i];
-        }
-        switch (operation.kind) {
-            case READ -> request.asRead(ledger.nextId(), 0, operation.remoteAddress, operation.remoteKey);
-            case WRITE_WITH_IMMEDIATE -> {
-                if (!hasImmediate()) {
-                    throw missing("writes with immediate data", null);
-                }
-                if (last) {
-                    if (!raw && credits.available() <= 0) {
-                        return CREDIT;
-                    }
-                    request.asWriteWithImmediate(
-                            ledger.nextId(),
-                            ledger.inlineFlag(bytes),
-                            operation.remoteAddress,
-                            operation.remoteKey,
-                            operation.immediateData);
-                } else {
-                    request.asWrite(
-                            ledger.nextId(), ledger.inlineFlag(bytes), operation.remoteAddress, operation.remoteKey);
-                }
-            }
-            case COMPARE_AND_SWAP, FETCH_AND_ADD -> {
-                if (!hasAtomics()) {
-                    throw missing("atomics", null);
-                }
-                if (operation.kind == Operation.Kind.COMPARE_AND_SWAP) {
-                    request.asCompareAndSwap(
-                            ledger.nextId(),
-                            0,
-                            operation.remoteAddress,
-                            operation.remoteKey,
-                            operation.compareOrAdd,
-                            operation.swap);
-                } else {
-                    request.asFetchAndAdd(
-                            ledger.nextId(), 0, operation.remoteAddress, operation.remoteKey, operation.compareOrAdd);
-                }
-            }
-            default ->
-                request.asWrite(
-                        ledger.nextId(), ledger.inlineFlag(bytes), operation.remoteAddress, operation.remoteKey);
-        }
-        for (int i = operation.nextPiece; i < operation.nextPiece + count; i++) {
-            request.buffers().add(operation.regions[i], operation.offsets[i], operation.lengths[i]);
-        }
-        if (!ledger.post(endpoint, operation, null)) {
-            return SLOT;
-        }
-        if (reads) {
-            ledger.countRead(1);
-        } else if (last && operation.kind == Operation.Kind.WRITE_WITH_IMMEDIATE && !raw) {
-            credits.messageFrameSent();
-        }
-        operation.outstanding++;
-        operation.nextPiece += count;
-        operation.remoteAddress += bytes;
-        operation.posted = last;
-        return NOTHING;
     }
 
     private void operationCompleted(Operation operation, WorkStatus status) {
@@ -2092,24 +1414,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     // Inbound.
 
-    private @Nullable String rawReceived(ByteBuf buffer, int lengthBytes, int flags, int immediateData) {
-        boolean write = (flags & EndpointHandler.REMOTE_WRITE) != 0;
-        boolean immediate = (flags & EndpointHandler.WITH_IMMEDIATE) != 0;
-        if (closeRequested) {
-            window.reuse(buffer);
-        } else if (write) {
-            window.reuse(buffer);
-            inbox.arrived(null, false, true, immediateData, lengthBytes);
-        } else if (lengthBytes > buffer.capacity()) {
-            buffer.release();
-            return "a receive of " + buffer.capacity() + " bytes reports " + lengthBytes;
-        } else {
-            buffer.setIndex(0, lengthBytes);
-            inbox.arrived(buffer, true, immediate, immediateData, lengthBytes);
-        }
-        return null;
-    }
-
     private @Nullable String frameReceived(
             Endpoint endpoint, ByteBuf buffer, int lengthBytes, int flags, int immediateData) {
         if ((flags & EndpointHandler.REMOTE_WRITE) != 0) {
@@ -2143,7 +1447,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         returnDue |= ((first >>> 48) & Wire.RECLAIM) != 0;
         wrong = credits.heard((int) first, (int) (first >>> 32) & 0xffff);
         if (wrong == null) {
-            wrong = rendezvousHeard((int) (second >>> 32));
+            wrong = rendezvousSender.heard((int) (second >>> 32), onRead);
         }
         if (wrong != null) {
             buffer.release();
@@ -2158,7 +1462,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 window.reuse(buffer);
                 return wrong;
             }
-            return messageFrame(type, buffer, lengthBytes - Wire.HEADER_BYTES, (int) second);
+            return framer.received(type, buffer, lengthBytes - Wire.HEADER_BYTES, (int) second, closeRequested);
         }
         wrong = controlFrame(type, buffer, lengthBytes);
         window.controlCame();
@@ -2227,87 +1531,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
     }
 
-    private @Nullable String rendezvousHeard(int done) {
-        int news = done - rendezvousDoneByPeer;
-        if (news == 0) {
-            return null;
-        }
-        if (news < 0 || news > rendezvousAdvertised - rendezvousDoneByPeer) {
-            return "it says that " + Integer.toUnsignedString(done) + " messages were read, and "
-                    + Integer.toUnsignedString(rendezvousAdvertised) + " were advertised";
-        }
-        rendezvousDoneByPeer = done;
-        for (int i = 0; i < news; i++) {
-            Operation operation = advertised.poll();
-            if (operation != null) {
-                operation.advertisedOut--;
-                if (operation.advertisedOut == 0 && operation.posted) {
-                    FlightEvents.endRendezvous(operation.rendezvousEvent, this);
-                    operation.rendezvousEvent = null;
-                }
-                maybeComplete(operation);
-            }
-        }
-        return null;
-    }
-
-    private @Nullable String messageFrame(int type, ByteBuf buffer, int payload, int length) {
-        int maxPayload = window.bufferBytes() - Wire.HEADER_BYTES;
-        String wrong = null;
-        if (stream && peerEnded) {
-            wrong = "it sent " + Wire.name(type) + " after the end of its stream";
-        } else if (type == Wire.END) {
-            return ended(buffer, payload, length);
-        } else if (stream
-                && (type == Wire.CONTINUATION || (type == Wire.MESSAGE && (payload != length || payload == 0)))) {
-            wrong = "it sent " + Wire.name(type) + " of " + payload + " bytes of " + Integer.toUnsignedString(length)
-                    + " in a stream";
-        } else if (length < 0 || (type != Wire.RENDEZVOUS && payload > length)) {
-            wrong = "it sent " + payload + " bytes of " + Integer.toUnsignedString(length);
-        } else if (type != Wire.RENDEZVOUS && payload < length && payload < maxPayload / MIN_FRAGMENT_DIVISOR) {
-            wrong = "it sent a fragment of " + payload + " bytes of " + length;
-        } else if (type == Wire.CONTINUATION) {
-            if (!inbox.isWithinMessage() || length != inbox.expectedBytes() || payload == 0) {
-                wrong = "it continues a message at " + length + " bytes before its end, expected "
-                        + (inbox.isWithinMessage() ? String.valueOf(inbox.expectedBytes()) : "none");
-            } else {
-                buffer.setIndex(Wire.HEADER_BYTES, Wire.HEADER_BYTES + payload);
-                inbox.proceed(buffer);
-                return null;
-            }
-        } else if (inbox.isWithinMessage()) {
-            wrong = "it began a message within another";
-        } else if (length > maxInboundBytes && (!stream || type == Wire.RENDEZVOUS)) {
-            wrong = "it sent a message of " + length + " bytes, over the limit of " + maxInboundBytes;
-        } else if (type == Wire.RENDEZVOUS) {
-            wrong = (features() & Wire.FEATURE_READS) == 0
-                    ? "it advertised more messages than it may"
-                    : rendezvous.advertised(buffer, payload, length, closeRequested);
-            window.reuse(buffer);
-            return wrong;
-        } else if (payload == length) {
-            buffer.setIndex(Wire.HEADER_BYTES, Wire.HEADER_BYTES + payload);
-            inbox.received(buffer);
-            return null;
-        } else {
-            buffer.setIndex(Wire.HEADER_BYTES, Wire.HEADER_BYTES + payload);
-            inbox.begin(buffer, length);
-            return null;
-        }
-        buffer.release();
-        return wrong;
-    }
-
-    private @Nullable String ended(ByteBuf buffer, int payload, int length) {
-        window.reuse(buffer);
-        if (!stream || payload != 0 || length != 0) {
-            return "it sent END of " + payload + " bytes of " + length + " with framing " + options.framing();
-        }
-        peerEnded = true;
-        inbox.ended();
-        return null;
-    }
-
     // The end.
 
     /** Why it ended; null if in good order. */
@@ -2361,7 +1584,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         writable = false;
         inbox.clear();
         counters.present(0, 0);
-        if (negotiated == null) {
+        if (handshake.negotiated() == null) {
             FlightEvents.endConnect(connectEvent, this, role, null, cause);
         } else {
             FlightEvents.disconnected(this, cause, failedOperations);

@@ -97,6 +97,14 @@ final class Operation implements Work {
         }
     }
 
+    /** A frame with so many bytes of the message was posted. */
+    void framePosted(int payloadBytes) {
+        outstanding++;
+        index += payloadBytes;
+        remainingBytes -= payloadBytes;
+        posted = remainingBytes == 0;
+    }
+
     /** Lets go of all memory. */
     @SuppressWarnings("NullAway") // an unused element is never read
     void releaseMemory() {

@@ -124,7 +124,7 @@ final class Wire {
         }
 
         /** What is wrong with it, or null. */
-        @Nullable String nonsense() {
+        @Nullable String violation() {
             if (leastVersion > greatestVersion) {
                 return "versions " + leastVersion + " to " + greatestVersion;
             }

@@ -1,0 +1,151 @@
+package org.verbena.transport.protocol;
+
+import io.netty.buffer.ByteBuf;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointCapabilities;
+
+/** HELLO and its answer, and what follows from them. Pure: it sends nothing. */
+final class Handshake {
+    private final MessageConnection.Role role;
+    private final MessageOptions options;
+    private int features;
+    private Wire.@Nullable Hello peer;
+    private @Nullable Negotiated negotiated;
+    private int peerPayloadBytes;
+    private int maxOutboundBytes = Integer.MAX_VALUE;
+    /** What the peer was promised; 0 before it was. */
+    private int maxInboundBytes;
+
+    Handshake(MessageConnection.Role role, MessageOptions options) {
+        this.role = role;
+        this.options = options;
+    }
+
+    /** What this end's device can do is known. */
+    void prepare(EndpointCapabilities capabilities) {
+        boolean reads = capabilities.readDepth() > 0 && options.rendezvousThresholdBytes() < Integer.MAX_VALUE;
+        features = (reads ? Wire.FEATURE_READS : 0)
+                | (capabilities.immediateData() ? Wire.FEATURE_IMMEDIATE : 0)
+                | (capabilities.atomics() ? Wire.FEATURE_ATOMICS : 0);
+    }
+
+    /** The type of frame that this end says. */
+    int type() {
+        return role == MessageConnection.Role.ACCEPTOR ? Wire.HELLO_ACK : Wire.HELLO;
+    }
+
+    /** What this end says. Messages are promised that fit; a stream is delivered as it comes, so its limit, for stretches by rendezvous, needs no part of the budget. */
+    Wire.Hello hello(MessageBuffers buffers, int receiveBytes, int firstGrant, int greatestWindow) {
+        promise(buffers);
+        return new Wire.Hello(
+                Wire.VERSION,
+                Wire.VERSION,
+                options.framing().wireValue(),
+                features,
+                receiveBytes,
+                firstGrant,
+                greatestWindow,
+                maxInboundBytes,
+                options.maxRendezvous());
+    }
+
+    private void promise(MessageBuffers buffers) {
+        if (maxInboundBytes == 0) {
+            maxInboundBytes = options.framing() == Framing.STREAM
+                    ? options.maxMessageBytes()
+                    : buffers.promise(options.maxMessageBytes());
+        }
+    }
+
+    /** Takes the peer's first frame; returns what is wrong with it, or null. */
+    @Nullable String receive(int type, ByteBuf frame, int lengthBytes) {
+        int expected = role == MessageConnection.Role.ACCEPTOR ? Wire.HELLO : Wire.HELLO_ACK;
+        if (type != expected || lengthBytes < Wire.HELLO_BYTES || peer != null) {
+            return "it began with " + Wire.name(type) + " of " + lengthBytes + " bytes instead of "
+                    + Wire.name(expected);
+        }
+        Wire.Hello hello = Wire.Hello.read(frame, Wire.HEADER_BYTES);
+        if (hello == null) {
+            return "its HELLO has no magic";
+        }
+        String violation = hello.violation();
+        if (violation != null) {
+            return "its HELLO tells of " + violation;
+        }
+        if (hello.framing() != options.framing().wireValue()) {
+            return "it uses framing " + Wire.framingName(hello.framing()) + " and this end " + options.framing();
+        }
+        if (hello.leastVersion() > Wire.VERSION || hello.greatestVersion() < Wire.VERSION) {
+            return "it speaks versions " + hello.leastVersion() + " to " + hello.greatestVersion() + " and this end "
+                    + Wire.VERSION;
+        }
+        peer = hello;
+        return null;
+    }
+
+    /** What the peer has said; null before. */
+    Wire.@Nullable Hello peer() {
+        return peer;
+    }
+
+    /** Both ends are known: what follows from that. */
+    Negotiated agree(Endpoint endpoint, Wire.Hello hello, MessageBuffers buffers, RendezvousSender sender) {
+        promise(buffers);
+        peerPayloadBytes = hello.receiveBufferBytes() - Wire.HEADER_BYTES;
+        maxOutboundBytes = hello.maxMessageBytes();
+        int threshold = options.rendezvousThresholdBytes() == MessageOptions.DEVICE_DEFAULT
+                ? endpoint.rendezvousBytes(hello.receiveBufferBytes())
+                : options.rendezvousThresholdBytes();
+        int maxRendezvous = Math.min(options.maxRendezvous(), hello.maxRendezvous());
+        boolean rendezvous =
+                (hello.features() & Wire.FEATURE_READS) != 0 && maxRendezvous > 0 && threshold < Integer.MAX_VALUE;
+        sender.agree(threshold, rendezvous ? maxRendezvous : 0);
+        Negotiated agreed = new Negotiated(
+                Wire.VERSION,
+                options.framing(),
+                hello.receiveBufferBytes(),
+                hello.window(),
+                maxOutboundBytes,
+                maxInboundBytes,
+                rendezvous);
+        negotiated = agreed;
+        return agreed;
+    }
+
+    /** There is nothing to agree on. */
+    Negotiated agreeRaw(int receiveBytes) {
+        Negotiated agreed = new Negotiated(
+                0, Framing.RAW, Integer.MAX_VALUE, Integer.MAX_VALUE, Integer.MAX_VALUE, receiveBytes, false);
+        negotiated = agreed;
+        return agreed;
+    }
+
+    @Nullable Negotiated negotiated() {
+        return negotiated;
+    }
+
+    boolean hasFeature(int feature) {
+        return (features & feature) != 0;
+    }
+
+    /** Whether both ends have a feature; with RAW, where the peer does not say, this one. */
+    boolean haveFeature(int feature) {
+        Wire.Hello hello = peer;
+        boolean peerHas = options.framing() == Framing.RAW || (hello != null && (hello.features() & feature) != 0);
+        return hasFeature(feature) && peerHas;
+    }
+
+    /** How much of a message goes into one frame. */
+    int peerPayloadBytes() {
+        return peerPayloadBytes;
+    }
+
+    int maxOutboundBytes() {
+        return maxOutboundBytes;
+    }
+
+    int maxInboundBytes() {
+        return maxInboundBytes;
+    }
+}

@@ -1,0 +1,171 @@
+package org.verbena.transport.protocol;
+
+import io.netty.buffer.ByteBuf;
+import java.util.ArrayDeque;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.ScatterGatherList;
+
+/** Messages that the peer is to read out of this side's memory: advertised in order, until it says that it has read them. */
+final class RendezvousSender {
+    private static final Set<MemoryDomain.Access> REMOTE_READ = Set.of(MemoryDomain.Access.REMOTE_READ);
+
+    private final MessageConnection connection;
+    private final MessageOptions options;
+    private final Credits credits;
+    private final SendLedger ledger;
+    private final SendMemory memory;
+    private final FrameSender frames;
+    private final ConnectionCounters counters;
+    private final ArrayDeque<Operation> advertised = new ArrayDeque<>(0);
+    private final ScatterGatherList pieces = new ScatterGatherList(Wire.MAX_PIECES);
+    private int thresholdBytes;
+    private int maxOut;
+    private int doneByPeer;
+    private int begun;
+
+    RendezvousSender(
+            MessageConnection connection,
+            MessageOptions options,
+            Credits credits,
+            SendLedger ledger,
+            SendMemory memory,
+            FrameSender frames,
+            ConnectionCounters counters) {
+        this.connection = connection;
+        this.options = options;
+        this.credits = credits;
+        this.ledger = ledger;
+        this.memory = memory;
+        this.frames = frames;
+        this.counters = counters;
+    }
+
+    /** Both ends know each other: messages over the threshold are advertised, so many at once. */
+    void agree(int threshold, int most) {
+        thresholdBytes = threshold;
+        maxOut = most;
+    }
+
+    /** Whether a message that has not begun to go is to be advertised. */
+    boolean wants(Operation operation) {
+        return maxOut > 0 && operation.remainingBytes == operation.totalBytes && operation.totalBytes > thresholdBytes;
+    }
+
+    /** Whether as many are under way as may be. */
+    boolean isFull() {
+        return begun - doneByPeer >= maxOut;
+    }
+
+    /** Finds the pieces to advertise; false if the message is not in memory that the peer may read, or in too many pieces. */
+    boolean gather(Operation operation, int lengthBytes, int peerPayloadBytes) {
+        pieces.clear();
+        int total = operation.totalBytes;
+        RegisteredMemory registration = operation.registration;
+        if (registration == null) {
+            int maxPieces = Math.min(Wire.MAX_PIECES, peerPayloadBytes / Wire.PIECE_BYTES);
+            int covered = memory.gatherPooled(operation, lengthBytes, maxPieces, pieces);
+            if (covered == lengthBytes && everyPieceMayBeRead()) {
+                return true;
+            }
+            pieces.clear();
+            // A key for this message alone, that opens nothing else of the pool's memory.
+            if (covered == lengthBytes || (covered == 0 && total > options.registerThresholdBytes())) {
+                registration = memory.register(operation, REMOTE_READ);
+            }
+        }
+        if (registration == null || !registration.access().contains(MemoryDomain.Access.REMOTE_READ)) {
+            return false;
+        }
+        pieces.add(registration, total - operation.remainingBytes, lengthBytes);
+        return true;
+    }
+
+    private boolean everyPieceMayBeRead() {
+        for (int i = 0; i < pieces.count(); i++) {
+            if (!pieces.region(i).access().contains(MemoryDomain.Access.REMOTE_READ)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Advertises what {@link #gather} has found. */
+    Obstacle post(Endpoint endpoint, Operation operation, int lengthBytes) {
+        int count = pieces.count();
+        int bytes = count * Wire.PIECE_BYTES;
+        ByteBuf copy = null;
+        ByteBuf target = ledger.slots();
+        int offset = ledger.slotOffset() + Wire.HEADER_BYTES;
+        ledger.request().asSend(ledger.nextId(), ledger.inlineFlag(Wire.HEADER_BYTES + bytes));
+        if (Wire.HEADER_BYTES + bytes <= SendLedger.SLOT_BYTES) {
+            ledger.gatherSlot(Wire.HEADER_BYTES + bytes);
+        } else {
+            ledger.gatherSlot(Wire.HEADER_BYTES);
+            copy = ledger.stage(endpoint, bytes);
+            if (copy == null) {
+                return Obstacle.MEMORY;
+            }
+            target = copy;
+            offset = 0;
+        }
+        for (int i = 0; i < count; i++) {
+            target.setLong(offset, pieces.address(i));
+            target.setInt(offset + 8, pieces.region(i).remoteKey());
+            target.setInt(offset + 12, pieces.length(i));
+            offset += Wire.PIECE_BYTES;
+        }
+        pieces.clear();
+        frames.writeHeader(Wire.RENDEZVOUS, lengthBytes);
+        if (!frames.post(endpoint, operation, copy)) {
+            return Obstacle.SLOT;
+        }
+        credits.messageFrameSent();
+        operation.advertisedOut++;
+        begun++;
+        counters.rendezvousSent();
+        operation.rendezvousEvent = FlightEvents.advertised(operation.rendezvousEvent, operation.totalBytes, count);
+        advertised.add(operation);
+        operation.framePosted(lengthBytes);
+        return Obstacle.NONE;
+    }
+
+    /**
+     * The peer says how many it has read in all.
+     *
+     * @param completed given each operation that has one less to wait for
+     * @return what is wrong with that, or null
+     */
+    @Nullable String heard(int done, Consumer<Operation> completed) {
+        int news = done - doneByPeer;
+        if (news == 0) {
+            return null;
+        }
+        if (news < 0 || news > begun - doneByPeer) {
+            return "it says that " + Integer.toUnsignedString(done) + " messages were read, and "
+                    + Integer.toUnsignedString(begun) + " were advertised";
+        }
+        doneByPeer = done;
+        for (int i = 0; i < news; i++) {
+            Operation operation = advertised.poll();
+            if (operation != null) {
+                operation.advertisedOut--;
+                if (operation.advertisedOut == 0 && operation.posted) {
+                    FlightEvents.endRendezvous(operation.rendezvousEvent, connection);
+                    operation.rendezvousEvent = null;
+                }
+                completed.accept(operation);
+            }
+        }
+        return null;
+    }
+
+    /** The connection has ended: the peer says nothing more. */
+    void clear() {
+        advertised.clear();
+    }
+}

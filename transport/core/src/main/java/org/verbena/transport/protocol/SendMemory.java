@@ -1,0 +1,101 @@
+package org.verbena.transport.protocol;
+
+import io.netty.buffer.ByteBuf;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.buffer.OperationRegistration;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RdmaException;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.ScatterGatherList;
+
+/** Where the bytes of a message lie: in the pool, in memory that is registered for the message alone, or where only a copy helps. */
+final class SendMemory {
+    private final MessageOptions options;
+    private final SendLedger ledger;
+    private final ConnectionCounters counters;
+
+    // Set by prepare.
+    @SuppressWarnings("NullAway.Init")
+    private MessageBuffers buffers;
+
+    @SuppressWarnings("NullAway.Init")
+    private MemoryDomain domain;
+
+    SendMemory(MessageOptions options, SendLedger ledger, ConnectionCounters counters) {
+        this.options = options;
+        this.ledger = ledger;
+        this.counters = counters;
+    }
+
+    void prepare(Endpoint endpoint, MessageBuffers memory) {
+        buffers = memory;
+        domain = endpoint.memoryDomain();
+    }
+
+    static ByteBuf messageOf(Operation operation) {
+        ByteBuf message = operation.message;
+        if (message == null) {
+            throw new IllegalStateException("a message without memory");
+        }
+        return message;
+    }
+
+    /** Adds registered memory of the pool from the message's index on; returns the bytes covered. */
+    int gatherPooled(Operation operation, int lengthBytes, int maxPieces, ScatterGatherList into) {
+        return buffers.gather(messageOf(operation), operation.index, lengthBytes, maxPieces, into);
+    }
+
+    /** Adds registered memory from the message's index on, registering it if that is worth it; returns the bytes covered. */
+    int gather(Operation operation, int lengthBytes, int maxPieces, ScatterGatherList into) {
+        RegisteredMemory registration = operation.registration;
+        if (registration == null) {
+            int covered = gatherPooled(operation, lengthBytes, maxPieces, into);
+            boolean begun = operation.remainingBytes < operation.totalBytes;
+            if (covered > 0 || begun || operation.totalBytes <= options.registerThresholdBytes()) {
+                return covered;
+            }
+            registration = register(operation, Set.of());
+            if (registration == null) {
+                return 0;
+            }
+        }
+        into.add(registration, operation.totalBytes - operation.remainingBytes, lengthBytes);
+        return lengthBytes;
+    }
+
+    /** Registers a message for its operation; null if it is on the heap, in pieces, or the device refuses: then it goes another way. */
+    @Nullable RegisteredMemory register(Operation operation, Set<MemoryDomain.Access> access) {
+        if (operation.registrationTried) {
+            return null;
+        }
+        operation.registrationTried = true;
+        try {
+            RegisteredMemory registration = OperationRegistration.register(
+                    messageOf(operation),
+                    operation.index - (operation.totalBytes - operation.remainingBytes),
+                    operation.totalBytes,
+                    domain,
+                    access);
+            operation.registration = registration;
+            if (registration != null) {
+                counters.registered();
+            }
+            return registration;
+        } catch (RdmaException e) {
+            // The limit of locked memory may be reached, and fragments work without; the statistics show them.
+            return null;
+        }
+    }
+
+    /** A copy of the message's next bytes, added to the request; null if there is no memory for it now. */
+    @Nullable ByteBuf copy(Endpoint endpoint, Operation operation, int lengthBytes) {
+        ByteBuf copy = ledger.stage(endpoint, lengthBytes);
+        if (copy != null) {
+            messageOf(operation).getBytes(operation.index, copy, 0, lengthBytes);
+            counters.copied(lengthBytes);
+        }
+        return copy;
+    }
+}
