@@ -353,7 +353,7 @@ class MessageConnectionTest {
                 .allSatisfy(cause -> assertThat(cause)
                         .isInstanceOf(MessageTooLargeException.class)
                         .hasMessageContaining("500")
-                        .hasMessageContaining("maxMessageBytes"));
+                        .hasMessageContaining("MAX_MESSAGE_BYTES"));
         left.sendPooled(500);
         left.connection.flush();
         settle();
