@@ -29,10 +29,12 @@ public final class Exchange {
     /**
      * Answers: the first call for a request is its reply, every other a message of its own.
      *
-     * @param message its ownership is taken
+     * @param message its ownership is taken; for the message that the handler was given, that is {@code message.retain()}
      * @return done when the send has completed
+     * @throws IllegalStateException it is the handler's own message, and was not retained
      */
     public Future<Void> send(ByteBuf message) {
+        messenger.checkKept(message);
         return request && replied.compareAndSet(false, true)
                 ? messenger.send(Messenger.REPLY, correlation, message)
                 : messenger.send(Messenger.MESSAGE, 0, message);

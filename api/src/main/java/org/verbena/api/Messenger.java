@@ -1,22 +1,27 @@
 package org.verbena.api;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.DefaultChannelPromise;
+import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.collection.LongObjectHashMap;
 import io.netty.util.concurrent.DefaultPromise;
-import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
 import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.ConnectionException;
 
 /**
  * The short form's end of a channel's pipeline. Each message begins with 8 bytes that say what it is and which request it belongs to:
@@ -26,7 +31,7 @@ import org.slf4j.LoggerFactory;
  * | kind | correlation      | payload ...     big endian; correlation is 0 for plain messages
  * }</pre>
  */
-final class Messenger extends ChannelInboundHandlerAdapter {
+final class Messenger extends ChannelDuplexHandler {
     private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
 
     static final int MESSAGE = 0;
@@ -44,6 +49,9 @@ final class Messenger extends ChannelInboundHandlerAdapter {
     /** How much of an exception's text is told to the peer, in characters. */
     private static final int FAILURE_CHARS = 1000;
 
+    /** How often the failures of a handler are logged, for each connection; what fails in between is counted. */
+    private static final long LOG_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
+
     /** Times that are further apart could not be compared. */
     private static final long MAX_TIMEOUT_NANOS = Long.MAX_VALUE >> 1;
 
@@ -53,21 +61,35 @@ final class Messenger extends ChannelInboundHandlerAdapter {
     /** Whether to stop reading while the channel is unwritable; on one side only, or both could wait for each other. */
     private final boolean pausesReading;
 
+    /** Whether a peer whose request failed is told what the handler threw. */
+    private final boolean describesFailures;
+
     private final LongAdder lateReplies = new LongAdder();
+
+    // Written by the loop, read by any thread.
+    private volatile @Nullable Throwable firstCause;
+    private volatile boolean closedHere;
 
     // The loop's.
     private final LongObjectHashMap<Request<?>> pending = new LongObjectHashMap<>();
     private final Exchange plain = new Exchange(this, 0, false);
     private long lastCorrelation;
-    private @Nullable Throwable firstCause;
     private boolean inactive;
+
+    /** The message that the handler has now. */
+    private @Nullable ByteBuf handled;
+
+    private long lastLoggedNanos;
+    private long failuresNotLogged;
+    private boolean hasLogged;
     private @Nullable Future<?> sweep;
     private long sweepNanos;
 
-    Messenger(RdmaChannel channel, MessageHandler handler, boolean pausesReading) {
+    Messenger(RdmaChannel channel, MessageHandler handler, boolean pausesReading, boolean describesFailures) {
         this.channel = channel;
         this.handler = handler;
         this.pausesReading = pausesReading;
+        this.describesFailures = describesFailures;
     }
 
     RdmaChannel channel() {
@@ -79,15 +101,63 @@ final class Messenger extends ChannelInboundHandlerAdapter {
     }
 
     ByteBuf copy(byte[] bytes) {
+        Objects.requireNonNull(bytes, "the message is null");
         return channel.alloc().buffer(bytes.length).writeBytes(bytes);
     }
 
-    Future<Void> send(int kind, long correlation, ByteBuf payload) {
-        return channel.writeAndFlush(frame(kind, correlation, payload));
+    /**
+     * Sends.
+     *
+     * @param payload its ownership is taken
+     * @return done when the send has completed
+     */
+    Future<Void> send(int kind, long correlation, @Nullable ByteBuf payload) {
+        Sent sent = new Sent();
+        ByteBuf frame;
+        try {
+            frame = frame(kind, correlation, checkUsable(payload));
+        } catch (RuntimeException cause) { // it is null, has been released, or there is no memory for its header
+            if (payload != null && payload.refCnt() > 0) {
+                payload.release();
+            }
+            sent.setFailure(cause);
+            return sent;
+        }
+        return channel.writeAndFlush(frame, sent);
+    }
+
+    /**
+     * Makes sure that the handler does not send back the message that it has without keeping it.
+     *
+     * @throws IllegalStateException it would be released under the send
+     */
+    void checkKept(ByteBuf message) {
+        ByteBuf now = channel.eventLoop().inEventLoop() ? handled : null;
+        if (now != null && message.refCnt() == 1 && isSame(root(message), root(now))) {
+            throw gaveAway();
+        }
+    }
+
+    @SuppressWarnings("ReferenceEquality") // the very buffer: buffers are equal if their bytes are
+    private static boolean isSame(ByteBuf one, ByteBuf other) {
+        return one == other;
+    }
+
+    private static ByteBuf root(ByteBuf buffer) {
+        ByteBuf root = buffer;
+        for (ByteBuf inner = root.unwrap(); inner != null; inner = root.unwrap()) {
+            root = inner;
+        }
+        return root;
+    }
+
+    private static IllegalStateException gaveAway() {
+        return new IllegalStateException("the handler released or gave away the message, which is released when the"
+                + " handler returns; use send(message.retain()) to send it back, and retain() to keep it");
     }
 
     void sendFailure(long correlation, Throwable cause) {
-        String text = String.valueOf(cause);
+        String text = describesFailures ? String.valueOf(cause) : "";
         send(
                 FAILURE,
                 correlation,
@@ -107,10 +177,20 @@ final class Messenger extends ChannelInboundHandlerAdapter {
         return channel.alloc().compositeDirectBuffer(2).addComponents(true, head, payload);
     }
 
+    private static ByteBuf checkUsable(@Nullable ByteBuf message) {
+        if (message == null) {
+            throw new NullPointerException("the message is null");
+        }
+        if (message.refCnt() == 0) {
+            throw new IllegalReferenceCountException("the message has been released: its owner may send it once");
+        }
+        return message;
+    }
+
     // ---- requests
     // ----------------------------------------------------------------------------------------------------------------------------
 
-    Future<ByteBuf> request(ByteBuf message, long timeoutMillis) {
+    Future<ByteBuf> request(@Nullable ByteBuf message, long timeoutMillis) {
         return start(new Request<>(message, timeoutMillis) {
             @Override
             void answer0(ByteBuf reply) {
@@ -122,8 +202,8 @@ final class Messenger extends ChannelInboundHandlerAdapter {
         });
     }
 
-    Future<byte[]> request(byte[] message, long timeoutMillis) {
-        return start(new Request<>(copy(message), timeoutMillis) {
+    Future<byte[]> request(byte @Nullable [] message, long timeoutMillis) {
+        return start(new Request<>(message == null ? null : copy(message), timeoutMillis) {
             @Override
             void answer0(ByteBuf reply) {
                 byte[] bytes = new byte[reply.readableBytes()];
@@ -137,35 +217,72 @@ final class Messenger extends ChannelInboundHandlerAdapter {
     }
 
     private <T> Future<T> start(Request<T> request) {
+        try {
+            checkUsable(request.message);
+        } catch (RuntimeException cause) {
+            request.tryFailure(cause);
+            return request;
+        }
         if (channel.eventLoop().inEventLoop()) {
             request.run();
         } else {
             try {
                 channel.eventLoop().execute(request);
             } catch (RejectedExecutionException ended) {
-                request.message.release();
-                request.tryFailure(closed(ended));
+                request.giveUp(closed("request", ended));
             }
         }
         return request;
     }
 
-    private static ClosedChannelException closed(@Nullable Throwable cause) {
-        ClosedChannelException closed = new ClosedChannelException();
+    /** Why nothing can be sent any more, or is answered. Any thread. */
+    private Throwable closed(String what, Throwable closed) {
+        Throwable cause = firstCause;
+        String subject = what + " to " + channel.remoteAddress() + ": ";
         if (cause != null) {
-            closed.initCause(cause);
+            return new ConnectionException.Lost(subject + "the connection is lost: " + cause.getMessage(), cause);
         }
-        return closed;
+        return closedHere
+                ? new ConnectionException(subject + "this end has closed the connection", closed)
+                : new ConnectionException(subject + "the peer has closed the connection", closed);
+    }
+
+    /** A send: says of a closed connection that, and why, it is closed. */
+    private final class Sent extends DefaultChannelPromise {
+        Sent() {
+            super(channel);
+        }
+
+        private Throwable explain(Throwable cause) {
+            return cause instanceof ClosedChannelException || cause instanceof RejectedExecutionException
+                    ? closed("send", cause)
+                    : cause;
+        }
+
+        @Override
+        public ChannelPromise setFailure(Throwable cause) {
+            return super.setFailure(explain(cause));
+        }
+
+        @Override
+        public boolean tryFailure(Throwable cause) {
+            return super.tryFailure(explain(cause));
+        }
+
+        @Override
+        protected void checkDeadLock() {
+            ShortForm.checkMayWait(executor());
+        }
     }
 
     /** A request: the promise of its reply. What it sends belongs to the channel from the start, so giving it up releases nothing early. */
     private abstract class Request<T> extends DefaultPromise<T> implements Runnable {
-        private final ByteBuf message;
+        private final @Nullable ByteBuf message;
         private final long timeoutMillis;
         private long correlation;
         private long deadlineNanos;
 
-        Request(ByteBuf message, long timeoutMillis) {
+        Request(@Nullable ByteBuf message, long timeoutMillis) {
             super(channel.eventLoop());
             this.message = message;
             this.timeoutMillis = timeoutMillis;
@@ -174,20 +291,27 @@ final class Messenger extends ChannelInboundHandlerAdapter {
         /** Takes the reply over. */
         abstract void answer0(ByteBuf reply);
 
+        /** Fails before anything was sent. */
+        private void giveUp(Throwable cause) {
+            if (message != null) {
+                message.release();
+            }
+            tryFailure(cause);
+        }
+
         @Override
-        protected EventExecutor executor() {
-            return channel.eventLoop();
+        protected void checkDeadLock() {
+            ShortForm.checkMayWait(executor());
         }
 
         @Override
         public void run() {
-            if (isDone()) {
-                message.release(); // cancelled before it began
+            if (message == null || isDone()) {
+                giveUp(new CancellationException("cancelled before it began"));
                 return;
             }
             if (inactive) {
-                message.release();
-                tryFailure(closed(firstCause));
+                giveUp(closed("request", new ClosedChannelException()));
                 return;
             }
             correlation = ++lastCorrelation & CORRELATION_MASK;
@@ -290,18 +414,44 @@ final class Messenger extends ChannelInboundHandlerAdapter {
     }
 
     private void handle(Exchange exchange, ByteBuf message) {
+        Throwable failure = null;
+        ByteBuf outer = handled;
+        handled = message;
         try {
             handler.onMessage(exchange, message);
-        } catch (Exception failure) {
-            if (exchange.isRequest()) {
-                LOG.debug("{}: the handler failed a request", channel, failure);
-                exchange.fail(failure);
-            } else {
-                LOG.error("{}: the handler failed on a message; nobody waits for an answer", channel, failure);
-            }
+        } catch (Throwable thrown) {
+            failure = thrown;
         } finally {
-            message.release();
+            handled = outer;
         }
+        if (message.refCnt() > 0) {
+            message.release();
+        } else if (failure == null) {
+            failure = gaveAway();
+        }
+        if (failure != null) {
+            logFailure(exchange, failure);
+            exchange.fail(failure);
+        }
+    }
+
+    /** Whoever runs this end has to see it; how often it happens may be up to the peer. */
+    private void logFailure(Exchange exchange, Throwable failure) {
+        long now = System.nanoTime();
+        if (hasLogged && now - lastLoggedNanos < LOG_INTERVAL_NANOS) {
+            failuresNotLogged++;
+            return;
+        }
+        String others = failuresNotLogged == 0 ? "" : " (and " + failuresNotLogged + " that were not logged)";
+        LOG.error(
+                "{}: the handler failed on a {}{}",
+                channel,
+                exchange.isRequest() ? "request" : "message",
+                others,
+                failure);
+        hasLogged = true;
+        lastLoggedNanos = now;
+        failuresNotLogged = 0;
     }
 
     private void answer(int kind, long correlation, ByteBuf frame) {
@@ -317,8 +467,8 @@ final class Messenger extends ChannelInboundHandlerAdapter {
         } else {
             String text = frame.toString(StandardCharsets.UTF_8);
             frame.release();
-            request.tryFailure(new RequestException.Failed(
-                    "request to " + channel.remoteAddress() + ": the peer's handler failed: " + text));
+            request.tryFailure(new RequestException.Failed("request to " + channel.remoteAddress()
+                    + ": the peer's handler failed" + (text.isEmpty() ? "; the peer's log says why" : ": " + text)));
         }
     }
 
@@ -328,6 +478,12 @@ final class Messenger extends ChannelInboundHandlerAdapter {
             channel.config().setAutoRead(channel.isWritable());
         }
         context.fireChannelWritabilityChanged();
+    }
+
+    @Override
+    public void close(ChannelHandlerContext context, ChannelPromise promise) {
+        closedHere = true;
+        context.close(promise);
     }
 
     @Override
@@ -351,7 +507,7 @@ final class Messenger extends ChannelInboundHandlerAdapter {
         Throwable cause = firstCause;
         for (Request<?> request : new ArrayList<>(pending.values())) {
             request.forget0();
-            request.tryFailure(cause == null ? closed(null) : cause);
+            request.tryFailure(cause == null ? closed("request", new ClosedChannelException()) : cause);
         }
         context.fireChannelInactive();
     }

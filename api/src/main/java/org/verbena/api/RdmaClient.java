@@ -109,7 +109,7 @@ public final class RdmaClient implements AutoCloseable {
      * @return the reply, for the caller to release; fails as {@link #request(ByteBuf)} does
      */
     public Future<ByteBuf> request(ByteBuf message, long timeoutMillis) {
-        return messenger.request(message, timeoutMillis);
+        return messenger.request(message, ShortForm.positive("timeoutMillis", timeoutMillis));
     }
 
     /**
@@ -130,7 +130,7 @@ public final class RdmaClient implements AutoCloseable {
      * @return the reply; fails as {@link #request(ByteBuf)} does
      */
     public Future<byte[]> request(byte[] message, long timeoutMillis) {
-        return messenger.request(message, timeoutMillis);
+        return messenger.request(message, ShortForm.positive("timeoutMillis", timeoutMillis));
     }
 
     /**
@@ -169,13 +169,24 @@ public final class RdmaClient implements AutoCloseable {
         return group.provider().name();
     }
 
-    /** Sends what was given to it, says goodbye, and ends its threads. Requests without a reply fail. Idempotent. */
+    /**
+     * Sends what was given to it, closes the connection in good order, ends its threads, and waits for it. Requests without a reply fail. Idempotent.
+     *
+     * @throws io.netty.util.concurrent.BlockingOperationException on an event loop, as in a listener: use {@link #closeAsync()} there
+     */
     @Override
     public void close() {
-        channel.close().awaitUninterruptibly();
-        if (ownsGroup) {
-            group.close();
-        }
+        ShortForm.checkMayWait(group, "RdmaClient.close()", "use closeAsync()");
+        closeAsync().awaitUninterruptibly();
+    }
+
+    /**
+     * Closes as {@link #close()} does, without waiting for it. Any thread, the event loop included.
+     *
+     * @return done when it is closed and its threads have ended
+     */
+    public Future<?> closeAsync() {
+        return ownsGroup ? group.shutdownGracefully(0, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS) : channel.close();
     }
 
     /** How to connect. */
@@ -199,7 +210,7 @@ public final class RdmaClient implements AutoCloseable {
          * @return this
          */
         public Builder provider(String name) {
-            provider = name;
+            provider = Objects.requireNonNull(name, "the provider's name is null");
             return this;
         }
 
@@ -210,7 +221,7 @@ public final class RdmaClient implements AutoCloseable {
          * @return this
          */
         public Builder loopOptions(CompletionLoopOptions value) {
-            loopOptions = value;
+            loopOptions = Objects.requireNonNull(value, "the loop options are null");
             return this;
         }
 
@@ -221,7 +232,7 @@ public final class RdmaClient implements AutoCloseable {
          * @return this
          */
         public Builder group(RdmaEventLoopGroup group) {
-            sharedGroup = group;
+            sharedGroup = Objects.requireNonNull(group, "the group is null");
             return this;
         }
 
@@ -245,7 +256,9 @@ public final class RdmaClient implements AutoCloseable {
          * @return this
          */
         public Builder connectTimeoutMillis(int millis) {
-            return option(ChannelOption.CONNECT_TIMEOUT_MILLIS, millis);
+            return option(
+                    ChannelOption.CONNECT_TIMEOUT_MILLIS,
+                    Math.toIntExact(ShortForm.positive("connectTimeoutMillis", millis)));
         }
 
         /**
@@ -255,7 +268,7 @@ public final class RdmaClient implements AutoCloseable {
          * @return this
          */
         public Builder requestTimeoutMillis(long millis) {
-            requestTimeoutMillis = millis;
+            requestTimeoutMillis = ShortForm.positive("requestTimeoutMillis", millis);
             return this;
         }
 
@@ -266,7 +279,7 @@ public final class RdmaClient implements AutoCloseable {
          * @return this
          */
         public Builder localHost(String host) {
-            localHost = host;
+            localHost = Objects.requireNonNull(host, "the local host is null");
             return this;
         }
 
@@ -277,7 +290,7 @@ public final class RdmaClient implements AutoCloseable {
          * @return this
          */
         public Builder onMessage(MessageHandler value) {
-            handler = value;
+            handler = Objects.requireNonNull(value, "the handler is null");
             return this;
         }
 
@@ -291,10 +304,13 @@ public final class RdmaClient implements AutoCloseable {
          * @throws org.verbena.transport.ProviderUnavailableException the provider that was named cannot work here
          */
         public RdmaClient connect(String host, int port) {
-            InetSocketAddress address = ShortForm.resolve("connect to ", host, port);
+            InetSocketAddress address = ShortForm.resolve("connect to ", host, port, 1);
             String from = localHost;
-            InetSocketAddress local = from == null ? null : ShortForm.resolve("connect from ", from, 0);
+            InetSocketAddress local = from == null ? null : ShortForm.resolve("connect from ", from, 0, 0);
             RdmaEventLoopGroup shared = sharedGroup;
+            if (shared != null) {
+                ShortForm.checkMayWait(shared, "RdmaClient.connect()", "use connectAsync()");
+            }
             RdmaEventLoopGroup group = shared == null ? ShortForm.newGroup(provider, address, 1, loopOptions) : shared;
             MessageHandler onMessage = handler;
             Bootstrap bootstrap = new Bootstrap()
@@ -303,7 +319,7 @@ public final class RdmaClient implements AutoCloseable {
                     .handler(new ChannelInitializer<RdmaChannel>() {
                         @Override
                         protected void initChannel(RdmaChannel connecting) {
-                            connecting.pipeline().addLast(new Messenger(connecting, onMessage, false));
+                            connecting.pipeline().addLast(new Messenger(connecting, onMessage, false, false));
                         }
                     });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));

@@ -5,7 +5,9 @@ import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.group.ChannelGroup;
 import io.netty.channel.group.DefaultChannelGroup;
+import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GlobalEventExecutor;
+import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -108,14 +110,29 @@ public final class RdmaServer implements AutoCloseable {
         return channel;
     }
 
-    /** Stops listening, closes all connections in good order and ends its threads. Idempotent. */
+    /**
+     * Stops listening, closes all connections in good order, ends its threads, and waits for it. Idempotent.
+     *
+     * @throws io.netty.util.concurrent.BlockingOperationException on an event loop, as in a handler: use {@link #closeAsync()} there
+     */
     @Override
     public void close() {
-        channel.close().awaitUninterruptibly();
-        connections.close().awaitUninterruptibly();
+        ShortForm.checkMayWait(group, "RdmaServer.close()", "use closeAsync()");
+        closeAsync().awaitUninterruptibly();
+    }
+
+    /**
+     * Closes as {@link #close()} does, without waiting for it. Any thread, handlers' included.
+     *
+     * @return done when it is closed and its threads have ended
+     */
+    public Future<?> closeAsync() {
         if (ownsGroup) {
-            group.close();
+            return group.shutdownGracefully(0, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS);
         }
+        Promise<Void> closed = GlobalEventExecutor.INSTANCE.newPromise();
+        channel.close().addListener(listener -> connections.close().addListener(all -> closed.trySuccess(null)));
+        return closed;
     }
 
     /** How to listen. */
@@ -127,6 +144,7 @@ public final class RdmaServer implements AutoCloseable {
         private CompletionLoopOptions loopOptions = CompletionLoopOptions.DEFAULTS;
         private @Nullable RdmaEventLoopGroup sharedGroup;
         private Consumer<RdmaChannel> onConnect = connected -> {};
+        private boolean describeFailures;
 
         private Builder() {}
 
@@ -137,7 +155,7 @@ public final class RdmaServer implements AutoCloseable {
          * @return this
          */
         public Builder provider(String name) {
-            provider = name;
+            provider = Objects.requireNonNull(name, "the provider's name is null");
             return this;
         }
 
@@ -148,7 +166,7 @@ public final class RdmaServer implements AutoCloseable {
          * @return this
          */
         public Builder threads(int count) {
-            threads = count;
+            threads = Math.toIntExact(ShortForm.positive("threads", count));
             return this;
         }
 
@@ -159,7 +177,7 @@ public final class RdmaServer implements AutoCloseable {
          * @return this
          */
         public Builder loopOptions(CompletionLoopOptions value) {
-            loopOptions = value;
+            loopOptions = Objects.requireNonNull(value, "the loop options are null");
             return this;
         }
 
@@ -170,7 +188,7 @@ public final class RdmaServer implements AutoCloseable {
          * @return this
          */
         public Builder group(RdmaEventLoopGroup group) {
-            sharedGroup = group;
+            sharedGroup = Objects.requireNonNull(group, "the group is null");
             return this;
         }
 
@@ -207,7 +225,19 @@ public final class RdmaServer implements AutoCloseable {
          * @return this
          */
         public Builder onConnect(Consumer<RdmaChannel> consumer) {
-            onConnect = consumer;
+            onConnect = Objects.requireNonNull(consumer, "onConnect is null");
+            return this;
+        }
+
+        /**
+         * Tells a client whose request failed what the handler threw: class and message. Off by default, because what an exception says may be nobody else's
+         * business; the server's log always has it, with the stack.
+         *
+         * @param describe whether to tell; for clients that are trusted
+         * @return this
+         */
+        public Builder describeFailures(boolean describe) {
+            describeFailures = describe;
             return this;
         }
 
@@ -222,8 +252,13 @@ public final class RdmaServer implements AutoCloseable {
          * @throws org.verbena.transport.ProviderUnavailableException the provider that was named cannot work here
          */
         public RdmaServer bind(String host, int port, MessageHandler handler) {
-            InetSocketAddress address = ShortForm.resolve("listen on ", host, port);
+            Objects.requireNonNull(handler, "the handler is null");
+            InetSocketAddress address = ShortForm.resolve("listen on ", host, port, 0);
+            boolean describe = describeFailures;
             RdmaEventLoopGroup shared = sharedGroup;
+            if (shared != null) {
+                ShortForm.checkMayWait(shared, "RdmaServer.bind()", "bind before the loops are busy");
+            }
             RdmaEventLoopGroup group =
                     shared == null ? ShortForm.newGroup(provider, address, threads, loopOptions) : shared;
             ChannelGroup connections = new DefaultChannelGroup("verbena", GlobalEventExecutor.INSTANCE);
@@ -234,7 +269,7 @@ public final class RdmaServer implements AutoCloseable {
                         @Override
                         protected void initChannel(RdmaChannel accepted) {
                             accepted.pipeline().addLast(new Welcome(accepted, connections, onConnect));
-                            accepted.pipeline().addLast(new Messenger(accepted, handler, true));
+                            accepted.pipeline().addLast(new Messenger(accepted, handler, true, describe));
                         }
                     });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));

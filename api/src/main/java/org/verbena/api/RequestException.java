@@ -22,7 +22,10 @@ public sealed class RequestException extends RdmaException {
         }
     }
 
-    /** The peer's handler threw instead of replying. The message has what it threw. */
+    /**
+     * The peer's handler threw instead of replying. The peer's log says what, and this message as well if the server
+     * {@linkplain RdmaServer.Builder#describeFailures(boolean) describes failures}.
+     */
     public static final class Failed extends RequestException {
         @Serial
         private static final long serialVersionUID = 1L;

@@ -2,6 +2,8 @@ package org.verbena.api;
 
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelOption;
+import io.netty.util.concurrent.BlockingOperationException;
+import io.netty.util.concurrent.EventExecutor;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
@@ -15,16 +17,54 @@ final class ShortForm {
     /** Event loops of a server: as many as there are processors, but no more than most servers can use. */
     static final int SERVER_THREADS = Math.clamp(Runtime.getRuntime().availableProcessors(), 1, 8);
 
+    /** Long enough for goodbyes that are on their way. */
+    static final int CLOSE_MILLIS = 5_000;
+
+    private static final int MAX_PORT = 65_535;
+
     private ShortForm() {}
 
     /** Names are looked up here, because the provider is chosen for the address. */
-    static InetSocketAddress resolve(String purpose, String host, int port) {
+    static InetSocketAddress resolve(String purpose, String host, int port, int leastPort) {
+        if (host == null || host.isBlank()) {
+            throw new IllegalArgumentException(purpose + "port " + port + ": the host is "
+                    + (host == null ? "null" : "blank") + "; name one, or say localhost");
+        }
+        if (port < leastPort || port > MAX_PORT) {
+            throw new IllegalArgumentException(
+                    purpose + host + ":" + port + ": the port is not within " + leastPort + " to " + MAX_PORT);
+        }
         try {
             return new InetSocketAddress(InetAddress.getByName(host), port);
         } catch (UnknownHostException unknown) {
             throw new ConnectionException.Unreachable(
                     purpose + host + ":" + port + ": looking up the name failed: no such host", unknown);
         }
+    }
+
+    /** Refuses to block a thread that has to complete what is waited for. */
+    static void checkMayWait(EventExecutor executor) {
+        if (executor.inEventLoop()) {
+            throw new BlockingOperationException("do not wait on the event loop, which completes this future: add a"
+                    + " listener, or wait on another thread");
+        }
+    }
+
+    /** Refuses to block any of a group's threads. */
+    static void checkMayWait(RdmaEventLoopGroup group, String call, String remedy) {
+        for (EventExecutor loop : group) {
+            if (loop.inEventLoop()) {
+                throw new BlockingOperationException("do not wait on the event loop: " + call
+                        + " waits for what this thread has to do; " + remedy + ", or call it on another thread");
+            }
+        }
+    }
+
+    static long positive(String name, long value) {
+        if (value < 1) {
+            throw new IllegalArgumentException(name + " " + value + " is below 1");
+        }
+        return value;
     }
 
     static RdmaEventLoopGroup newGroup(

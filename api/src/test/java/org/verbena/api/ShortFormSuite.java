@@ -2,13 +2,15 @@ package org.verbena.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.util.IllegalReferenceCountException;
+import io.netty.util.concurrent.BlockingOperationException;
 import io.netty.util.concurrent.Future;
 import java.net.InetAddress;
 import java.net.ServerSocket;
-import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,6 +21,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Patience;
@@ -200,17 +203,91 @@ public abstract class ShortFormSuite extends ApiSuite {
     }
 
     @Test
-    void aHandlersFailureIsTheRequestsFailure() {
+    void aHandlersFailureIsTheRequestsFailureAndTellsThePeerNothing() {
         MessageHandler failing = (exchange, message) -> {
-            throw new IllegalArgumentException("not that");
+            if (message.readableBytes() == 3) {
+                throw new IllegalArgumentException("not that");
+            }
+            throw new AssertionError("secret");
         };
         try (RdmaServer server = serve(failing);
                 RdmaClient client = client(server)) {
+            for (int bytes : new int[] {3, 4, 3}) {
+                assertThat(failure("the request", client.request(new byte[bytes])))
+                        .isInstanceOf(RequestException.Failed.class)
+                        .hasMessageContaining("handler failed")
+                        .hasMessageContaining("log")
+                        .hasMessageNotContaining("not that")
+                        .hasMessageNotContaining("secret")
+                        .hasMessageNotContaining("Illegal")
+                        .hasMessageNotContaining("Error");
+            }
+        }
+    }
+
+    @Test
+    void aServerMayDescribeAHandlersFailure() {
+        MessageHandler failing = (exchange, message) -> {
+            throw new IllegalArgumentException("not that");
+        };
+        try (RdmaServer server = RdmaServer.builder()
+                        .provider(provider())
+                        .describeFailures(true)
+                        .bind(host(), 0, failing);
+                RdmaClient client = client(server)) {
             assertThat(failure("the request", client.request(new byte[3])))
                     .isInstanceOf(RequestException.Failed.class)
-                    .hasMessageContaining("not that");
-            assertThat(failure("the next request", client.request(new byte[3])))
-                    .isInstanceOf(RequestException.Failed.class);
+                    .hasMessageContaining("IllegalArgumentException: not that");
+        }
+    }
+
+    @Test
+    void aHandlerThatForgetsToRetainIsTold() throws Exception {
+        BlockingQueue<Throwable> told = new LinkedBlockingQueue<>();
+        MessageHandler forgets = (exchange, message) -> {
+            if (message.readableBytes() % 2 == 0) {
+                message.release();
+                return;
+            }
+            try {
+                exchange.send(message);
+            } catch (IllegalStateException forgot) {
+                told.add(forgot);
+                throw forgot;
+            }
+        };
+        try (RdmaServer server = RdmaServer.builder()
+                        .provider(provider())
+                        .describeFailures(true)
+                        .bind(host(), 0, forgets);
+                RdmaClient client = client(server)) {
+            for (int bytes : new int[] {1, 2, 5001, 5000, 3}) {
+                assertThat(failure("a request of " + bytes + " bytes", client.request(new byte[bytes])))
+                        .isInstanceOf(RequestException.Failed.class)
+                        .hasMessageContaining("send(message.retain())");
+            }
+            assertThat(told).hasSize(3);
+            assertThat(client.channel().isActive()).isTrue();
+        }
+    }
+
+    @Test
+    void aMessageThatCannotBeSentFailsAtOnce() {
+        try (RdmaServer server = serve((exchange, message) -> exchange.send(message.retain()));
+                RdmaClient client = client(server)) {
+            ByteBuf released = Unpooled.buffer(10).writeZero(10);
+            released.release();
+            assertThat(failure("a released request", client.request(released)))
+                    .isInstanceOf(IllegalReferenceCountException.class)
+                    .hasMessageContaining("released");
+            assertThat(failure("a released message", client.send(released)))
+                    .isInstanceOf(IllegalReferenceCountException.class);
+            assertThat(failure("no request", client.request((ByteBuf) null)))
+                    .isInstanceOf(NullPointerException.class)
+                    .hasMessageContaining("message");
+            assertThat(failure("no request", client.request((byte[]) null))).isInstanceOf(NullPointerException.class);
+            assertThat(failure("no message", client.send((ByteBuf) null))).isInstanceOf(NullPointerException.class);
+            assertThat(Patience.await("a reply", client.request(new byte[3]))).hasSize(3);
         }
     }
 
@@ -222,12 +299,121 @@ public abstract class ShortFormSuite extends ApiSuite {
         try (RdmaClient client = client(server)) {
             Future<byte[]> request = client.request(new byte[10]);
             assertThat(there.await(20, TimeUnit.SECONDS)).isTrue();
+            int port = server.port();
             server.close();
-            assertThat(failure("the request", request)).isInstanceOf(ClosedChannelException.class);
-            assertThat(failure("a request afterwards", client.request(new byte[10])))
-                    .isInstanceOf(ClosedChannelException.class);
+            for (Future<?> future : List.of(request, client.request(new byte[10]), client.send(new byte[10]))) {
+                assertThat(failure("what has no server", future))
+                        .isInstanceOf(ConnectionException.class)
+                        .hasMessageContaining(String.valueOf(port))
+                        .hasMessageContaining("the peer has closed the connection");
+            }
         }
         server.close();
+    }
+
+    @Test
+    void aClosedClientSaysThatItIsClosed() {
+        try (RdmaServer server = serve((exchange, message) -> {})) {
+            RdmaClient client = client(server);
+            Future<byte[]> pending = client.request(new byte[10]);
+            client.close();
+            for (Future<?> future : List.of(pending, client.request(new byte[10]), client.send(new byte[10]))) {
+                assertThat(failure("what is asked of a closed client", future))
+                        .isInstanceOf(ConnectionException.class)
+                        .hasMessageContaining("this end has closed the connection");
+            }
+            client.close();
+        }
+    }
+
+    @Test
+    void nobodyWaitsOnTheEventLoop() throws Exception {
+        CompletableFuture<RdmaServer> itself = new CompletableFuture<>();
+        BlockingQueue<Throwable> refusals = new LinkedBlockingQueue<>();
+        MessageHandler waits = (exchange, message) -> {
+            RdmaServer server = itself.join();
+            for (ThrowingCallable wait : List.<ThrowingCallable>of(
+                    server::close, () -> exchange.send(new byte[1]).sync())) {
+                refusals.add(catchThrowable(wait));
+            }
+        };
+        try (RdmaServer server = serve(waits);
+                RdmaClient client = client(server)) {
+            itself.complete(server);
+            assertThat(client.request(new byte[1]).get(20, TimeUnit.SECONDS)).hasSize(1);
+            CompletableFuture<Void> tried = new CompletableFuture<>();
+            client.channel().eventLoop().execute(() -> {
+                for (ThrowingCallable wait : List.<ThrowingCallable>of(
+                        client::close, () -> client.request(new byte[1]).get())) {
+                    refusals.add(catchThrowable(wait));
+                }
+                tried.complete(null);
+            });
+            Patience.await("the loop", tried);
+            for (int i = 0; i < 4; i++) {
+                assertThat(Patience.take("a refusal", refusals))
+                        .isInstanceOf(BlockingOperationException.class)
+                        .hasMessageContaining("do not wait on the event loop");
+            }
+            assertThat(client.channel().isActive()).isTrue();
+        }
+    }
+
+    @Test
+    void aHandlerMayCloseItsServerWithoutWaiting() {
+        CompletableFuture<RdmaServer> itself = new CompletableFuture<>();
+        CompletableFuture<Future<?>> closing = new CompletableFuture<>();
+        MessageHandler closes =
+                (exchange, message) -> closing.complete(itself.join().closeAsync());
+        RdmaServer server = serve(closes);
+        itself.complete(server);
+        try (RdmaClient client = client(server)) {
+            client.send(new byte[1]);
+            done("the server closing", Patience.await("the handler", closing));
+            done("the client's connection", client.channel().closeFuture());
+        }
+        try (RdmaServer shared = RdmaServer.builder().group(group).bind(host(), 0, (exchange, message) -> {});
+                RdmaClient client = client(shared)) {
+            done("the server closing", shared.closeAsync());
+            done("the client's connection", client.channel().closeFuture());
+        }
+    }
+
+    @Test
+    void checkTheirArgumentsWhereTheyAreGiven() {
+        MessageHandler handler = (exchange, message) -> {};
+        assertThatThrownBy(() -> serve(null))
+                .isInstanceOf(NullPointerException.class)
+                .hasMessageContaining("handler");
+        for (int port : new int[] {-1, 65_536, 70_000}) {
+            assertThatThrownBy(() -> RdmaServer.bind(host(), port, handler))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining(host() + ":" + port)
+                    .hasMessageContaining("0 to 65535");
+            assertThatThrownBy(() -> RdmaClient.connect(host(), port))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("1 to 65535");
+        }
+        assertThatThrownBy(() -> RdmaClient.connect(host(), 0)).hasMessageContaining("1 to 65535");
+        for (String host : new String[] {null, "", "  "}) {
+            assertThatThrownBy(() -> RdmaClient.connect(host, 1))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("host");
+            assertThatThrownBy(() -> RdmaServer.bind(host, 1, handler)).hasMessageContaining("host");
+        }
+        for (int wrong : new int[] {0, -1}) {
+            assertThatThrownBy(() -> RdmaClient.builder().connectTimeoutMillis(wrong))
+                    .hasMessageContaining("connectTimeoutMillis " + wrong);
+            assertThatThrownBy(() -> RdmaClient.builder().requestTimeoutMillis(wrong))
+                    .hasMessageContaining("requestTimeoutMillis " + wrong);
+            assertThatThrownBy(() -> RdmaServer.builder().threads(wrong)).hasMessageContaining("threads " + wrong);
+        }
+        assertThatThrownBy(() -> RdmaClient.builder().provider(null)).hasMessageContaining("provider");
+        assertThatThrownBy(() -> RdmaClient.builder().onMessage(null)).hasMessageContaining("handler");
+        try (RdmaServer server = serve(handler);
+                RdmaClient client = client(server)) {
+            assertThatThrownBy(() -> client.request(new byte[1], 0)).hasMessageContaining("timeoutMillis 0");
+        }
     }
 
     @Test
