@@ -9,6 +9,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
 /** The clients of {@link ManyChannelsSuite}: a process of its own. Opens many channels, then sends on each, and checks what comes back. */
@@ -33,11 +34,10 @@ final class CrowdClients {
                     .sync()
                     .channel());
             if (i == 1) {
-                Thread.sleep(1500); // the server measures what all channels share
+                check.awaitMeasured(); // what all channels share
             }
         }
-        // The server measures what idle channels cost.
-        Thread.sleep(1500);
+        check.awaitMeasured(); // what idle channels cost
         for (int i = 0; i < count; i++) {
             Channel channel = channels.get(i);
             ByteBuf message = channel.alloc().buffer(1000, 1000);
@@ -61,6 +61,15 @@ final class CrowdClients {
     private static final class Check extends ChannelInboundHandlerAdapter {
         private final CountDownLatch echoed;
 
+        /** How often the server has said that it has measured, by a message of one byte. */
+        private final Semaphore measured = new Semaphore(0);
+
+        void awaitMeasured() throws InterruptedException {
+            if (!measured.tryAcquire(120, TimeUnit.SECONDS)) {
+                throw new IllegalStateException("the server did not measure");
+            }
+        }
+
         Check(CountDownLatch echoed) {
             this.echoed = echoed;
         }
@@ -68,6 +77,11 @@ final class CrowdClients {
         @Override
         public void channelRead(ChannelHandlerContext context, Object message) {
             ByteBuf echo = (ByteBuf) message;
+            if (echo.readableBytes() == 1) {
+                echo.release();
+                measured.release();
+                return;
+            }
             boolean same = echo.readableBytes() == 1000;
             for (int j = 0; same && j < 250; j++) {
                 same = echo.readInt() == context.channel().id().hashCode() + j;

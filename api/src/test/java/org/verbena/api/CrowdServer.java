@@ -14,6 +14,7 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 
 /** The server of {@link ManyChannelsSuite}: a process of its own. Echoes, and says what its channels cost. */
 final class CrowdServer {
@@ -41,19 +42,21 @@ final class CrowdServer {
                 .channel();
         System.out.println("listening " + ((InetSocketAddress) server.localAddress()).getPort());
         // The first channel brings what all share: classes, pools, the shared receive queue of its loop; the second the
-        // queue of the other loop. The clients wait a moment after it.
+        // queue of the other loop. The clients go on when they are told.
         while (open.get() < 2) {
             Thread.sleep(5);
         }
         long heapBefore = heapBytes();
         long outsideBefore = directBytes() + usedBytes(group);
+        echo.tellMeasured();
         if (!active.await(240, TimeUnit.SECONDS)) {
             System.err.println(active.getCount() + " of " + expected + " channels did not come");
             System.exit(1);
         }
-        // All are open and idle now; the clients begin when their last one is active, and wait a moment.
+        // All are open and idle now; the clients begin when they are told.
         long heapAfter = heapBytes();
         long outsideAfter = directBytes() + usedBytes(group);
+        echo.tellMeasured();
         // Then they echo, and close.
         while (open.get() > 0) {
             Thread.sleep(10);
@@ -100,6 +103,7 @@ final class CrowdServer {
     private static final class Echo extends ChannelInboundHandlerAdapter {
         private final CountDownLatch active;
         private final AtomicInteger open;
+        private final AtomicReference<Channel> first = new AtomicReference<>();
         final AtomicInteger failures = new AtomicInteger();
 
         Echo(CountDownLatch active, AtomicInteger open) {
@@ -107,8 +111,15 @@ final class CrowdServer {
             this.open = open;
         }
 
+        /** A message of one byte to the clients. */
+        void tellMeasured() {
+            Channel channel = first.get();
+            channel.writeAndFlush(channel.alloc().buffer(1).writeByte(1));
+        }
+
         @Override
         public void channelActive(ChannelHandlerContext context) {
+            first.compareAndSet(null, context.channel());
             open.incrementAndGet();
             active.countDown();
             context.fireChannelActive();

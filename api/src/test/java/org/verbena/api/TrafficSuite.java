@@ -68,7 +68,7 @@ public abstract class TrafficSuite extends ApiSuite {
 
     /** How long traffic goes on, in seconds. */
     protected int seconds() {
-        return Integer.getInteger("verbena.traffic.seconds", 15);
+        return Integer.getInteger("verbena.traffic.seconds", 6);
     }
 
     /** The largest message. */
@@ -485,14 +485,25 @@ public abstract class TrafficSuite extends ApiSuite {
     @Timeout(900)
     void everyMessageArrivesOnceAndInOrderOrFailsWithACause() throws Exception {
         long seed = Long.getLong("verbena.traffic.seed", System.nanoTime());
-        System.out.println("traffic on " + provider() + " at " + host() + ", -Dverbena.traffic.seed=" + seed);
+        try {
+            carryRandomTraffic(seed);
+        } catch (Throwable failure) {
+            throw new AssertionError(
+                    "on " + provider() + " at " + host() + " with -Dverbena.traffic.seed=" + seed + ": " + totals,
+                    failure);
+        }
+        if (Integer.getInteger("verbena.traffic.seconds") != null) {
+            System.out.println("traffic on " + provider() + ": " + totals);
+        }
+    }
+
+    private void carryRandomTraffic(long seed) throws Exception {
         SplittableRandom random = new SplittableRandom(seed);
         random.nextBytes(BLOCK);
         long descriptorsBefore = descriptors();
         long directBefore = directBytes();
         long registeredBefore = registeredBeyondPools();
         traffic(random);
-        System.out.println("traffic on " + provider() + ": " + totals);
         assertThat(violations).isEmpty();
         assertThat(totals.succeeded.get() + totals.failed.get() + totals.cancelled.get())
                 .isEqualTo(totals.written.get());
@@ -597,7 +608,7 @@ public abstract class TrafficSuite extends ApiSuite {
     }
 
     private long nextKill(SplittableRandom random) {
-        return System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(random.nextInt(1000, 4000));
+        return System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(random.nextInt(500, 2000));
     }
 
     /** Tries again when the device gives up: kernels do so after seconds, in which a slow machine has not come to the peer. */
