@@ -1,6 +1,7 @@
 package org.verbena.api;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.EmptyByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.buffer.UnpooledByteBufAllocator;
@@ -9,12 +10,11 @@ import io.netty.channel.ChannelConfig;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.ChannelPipeline;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.channel.IoEventLoop;
-import io.netty.channel.MaxMessagesRecvByteBufAllocator;
 import io.netty.util.concurrent.Future;
-import io.netty.util.concurrent.SingleThreadEventExecutor;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.AlreadyConnectedException;
@@ -22,7 +22,7 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
 import java.nio.channels.NotYetConnectedException;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayDeque;
+import java.util.Objects;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -34,7 +34,6 @@ import org.verbena.transport.protocol.MessageListener;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.MessageStatistics;
 import org.verbena.transport.protocol.Negotiated;
-import org.verbena.transport.protocol.OperationCallback;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
@@ -49,11 +48,13 @@ import org.verbena.transport.spi.RemoteMemory;
  * {@link RdmaChannel} carries messages, {@link RdmaStreamChannel} bytes as a socket does.
  *
  * <p><b>One-sided operations</b> go out at once, after what was flushed before them, and need no {@link #flush()}. The buffers are
- * retained until the outcome, also when the future is cancelled; the caller keeps its own reference and leaves their content alone until then. Bounds and
- * rights of the token are checked before anything goes to the device. More reads than {@link RdmaChannelOption#READ_DEPTH} queue.
+ * retained until the outcome, also when the future is cancelled; the caller keeps its own reference and leaves their content alone until then. Their
+ * indices count as they are when the call is made. Bounds and
+ * rights of the token are checked before anything goes to the device. Whatever is wrong, with the arguments too, is the failure of the future: the calls throw
+ * nothing. More reads than {@link RdmaChannelOption#READ_DEPTH} queue.
  *
- * <p><b>Closing</b> sends what was flushed, says goodbye and lets go, within {@link RdmaChannelOption#CLOSE_TIMEOUT_MILLIS}. When
- * the connection is lost, everything pending fails with the first cause, {@code exceptionCaught} has it, and the channel closes. A channel
+ * <p><b>Closing</b> sends what was flushed, files of any length included, says goodbye and lets go. It gives up when the peer takes nothing for
+ * {@link RdmaChannelOption#CLOSE_TIMEOUT_MILLIS}. When the connection is lost, everything pending fails with the first cause, {@code exceptionCaught} has it, and the channel closes. A channel
  * lives on one event loop: {@link #deregister()} closes it once it is connected.
  *
  * <pre>{@code
@@ -65,7 +66,7 @@ import org.verbena.transport.spi.RemoteMemory;
 public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits RdmaChannel, RdmaStreamChannel {
     private static final Logger LOG = LoggerFactory.getLogger(AbstractRdmaChannel.class);
 
-    /** Like a socket channel's: no separate disconnect, 16 messages a read with auto-read off. */
+    /** Like a socket channel's: no separate disconnect, 16 messages between two {@code channelReadComplete}s. */
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, 16);
 
     /** Which of a {@code ChannelOutboundBuffer}'s flags tells that credits have run out. */
@@ -77,19 +78,13 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
      */
     private static final ByteBuf EMPTY_MESSAGE = new EmptyByteBuf(UnpooledByteBufAllocator.DEFAULT);
 
-    /** How long after the connect timeout the provider may take to say what it was waiting for. */
-    private static final long TIMEOUT_GRACE_MILLIS = 200;
-
     private static final byte[] DROPPED = "the server dropped the connection".getBytes(StandardCharsets.US_ASCII);
 
     private final RdmaChannelConfig config;
     private final Listener listener = new Listener();
-    private final OneSidedOperations operations = new OneSidedOperations(this);
-    private final OperationCallback onSent = this::onSent0;
-    private final ChannelOutboundBuffer.MessageProcessor handOver = this::handOver0;
+    private final OneSidedOperations operations = new OneSidedOperations(new Gate());
     private final Runnable tick = this::tick0;
     private final Runnable useMemory = this::useMemory0;
-    private final Runnable deliver = this::deliver0;
     private final Runnable closeWithLoop = this::closeWithLoop0;
     private final @Nullable IncomingConnection incoming;
 
@@ -107,29 +102,19 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
     private @Nullable ProviderAccount account;
     private Frame.@Nullable Listener frameListener;
     private @Nullable Endpoint endpoint;
-    private @Nullable ChannelPromise connectPromise;
-    private @Nullable Future<?> connectTimeout;
+    private @Nullable ConnectAttempt attempt;
     private @Nullable Future<?> timer;
     private boolean over;
     private boolean incomingDecided;
 
-    /** Messages of the outbound buffer that the connection has been given and that have no outcome yet. */
-    private int handedOver;
+    private @Nullable OutboundBridge outboundBridge;
+    private @Nullable InboundBridge inboundBridge;
 
-    /** How many of those {@link #handOver0} has still to pass over. */
-    private int skip;
+    /** A failure that promises tell, and the pipeline need not. */
+    private @Nullable Throwable localFailure;
 
-    /** Messages that the connection refused while it was being given them, by cause. */
-    private final ArrayDeque<Throwable> refusals = new ArrayDeque<>(0);
-
-    private boolean handingOver;
     private @Nullable Throwable lastCause;
     private @Nullable Throwable lastTranslation;
-
-    private boolean reading;
-    private boolean readPending;
-    private boolean inBatch;
-    private int messagesInBatch;
 
     private enum State {
         OPEN,
@@ -377,23 +362,6 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
         return started;
     }
 
-    /** The connection for a one-sided operation that comes after all messages flushed so far. The loop's. */
-    MessageConnection connectionForOperation0() throws ClosedChannelException {
-        assert eventLoop().inEventLoop();
-        MessageConnection open = connection;
-        if (state == State.OPEN || state == State.CONNECTING) {
-            throw new NotYetConnectedException();
-        }
-        if (state != State.ACTIVE || open == null) {
-            throw new ClosedChannelException();
-        }
-        ChannelOutboundBuffer outbound = unsafe().outboundBuffer();
-        if (outbound != null) {
-            handOverFlushed0(outbound, open);
-        }
-        return open;
-    }
-
     /** A cause as this API tells it: the same exception for the same cause. The loop's. */
     Throwable translate0(Throwable cause) {
         Throwable translation = lastTranslation;
@@ -412,9 +380,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
         }
         EventLoop loop = eventLoop();
         if (loop.inEventLoop()) {
-            stopReading0();
+            inboundBridge0().stop();
         } else {
-            loop.execute(this::stopReading0);
+            loop.execute(() -> inboundBridge0().stop());
         }
     }
 
@@ -433,10 +401,14 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
 
     @Override
     protected void doRegister(ChannelPromise promise) {
-        if (eventLoop() instanceof SingleThreadEventExecutor loop) {
-            loop.addShutdownHook(closeWithLoop);
+        RdmaEventLoop loop = (RdmaEventLoop) eventLoop();
+        try {
+            loop.add0(this);
+        } catch (RejectedExecutionException ending) {
+            promise.setFailure(ending);
+            return;
         }
-        RdmaEventLoopGroup.add(this);
+        loop.addShutdownHook(closeWithLoop);
         promise.setSuccess(); // the handlers are there now
         if (incoming != null && !started && isOpen()) {
             accept0(incoming);
@@ -445,10 +417,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
 
     @Override
     protected void doDeregister() {
-        if (eventLoop() instanceof SingleThreadEventExecutor loop) {
-            loop.removeShutdownHook(closeWithLoop);
-        }
-        RdmaEventLoopGroup.remove(this);
+        RdmaEventLoop loop = (RdmaEventLoop) eventLoop();
+        loop.removeShutdownHook(closeWithLoop);
+        loop.remove0(this);
     }
 
     @Override
@@ -476,19 +447,16 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
             return;
         }
         state = State.CLOSED;
-        cancel(connectTimeout);
-        ChannelPromise promise = connectPromise;
-        connectPromise = null;
-        if (promise != null) {
-            promise.tryFailure(new ClosedChannelException());
+        if (attempt != null) {
+            attempt.fail(new ClosedChannelException());
         }
         MessageConnection open = connection;
         if (open != null && !over) {
             open.abort(null);
         }
-        Endpoint attempt = endpoint;
-        if (attempt != null && !over) {
-            attempt.disconnect();
+        Endpoint connected = endpoint;
+        if (connected != null && !over) {
+            connected.disconnect();
         }
         if (over) {
             settle0(true); // there was no endpoint that could have told of its end
@@ -501,13 +469,11 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
 
     @Override
     protected void doBeginRead() {
-        readPending = true;
-        MessageConnection open = connection;
-        if (!reading && open != null && isActive()) {
-            reading = true;
-            if (open.setReading(true)) {
-                eventLoop().execute(deliver);
-            }
+        InboundBridge inbound = inboundBridge0();
+        inbound.read();
+        MessageConnection open = connection0();
+        if (open != null && isActive()) {
+            inbound.resume(open);
         }
     }
 
@@ -537,86 +503,31 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
             return; // onWritabilityChanged comes back here; with nothing under way, the connection may have a refusal
             // to tell
         }
-        handOverFlushed0(outbound, open);
+        outboundBridge0().handOverFlushed(outbound, open);
         open.flush();
     }
 
     // ---- the loop's
     // ------------------------------------------------------------------------------------------------------------------------------
 
-    final void handOverFlushed0(ChannelOutboundBuffer outbound, MessageConnection open) {
-        if (outbound.size() == handedOver) {
-            return;
+    /** Where what was written goes. */
+    final OutboundBridge outboundBridge0() {
+        OutboundBridge bridge = outboundBridge;
+        if (bridge == null) {
+            bridge = new OutboundBridge((RdmaUnsafe) unsafe());
+            outboundBridge = bridge;
         }
-        skip = handedOver;
-        handingOver = true;
-        try {
-            outbound.forEachFlushedMessage(handOver);
-        } catch (Exception cause) {
-            open.abort(cause); // handOver0 throws nothing that is checked
-        } finally {
-            handingOver = false;
-        }
-        while (!refusals.isEmpty()) {
-            onSent0(null, refusals.remove());
-        }
+        return bridge;
     }
 
-    private boolean handOver0(Object message) {
-        if (skip > 0) {
-            skip--;
-            return true;
+    /** Where what comes is read. */
+    final InboundBridge inboundBridge0() {
+        InboundBridge bridge = inboundBridge;
+        if (bridge == null) {
+            bridge = new InboundBridge((RdmaUnsafe) unsafe(), METADATA.defaultMaxMessagesPerRead());
+            inboundBridge = bridge;
         }
-        MessageConnection open = connection;
-        if (open == null) {
-            return false;
-        }
-        if (!(message instanceof ByteBuf buffer)) {
-            return handOverOther0(message, open);
-        }
-        // The outbound buffer lets go of its reference when the promise is done, or when the channel is closed; this
-        // one is the connection's.
-        open.send(buffer.retain(), onSent, null);
-        handedOver++;
-        return true;
-    }
-
-    /** Something other than a buffer is next to be sent. Returns whether all of it was handed over, so that the next may follow. */
-    boolean handOverOther0(Object message, MessageConnection open) {
-        throw new IllegalStateException("cannot send a " + message.getClass().getName());
-    }
-
-    /** The last part of something that is not one buffer: with its outcome, the outbound buffer's entry is done. */
-    final void handOverLast0(ByteBuf part, MessageConnection open) {
-        open.send(part, onSent, null);
-        handedOver++;
-    }
-
-    /** Goes on with what is in the outbound buffer. */
-    final void resume0() {
-        if (state == State.ACTIVE) {
-            ((RdmaUnsafe) unsafe()).flushAgain0();
-        }
-    }
-
-    private void onSent0(@Nullable Object context, @Nullable Throwable cause) {
-        if (handingOver && cause != null) {
-            refusals.add(cause); // told from within send: the outbound buffer is being walked through
-            return;
-        }
-        handedOver--;
-        ChannelOutboundBuffer outbound = unsafe().outboundBuffer();
-        if (outbound == null) {
-            return; // closed: all promises have failed
-        }
-        while (isCancelled(outbound.current())) {
-            outbound.remove();
-        }
-        if (cause == null) {
-            outbound.remove();
-        } else {
-            outbound.remove(forHandlers0(cause));
-        }
+        return bridge;
     }
 
     /** A cause as this kind of channel tells its handlers. */
@@ -647,22 +558,6 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
         return over ? null : connection;
     }
 
-    /** Tells that what came was read, if anything did. */
-    final void endReads0() {
-        if (inBatch) {
-            endBatch0();
-        }
-    }
-
-    final boolean isReadPending0() {
-        return readPending;
-    }
-
-    @SuppressWarnings("ReferenceEquality") // this very buffer, not one that is as empty
-    private static boolean isCancelled(@Nullable Object message) {
-        return message == Unpooled.EMPTY_BUFFER;
-    }
-
     private void accept0(IncomingConnection request) {
         assert eventLoop().inEventLoop();
         incomingDecided = true;
@@ -687,14 +582,11 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
                 unsafe().close(unsafe().voidPromise());
                 return;
             }
-            start0(provider, MessageConnection.Role.ACCEPTOR, options);
-            MessageConnection started = connection;
-            if (started != null) {
-                endpoint = request.accept(
-                        (IoEventLoop) eventLoop(),
-                        config.endpointOptions(provider, null, MessageConnection.privateData(options)),
-                        started);
-            }
+            MessageConnection accepting = start0(provider, MessageConnection.Role.ACCEPTOR, options);
+            endpoint = request.accept(
+                    (IoEventLoop) eventLoop(),
+                    config.endpointOptions(provider, null, MessageConnection.privateData(options)),
+                    accepting);
         } catch (RuntimeException cause) {
             LOG.warn("{}: cannot accept {}", request.localAddress(), request.remoteAddress(), cause);
             over = endpoint == null;
@@ -711,7 +603,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
         unsafe().close(unsafe().voidPromise());
     }
 
-    private void start0(RdmaProvider provider, MessageConnection.Role role, MessageOptions options) {
+    private MessageConnection start0(RdmaProvider provider, MessageConnection.Role role, MessageOptions options) {
         MessageConnection made = new MessageConnection(role, options, ChannelBuffers.SOURCE, listener);
         made.setFrameListener(frameListener);
         connection = made;
@@ -719,8 +611,8 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
         accountant.began(made);
         account = accountant;
         started = true;
-        reading = true;
         state = State.CONNECTING;
+        return made;
     }
 
     /** The time that the connection has asked for. */
@@ -749,35 +641,6 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
         }
     }
 
-    private void deliver0() {
-        MessageConnection open = connection;
-        if (open != null && !over && reading) {
-            open.deliverPending();
-        }
-    }
-
-    private void stopReading0() {
-        readPending = false;
-        pause0();
-    }
-
-    private void pause0() {
-        MessageConnection open = connection;
-        if (reading && open != null && isActive() && !discardsInbound0()) {
-            reading = false;
-            open.setReading(false);
-        }
-    }
-
-    private void endBatch0() {
-        inBatch = false;
-        messagesInBatch = 0;
-        pipeline().fireChannelReadComplete(); // with auto-read on, this reads again
-        if (!readPending && !config.isAutoRead()) {
-            pause0();
-        }
-    }
-
     private static void cancel(@Nullable Future<?> scheduled) {
         if (scheduled != null) {
             scheduled.cancel(false);
@@ -792,21 +655,18 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
         return closed;
     }
 
-    /** What a rejection says, in words, where the peer is one of ours. */
+    /** Why a connection did not come up or ended, in the words of this API. */
     private Throwable explain0(Throwable cause) {
         if (cause instanceof ConnectionException.Rejected rejected) {
-            String reason = MessageConnection.rejectionReason(rejected.privateData());
-            if (reason != null) {
-                ConnectionException.Rejected explained =
-                        new ConnectionException.Rejected(rejected.getMessage() + ": " + reason, rejected.privateData());
-                explained.initCause(rejected);
-                return explained;
-            }
+            return Rejection.explain(rejected, config.framing());
+        }
+        if (cause instanceof IllegalArgumentException complaint) {
+            return RdmaChannelConfig.byOptionName(complaint);
         }
         return translate0(cause);
     }
 
-    private final class RdmaUnsafe extends AbstractUnsafe {
+    private final class RdmaUnsafe extends AbstractUnsafe implements OutboundBridge.Host, InboundBridge.Host {
 
         @Override
         public void connect(SocketAddress remoteAddress, @Nullable SocketAddress localAddress, ChannelPromise promise) {
@@ -815,7 +675,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
                 return;
             }
             // The connection that there is, or comes up, is none of this attempt's business.
-            if (connectPromise != null) {
+            if (attempt != null && attempt.isPending()) {
                 promise.tryFailure(new ConnectionPendingException());
                 return;
             }
@@ -823,81 +683,51 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
                 promise.tryFailure(new AlreadyConnectedException());
                 return;
             }
+            ConnectAttempt made = new ConnectAttempt(promise);
             try {
-                InetSocketAddress to = resolved(remoteAddress, "connect to ");
+                InetSocketAddress to = ConnectAttempt.resolved(remoteAddress, "connect to ");
                 InetSocketAddress from =
-                        localAddress == null ? requestedLocal : resolved(localAddress, "connect from ");
+                        localAddress == null ? requestedLocal : ConnectAttempt.resolved(localAddress, "connect from ");
                 MessageOptions options = config.messageOptions();
                 RdmaProvider provider = RdmaEventLoopGroup.providerOf(eventLoop());
                 if (provider == null) {
                     throw new IllegalStateException("the channel's event loop is not of an RdmaEventLoopGroup");
                 }
                 remote = to;
-                connectPromise = promise;
-                start0(provider, MessageConnection.Role.INITIATOR, options);
-                MessageConnection attempt = connection;
-                if (attempt != null) {
-                    endpoint = provider.connect(
-                            (IoEventLoop) eventLoop(),
-                            to,
-                            config.endpointOptions(provider, from, MessageConnection.privateData(options)),
-                            attempt);
-                }
-                scheduleConnectTimeout0(to);
+                attempt = made;
+                MessageConnection connecting = start0(provider, MessageConnection.Role.INITIATOR, options);
+                endpoint = provider.connect(
+                        (IoEventLoop) eventLoop(),
+                        to,
+                        config.endpointOptions(provider, from, MessageConnection.privateData(options)),
+                        connecting);
+                int millis = config.getConnectTimeoutMillis();
+                made.limit(eventLoop(), millis, () -> timedOut0(made, connecting, to, millis));
                 promise.addListener((ChannelFuture done) -> {
-                    if (done.isCancelled() && done.equals(connectPromise)) {
-                        connectPromise = null;
+                    if (done.isCancelled() && made.isPending()) {
+                        made.forget();
                         close(voidPromise());
                     }
                 });
             } catch (Exception cause) {
-                boolean attempted = started;
-                connectPromise = null;
-                promise.tryFailure(forConnect0(cause));
-                if (attempted) {
+                made.fail(forConnect0(cause));
+                if (started) {
                     over = endpoint == null;
                     close(voidPromise());
                 }
             }
         }
 
-        private InetSocketAddress resolved(SocketAddress address, String purpose) {
-            if (!(address instanceof InetSocketAddress internet)) {
-                throw new IllegalArgumentException(purpose + address + ": not an internet address");
-            }
-            if (internet.isUnresolved()) {
-                throw new ConnectionException.Unreachable(purpose + internet + ": the name cannot be resolved");
-            }
-            return internet;
-        }
-
-        /** The provider's own timeout says more; this one holds if the handshake after it is what takes so long. */
-        private void scheduleConnectTimeout0(InetSocketAddress to) {
-            int millis = config.getConnectTimeoutMillis();
-            if (millis <= 0) {
-                return;
-            }
-            connectTimeout = eventLoop()
-                    .schedule(
-                            () -> {
-                                ChannelPromise pending = connectPromise;
-                                if (pending != null) {
-                                    MessageConnection attempt = connection;
-                                    String step = attempt == null || attempt.endpoint() == null
-                                            ? "no answer from the device"
-                                            : "the peer has not finished the handshake";
-                                    connectPromise = null;
-                                    ConnectionException timedOut = new ConnectionException.TimedOut(
-                                            "connect to " + to + ": timed out after " + millis + " ms: " + step);
-                                    pending.tryFailure(forConnect0(timedOut));
-                                    if (attempt != null) {
-                                        attempt.abort(timedOut);
-                                    }
-                                    close(voidPromise());
-                                }
-                            },
-                            millis + TIMEOUT_GRACE_MILLIS,
-                            TimeUnit.MILLISECONDS);
+        private void timedOut0(
+                ConnectAttempt made, MessageConnection connecting, InetSocketAddress to, int timeoutMillis) {
+            String step = connecting.endpoint() == null
+                    ? "no answer from the device"
+                    : "the peer has not finished the handshake";
+            ConnectionException timedOut = new ConnectionException.TimedOut(
+                    "connect to " + to + ": timed out after " + timeoutMillis + " ms: " + step);
+            made.fail(forConnect0(timedOut));
+            connecting.abort(timedOut);
+            close(voidPromise());
         }
 
         @Override
@@ -914,13 +744,38 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
                 closeFuture().addListener(closed -> promise.trySuccess());
             }
             if (state == State.ACTIVE) {
-                ChannelOutboundBuffer outbound = outboundBuffer();
-                if (outbound != null) {
-                    handOverFlushed0(outbound, open);
-                }
                 state = State.CLOSING;
-                open.close(); // onInactive comes back
+                OutboundBridge bridge = outboundBridge0();
+                bridge.end(open, open::close); // onInactive comes back
+                if (bridge.isEnding()) {
+                    // A peer that waits for this side to read may not take what is flushed.
+                    inboundBridge0().resume(open);
+                    open.flush();
+                    watchClose0(open, bridge);
+                }
             }
+        }
+
+        /** What was flushed goes out as long as the peer takes some of it within the close timeout; a file may be long. */
+        private void watchClose0(MessageConnection open, OutboundBridge bridge) {
+            long outcomes = bridge.outcomes();
+            int millis = config.closeTimeoutMillis();
+            eventLoop()
+                    .schedule(
+                            () -> {
+                                if (!bridge.isEnding() || over) {
+                                    return;
+                                }
+                                if (bridge.outcomes() == outcomes) {
+                                    open.abort(new ConnectionException.TimedOut(remote
+                                            + " has taken nothing for " + millis
+                                            + " ms of what was flushed before close"));
+                                } else {
+                                    watchClose0(open, bridge);
+                                }
+                            },
+                            millis,
+                            TimeUnit.MILLISECONDS);
         }
 
         @Override
@@ -932,13 +787,109 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
             super.deregister(promise);
         }
 
-        void flushAgain0() {
-            flush0();
+        @Override
+        public void flushAgain0() {
+            if (state == State.ACTIVE || state == State.CLOSING) {
+                flush0();
+            }
+        }
+
+        @Override
+        public void abort0(Throwable cause) {
+            MessageConnection open = connection0();
+            if (open != null) {
+                open.abort(cause);
+            }
+        }
+
+        @Override
+        public void abortLocally0(Throwable cause) {
+            localFailure = cause;
+            abort0(cause);
+        }
+
+        @Override
+        public Throwable forHandlers0(Throwable cause) {
+            return AbstractRdmaChannel.this.forHandlers0(cause);
+        }
+
+        @Override
+        public boolean wantsInbound0() {
+            return state == State.ACTIVE && !discardsInbound0();
+        }
+
+        @Override
+        public @Nullable MessageConnection connection0() {
+            return AbstractRdmaChannel.this.connection0();
+        }
+
+        @Override
+        public ChannelPipeline pipeline() {
+            return AbstractRdmaChannel.this.pipeline();
+        }
+
+        @Override
+        public ChannelConfig config() {
+            return config;
+        }
+
+        @Override
+        public EventLoop eventLoop() {
+            return AbstractRdmaChannel.this.eventLoop();
+        }
+
+        @Override
+        public ByteBufAllocator alloc() {
+            return AbstractRdmaChannel.this.alloc();
         }
 
         void closeNow(@Nullable Throwable cause) {
             ClosedChannelException closed = closedBy(cause);
             super.close(voidPromise(), cause == null ? closed : cause, closed);
+        }
+    }
+
+    /** One-sided operations come in here. */
+    private final class Gate implements OperationGate {
+        @Override
+        public @Nullable EventLoop loop() {
+            try {
+                return eventLoop();
+            } catch (IllegalStateException unregistered) {
+                return null;
+            }
+        }
+
+        @Override
+        public MessageConnection enter0() throws ClosedChannelException {
+            assert eventLoop().inEventLoop();
+            MessageConnection open = connection;
+            if (state == State.OPEN || state == State.CONNECTING) {
+                throw new NotYetConnectedException();
+            }
+            if (state != State.ACTIVE || open == null) {
+                throw new ClosedChannelException();
+            }
+            ChannelOutboundBuffer outbound = unsafe().outboundBuffer();
+            if (outbound != null) {
+                outboundBridge0().handOverFlushed(outbound, open);
+            }
+            return open;
+        }
+
+        @Override
+        public MemoryDomain domain0() {
+            return Objects.requireNonNull(memory);
+        }
+
+        @Override
+        public boolean readSinkNeedsRemoteWrite0() {
+            return capabilities().readSinkNeedsRemoteWrite();
+        }
+
+        @Override
+        public Throwable translate0(Throwable cause) {
+            return AbstractRdmaChannel.this.translate0(cause);
         }
     }
 
@@ -979,63 +930,38 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
             learn(from);
             invalidateLocalAddress();
             invalidateRemoteAddress();
-            cancel(connectTimeout);
             state = State.ACTIVE;
-            ChannelPromise promise = connectPromise;
-            connectPromise = null;
-            boolean wanted = promise == null ? incoming != null : promise.trySuccess();
+            boolean wanted = attempt == null ? incoming != null : attempt.succeed();
             pipeline().fireChannelActive(); // with auto-read on, this reads
-            if (!wanted) {
+            if (wanted) {
+                inboundBridge0().pauseIfUnasked();
+            } else {
                 unsafe().close(voidPromise());
-            } else if (!readPending && !config.isAutoRead()) {
-                pause0();
             }
-        }
-
-        /** {@code MAX_MESSAGES_PER_READ}, which Netty keeps there. */
-        private int messagesPerRead() {
-            return config.getRecvByteBufAllocator() instanceof MaxMessagesRecvByteBufAllocator limits
-                    ? limits.maxMessagesPerRead()
-                    : METADATA.defaultMaxMessagesPerRead();
         }
 
         @Override
         public void onMessage(MessageConnection from, ByteBuf message) {
-            if (state == State.CLOSED || discardsInbound0()) {
-                message.release();
-                return;
-            }
-            readPending = false;
-            inBatch = true;
-            messagesInBatch++;
-            pipeline().fireChannelRead(message);
-            if (!readPending && !config.isAutoRead() && messagesInBatch >= messagesPerRead()) {
-                pause0();
-                endBatch0();
-            }
+            inboundBridge0().onMessage(message);
         }
 
         @Override
         public void onEnd(MessageConnection from) {
-            if (state != State.CLOSED) {
+            if (state == State.ACTIVE) {
                 onEnd0();
             }
         }
 
         @Override
         public void onReadComplete(MessageConnection from) {
-            if (inBatch && state != State.CLOSED) {
-                endBatch0();
+            if (state != State.CLOSED) {
+                inboundBridge0().endBatch();
             }
         }
 
         @Override
         public void onImmediate(MessageConnection from, int immediateData, int lengthBytes) {
-            if (state != State.CLOSED) {
-                readPending = false;
-                inBatch = true;
-                pipeline().fireUserEventTriggered(new ImmediateDataEvent(immediateData, lengthBytes));
-            }
+            inboundBridge0().onEvent(new ImmediateDataEvent(immediateData, lengthBytes));
         }
 
         @Override
@@ -1044,8 +970,11 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
             if (outbound == null) {
                 return;
             }
+            if (!writable && (state != State.ACTIVE || from.queuedBytes() == 0)) {
+                return; // nothing waits for credits: the connection ends, which handlers are told otherwise
+            }
             outbound.setUserDefinedWritability(CREDIT_FLAG, writable);
-            if (writable && state == State.ACTIVE) {
+            if (writable) {
                 rdmaUnsafe().flushAgain0();
             }
         }
@@ -1072,29 +1001,24 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
         @Override
         public void onInactive(MessageConnection from, @Nullable Throwable cause) {
             over = true;
+            outboundBridge0().abandon();
             settle0(cause != null);
             cancel(timer);
-            cancel(connectTimeout);
             if (state == State.CLOSED) {
                 return;
             }
-            if (inBatch) {
-                endBatch0();
-            }
+            inboundBridge0().endBatch();
             Throwable first = cause == null ? null : explain0(cause);
-            boolean wasActive = isActive();
-            ChannelPromise promise = connectPromise;
-            connectPromise = null;
-            if (promise != null) {
-                promise.tryFailure(forConnect0(
+            if (attempt != null && attempt.isPending()) {
+                attempt.fail(forConnect0(
                         first != null
                                 ? first
                                 : new ConnectionException.Lost("connect to " + remote
                                         + ": the peer closed the connection during the handshake")));
-            } else if (first != null && wasActive) {
-                pipeline().fireExceptionCaught(forHandlers0(first));
-            } else if (first != null) {
+            } else if (first != null && !isActive()) {
                 LOG.debug("{}: the connection of {} did not come up", local, remote, first);
+            } else if (first != null && !first.equals(localFailure)) {
+                pipeline().fireExceptionCaught(forHandlers0(first));
             }
             if (cause == null && state == State.ACTIVE) {
                 onPeerClosed0();

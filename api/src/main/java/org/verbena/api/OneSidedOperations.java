@@ -3,15 +3,16 @@ package org.verbena.api;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.DefaultPromise;
-import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.ImmediateEventExecutor;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 import java.nio.channels.ClosedChannelException;
-import java.util.EnumSet;
+import java.nio.channels.NotYetConnectedException;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -26,8 +27,9 @@ import org.verbena.transport.spi.RemoteMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**
- * The reads, writes and atomics of one channel. Each is an {@link Operation}: a promise that holds its buffers from the call to the outcome, also
- * when it is cancelled. Checks against the token are made in the call; everything else happens on the loop.
+ * The reads, writes and atomics of one channel. Each is an {@link Operation}: a promise that holds its memory from the call to the outcome, also when it is
+ * cancelled. The call checks the arguments and takes hold of the memory; all that is wrong with them becomes the failure of the promise. Everything else
+ * happens on the loop. An operation on one buffer or region allocates its promise and nothing else.
  */
 final class OneSidedOperations {
     private static final Logger LOG = LoggerFactory.getLogger(OneSidedOperations.class);
@@ -38,13 +40,24 @@ final class OneSidedOperations {
     /** What an atomic works on. */
     private static final int ATOMIC_BYTES = 8;
 
+    private static final Set<Access> LOCAL = Set.of(Access.LOCAL_WRITE);
+    private static final Set<Access> LOCAL_AND_REMOTE = Set.of(Access.LOCAL_WRITE, Access.REMOTE_WRITE);
+
     private static final OperationCallback OUTCOME = (context, cause) -> {
         if (context instanceof Operation<?> operation) {
             operation.finish0(cause);
         }
     };
 
-    private final AbstractRdmaChannel channel;
+    /** Of the write of a flushing write. */
+    private static final OperationCallback WRITTEN = (context, cause) -> {
+        if (context instanceof BufferWrite write) {
+            write.onWritten0(cause);
+        }
+    };
+
+    private final OperationGate gate;
+    private final Runnable flush = this::flush0;
 
     /** The loop's: filled and read within one call. */
     private final ScatterGatherList usualList = new ScatterGatherList(USUAL_PIECES);
@@ -52,51 +65,70 @@ final class OneSidedOperations {
     /** The loop's: whether a task that flushes is on its way. */
     private boolean flushScheduled;
 
-    OneSidedOperations(AbstractRdmaChannel channel) {
-        this.channel = channel;
+    OneSidedOperations(OperationGate gate) {
+        this.gate = gate;
     }
 
     Future<Void> read(RemoteMemory from, long offsetBytes, ByteBuf[] into) {
-        return submit(new BufferRead(from, offsetBytes, into.clone()));
+        EventLoop loop = gate.loop();
+        return loop == null ? unregistered() : submit(loop, new BufferRead(loop, from, offsetBytes, into));
     }
 
     Future<Void> read(RemoteMemory from, long offsetBytes, RegisteredMemory into, long intoOffsetBytes, int bytes) {
-        return submit(new RegionTransfer(false, from, offsetBytes, into, intoOffsetBytes, bytes));
+        EventLoop loop = gate.loop();
+        return loop == null
+                ? unregistered()
+                : submit(loop, new RegionTransfer(loop, false, from, offsetBytes, into, intoOffsetBytes, bytes));
     }
 
     Future<Void> write(RemoteMemory to, long offsetBytes, ByteBuf[] from) {
-        return submit(new BufferWrite(BufferWrite.Kind.PLAIN, to, offsetBytes, 0, from.clone()));
+        return write(BufferWrite.Kind.PLAIN, to, offsetBytes, 0, from);
     }
 
     Future<Void> write(RemoteMemory to, long offsetBytes, RegisteredMemory from, long fromOffsetBytes, int bytes) {
-        return submit(new RegionTransfer(true, to, offsetBytes, from, fromOffsetBytes, bytes));
+        EventLoop loop = gate.loop();
+        return loop == null
+                ? unregistered()
+                : submit(loop, new RegionTransfer(loop, true, to, offsetBytes, from, fromOffsetBytes, bytes));
     }
 
     Future<Void> flushingWrite(RemoteMemory to, long offsetBytes, ByteBuf[] from) {
-        return submit(new BufferWrite(BufferWrite.Kind.FLUSHING, to, offsetBytes, 0, from.clone()));
+        return write(BufferWrite.Kind.FLUSHING, to, offsetBytes, 0, from);
     }
 
     Future<Void> writeWithImmediate(RemoteMemory to, long offsetBytes, int immediateData, ByteBuf[] from) {
-        return submit(new BufferWrite(BufferWrite.Kind.IMMEDIATE, to, offsetBytes, immediateData, from.clone()));
+        return write(BufferWrite.Kind.IMMEDIATE, to, offsetBytes, immediateData, from);
+    }
+
+    private Future<Void> write(
+            BufferWrite.Kind kind, RemoteMemory to, long offsetBytes, int immediateData, ByteBuf[] from) {
+        EventLoop loop = gate.loop();
+        return loop == null
+                ? unregistered()
+                : submit(loop, new BufferWrite(loop, kind, to, offsetBytes, immediateData, from));
     }
 
     Future<Long> compareAndSwap(RemoteMemory at, long offsetBytes, long expected, long value) {
-        return submit(new Atomic(true, at, offsetBytes, expected, value));
+        EventLoop loop = gate.loop();
+        return loop == null ? unregistered() : submit(loop, new Atomic(loop, true, at, offsetBytes, expected, value));
     }
 
     Future<Long> fetchAndAdd(RemoteMemory at, long offsetBytes, long add) {
-        return submit(new Atomic(false, at, offsetBytes, add, 0));
+        EventLoop loop = gate.loop();
+        return loop == null ? unregistered() : submit(loop, new Atomic(loop, false, at, offsetBytes, add, 0));
     }
 
-    private <T> Future<T> submit(Operation<T> operation) {
+    private static <T> Future<T> unregistered() {
+        return ImmediateEventExecutor.INSTANCE.newFailedFuture(new NotYetConnectedException());
+    }
+
+    private static <T> Future<T> submit(EventLoop loop, Operation<T> operation) {
         try {
-            operation.check();
+            operation.take();
         } catch (RuntimeException cause) {
             operation.tryFailure(cause);
             return operation;
         }
-        operation.hold();
-        EventLoop loop = channel.eventLoop();
         if (loop.inEventLoop()) {
             operation.start0(true);
         } else {
@@ -113,42 +145,47 @@ final class OneSidedOperations {
     }
 
     /** What other threads ask for is flushed when the loop has started all of it. */
-    private void scheduleFlush0() {
+    private void scheduleFlush0(EventLoop loop) {
         if (!flushScheduled) {
             flushScheduled = true;
-            channel.eventLoop().execute(() -> {
-                flushScheduled = false;
-                try {
-                    channel.connectionForOperation0().flush();
-                } catch (Exception closed) {
-                    LOG.trace("{}: nothing to flush, its operations have failed", channel, closed);
-                }
-            });
+            try {
+                loop.execute(flush);
+            } catch (RejectedExecutionException ending) {
+                LOG.debug("the loop ends: flushing now", ending);
+                flush0();
+            }
         }
     }
 
-    private static int pieces(ByteBuf[] buffers) {
-        int count = 0;
-        for (ByteBuf buffer : buffers) {
-            count += Math.max(1, buffer.nioBufferCount());
+    private void flush0() {
+        flushScheduled = false;
+        try {
+            gate.enter0().flush();
+        } catch (ClosedChannelException | NotYetConnectedException closed) {
+            LOG.trace("nothing to flush: the operations have failed", closed);
         }
-        return count;
     }
 
     private ScatterGatherList listFor(int pieces) {
         return pieces <= USUAL_PIECES ? usualList.clear() : new ScatterGatherList(pieces);
     }
 
+    private static boolean isOutside(RegisteredMemory region, long offsetBytes, int bytes) {
+        return offsetBytes < 0 || bytes < 0 || offsetBytes > region.lengthBytes() - bytes;
+    }
+
     /** Native memory for one operation whose buffers the device does not know. */
     private static final class Bounce implements AutoCloseable {
+        /** A page, so that registering it shares no page with a neighbour. */
+        private static final int ALIGNMENT_BYTES = 4096;
+
         private final Arena arena = Arena.ofShared();
         final RegisteredMemory region;
 
-        Bounce(MemoryDomain domain, long bytes, EnumSet<Access> access) {
+        Bounce(MemoryDomain domain, long bytes, Set<Access> access) {
             try {
-                // A page, so that registering it shares no page with a neighbour.
-                region = domain.register(arena.allocate(bytes, 4096), access);
-            } catch (RuntimeException refused) {
+                region = domain.register(arena.allocate(bytes, ALIGNMENT_BYTES), access);
+            } catch (Throwable refused) {
                 arena.close();
                 throw refused;
             }
@@ -170,29 +207,77 @@ final class OneSidedOperations {
     private abstract class Operation<T> extends DefaultPromise<T> implements Runnable {
         final RemoteMemory remote;
         final long offsetBytes;
+        private final EventLoop loop;
 
-        Operation(RemoteMemory remote, long offsetBytes) {
-            super(channel.eventLoop());
+        /** The loop's: whether the outcome has come. */
+        private boolean over;
+
+        /** A few bytes to read into: of the pool, or of its own. */
+        private @Nullable ByteBuf pooledScratch;
+
+        private @Nullable Bounce ownScratch;
+
+        Operation(EventLoop loop, RemoteMemory remote, long offsetBytes) {
+            super(loop);
+            this.loop = loop;
             this.remote = remote;
             this.offsetBytes = offsetBytes;
         }
 
-        /** Against the token; on the caller's thread. */
-        abstract void check();
+        /** Checks the arguments and takes hold of the memory, or throws and holds nothing. On the caller's thread. */
+        abstract void take();
 
-        /** Keeps the buffers until {@link #letGo}. */
-        abstract void hold();
-
-        abstract void letGo();
+        /** Lets go of all memory, after {@link #take}. Once. */
+        void letGo() {
+            ByteBuf pooled = pooledScratch;
+            pooledScratch = null;
+            if (pooled != null) {
+                pooled.release();
+            }
+            Bounce own = ownScratch;
+            ownScratch = null;
+            if (own != null) {
+                own.close();
+            }
+        }
 
         abstract void post0(MessageConnection connection, MemoryDomain domain);
 
-        /** Takes the result out of the buffers, which are still held. */
+        /** Takes the result out of the memory, which is still held. */
         abstract T result0();
 
+        final RemoteMemory token() {
+            return Objects.requireNonNull(remote, "the token of the peer's memory is null");
+        }
+
+        /** A list with a few bytes to read into. */
+        final ScatterGatherList scratch0(MemoryDomain domain, int bytes, boolean needsRemoteWrite) {
+            ScatterGatherList list = usualList.clear();
+            if (!needsRemoteWrite) {
+                MessageBuffers registered = ChannelBuffers.SOURCE.forDomain(domain);
+                ByteBuf buffer = registered.tryAllocateSend(bytes);
+                pooledScratch = buffer;
+                if (buffer != null && registered.gather(buffer, 0, bytes, 1, list) == bytes) {
+                    return list;
+                }
+            }
+            Bounce sink = new Bounce(domain, bytes, needsRemoteWrite ? LOCAL_AND_REMOTE : LOCAL);
+            ownScratch = sink;
+            return list.clear().add(sink.region, 0, bytes);
+        }
+
+        final long scratchLong0() {
+            Bounce own = ownScratch;
+            if (own != null) {
+                return own.segment().get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
+            }
+            ByteBuf pooled = Objects.requireNonNull(pooledScratch);
+            return ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN ? pooled.getLongLE(0) : pooled.getLong(0);
+        }
+
         @Override
-        protected EventExecutor executor() {
-            return channel.eventLoop();
+        protected final void checkDeadLock() {
+            ShortForm.checkMayWait(loop);
         }
 
         @Override
@@ -201,37 +286,50 @@ final class OneSidedOperations {
         }
 
         final void start0(boolean flushNow) {
-            assert channel.eventLoop().inEventLoop();
+            assert loop.inEventLoop();
+            MessageConnection connection;
             try {
-                MessageConnection connection = channel.connectionForOperation0();
-                post0(connection, channel.memory());
-                if (flushNow) {
-                    connection.flush();
-                } else {
-                    scheduleFlush0();
-                }
-            } catch (Exception cause) {
+                connection = gate.enter0();
+                post0(connection, gate.domain0());
+            } catch (Throwable cause) {
                 finish0(cause);
+                return;
+            } finally {
+                usualList.clear();
+            }
+            if (flushNow) {
+                connection.flush();
+            } else {
+                scheduleFlush0(loop);
             }
         }
 
-        /** The outcome: the buffers are let go before anyone hears of it. */
+        /** The outcome: the memory is let go before anyone hears of it. */
+        @SuppressWarnings("NullAway") // the result of a Void is null
         final void finish0(@Nullable Throwable cause) {
-            if (cause != null) {
-                letGo();
-                tryFailure(channel.translate0(cause));
+            if (over) {
                 return;
             }
-            T result;
+            over = true;
+            Throwable failure = cause == null ? null : gate.translate0(cause);
+            T result = null;
             try {
-                result = result0();
-            } catch (RuntimeException failure) {
-                letGo();
-                tryFailure(failure);
-                return;
+                if (failure == null) {
+                    result = result0();
+                }
+            } catch (Throwable thrown) {
+                failure = thrown;
             }
-            letGo();
-            trySuccess(result);
+            try {
+                letGo();
+            } catch (RuntimeException releasedByOthers) {
+                failure = failure == null ? releasedByOthers : failure;
+            }
+            if (failure == null) {
+                trySuccess(result);
+            } else {
+                tryFailure(failure);
+            }
         }
     }
 
@@ -242,13 +340,14 @@ final class OneSidedOperations {
         private final int bytes;
 
         RegionTransfer(
+                EventLoop loop,
                 boolean write,
                 RemoteMemory remote,
                 long offsetBytes,
                 RegisteredMemory local,
                 long localOffsetBytes,
                 int bytes) {
-            super(remote, offsetBytes);
+            super(loop, remote, offsetBytes);
             this.write = write;
             this.local = local;
             this.localOffsetBytes = localOffsetBytes;
@@ -256,22 +355,30 @@ final class OneSidedOperations {
         }
 
         @Override
-        void check() {
-            remote.checkAccess(write ? Access.REMOTE_WRITE : Access.REMOTE_READ);
+        void take() {
+            token().checkAccess(write ? Access.REMOTE_WRITE : Access.REMOTE_READ);
             remote.checkBounds(offsetBytes, bytes);
-            new ScatterGatherList(1).add(local, localOffsetBytes, bytes);
+            Objects.requireNonNull(local, "the local memory is null");
+            if (isOutside(local, localOffsetBytes, bytes)) {
+                throw new IndexOutOfBoundsException("offset " + localOffsetBytes + " and length " + bytes
+                        + " are outside local memory of " + local.lengthBytes() + " bytes");
+            }
+            if (!local.tryRetain()) {
+                throw localMemoryIsClosed();
+            }
             if (local.isClosed()) {
-                throw new IllegalStateException("the local memory is closed");
+                local.release();
+                throw localMemoryIsClosed();
             }
         }
 
-        @Override
-        void hold() {
-            local.retain();
+        private static IllegalStateException localMemoryIsClosed() {
+            return new IllegalStateException("the local memory is closed");
         }
 
         @Override
         void letGo() {
+            super.letGo();
             local.release();
         }
 
@@ -293,33 +400,137 @@ final class OneSidedOperations {
         }
     }
 
+    /** To or from buffers, with the ranges that they have when the call is made. */
     private abstract class BufferTransfer extends Operation<Void> {
-        final ByteBuf[] buffers;
+        /** The caller's array, or a copy of it if there are several. */
+        private ByteBuf[] buffers;
 
-        @Nullable Bounce bounce;
+        /** The buffer, if there is one. */
+        private @Nullable ByteBuf only;
 
-        BufferTransfer(RemoteMemory remote, long offsetBytes, ByteBuf[] buffers) {
-            super(remote, offsetBytes);
+        private int onlyIndex;
+        private int onlyBytes;
+
+        /** Index and length of each, if there are several. */
+        private int @Nullable [] ranges;
+
+        private long totalBytes;
+        private @Nullable Bounce bounce;
+
+        BufferTransfer(EventLoop loop, RemoteMemory remote, long offsetBytes, ByteBuf[] buffers) {
+            super(loop, remote, offsetBytes);
             this.buffers = buffers;
         }
 
+        /** Where a buffer's range begins. */
+        abstract int indexIn(ByteBuf buffer);
+
+        /** How long a buffer's range is. */
+        abstract int bytesOf(ByteBuf buffer);
+
+        /** Against the token. */
+        abstract void check(RemoteMemory token, long bytes);
+
+        final int count() {
+            return only != null ? 1 : buffers.length;
+        }
+
+        final ByteBuf buffer(int i) {
+            return only != null ? only : buffers[i];
+        }
+
+        final int index(int i) {
+            return ranges == null ? onlyIndex : ranges[2 * i];
+        }
+
+        final int bytes(int i) {
+            return ranges == null ? onlyBytes : ranges[2 * i + 1];
+        }
+
+        final long totalBytes() {
+            return totalBytes;
+        }
+
         @Override
-        final void hold() {
-            for (ByteBuf buffer : buffers) {
-                buffer.retain();
+        final void take() {
+            RemoteMemory token = token();
+            Objects.requireNonNull(buffers, "the array of buffers is null");
+            if (buffers.length == 1) {
+                only = requireBuffer(buffers[0]);
+            } else {
+                buffers = buffers.clone();
+                ranges = new int[2 * buffers.length];
             }
+            int held = 0;
+            try {
+                for (int i = 0; i < count(); i++) {
+                    ByteBuf buffer = requireBuffer(buffer(i)).retain();
+                    held++;
+                    int index = indexIn(buffer);
+                    int bytes = bytesOf(buffer);
+                    if (ranges == null) {
+                        onlyIndex = index;
+                        onlyBytes = bytes;
+                    } else {
+                        ranges[2 * i] = index;
+                        ranges[2 * i + 1] = bytes;
+                    }
+                    totalBytes += bytes;
+                }
+                check(token, totalBytes);
+            } catch (RuntimeException cause) {
+                for (int i = 0; i < held; i++) {
+                    buffer(i).release();
+                }
+                throw cause;
+            }
+        }
+
+        private static ByteBuf requireBuffer(@Nullable ByteBuf buffer) {
+            return Objects.requireNonNull(buffer, "a buffer is null");
         }
 
         @Override
         void letGo() {
-            for (ByteBuf buffer : buffers) {
-                buffer.release();
-            }
+            super.letGo();
             Bounce used = bounce;
             bounce = null;
             if (used != null) {
                 used.close();
             }
+            for (int i = 0; i < count(); i++) {
+                buffer(i).release();
+            }
+        }
+
+        /** The buffers' own registered memory, or null if some of it is none. */
+        final @Nullable ScatterGatherList gather0(MemoryDomain domain) {
+            MessageBuffers registered = ChannelBuffers.SOURCE.forDomain(domain);
+            int pieces = 0;
+            for (int i = 0; i < count(); i++) {
+                pieces += Math.max(1, buffer(i).nioBufferCount());
+            }
+            ScatterGatherList list = listFor(pieces);
+            for (int i = 0; i < count(); i++) {
+                if (bytes(i) > 0 && registered.gather(buffer(i), index(i), bytes(i), pieces, list) < bytes(i)) {
+                    return null;
+                }
+            }
+            return list;
+        }
+
+        final Bounce bounce0(MemoryDomain domain, Set<Access> access) {
+            Bounce made = new Bounce(domain, totalBytes, access);
+            bounce = made;
+            return made;
+        }
+
+        final @Nullable Bounce bounce() {
+            return bounce;
+        }
+
+        final ScatterGatherList all(Bounce of) {
+            return usualList.clear().add(of.region, 0, Math.toIntExact(totalBytes));
         }
 
         @Override
@@ -330,76 +541,60 @@ final class OneSidedOperations {
     }
 
     private final class BufferRead extends BufferTransfer {
-        BufferRead(RemoteMemory remote, long offsetBytes, ByteBuf[] buffers) {
-            super(remote, offsetBytes, buffers);
-        }
-
-        private long totalBytes() {
-            long total = 0;
-            for (ByteBuf buffer : buffers) {
-                total += buffer.writableBytes();
-            }
-            return total;
+        BufferRead(EventLoop loop, RemoteMemory remote, long offsetBytes, ByteBuf[] buffers) {
+            super(loop, remote, offsetBytes, buffers);
         }
 
         @Override
-        void check() {
-            remote.checkAccess(Access.REMOTE_READ);
-            remote.checkBounds(offsetBytes, totalBytes());
+        int indexIn(ByteBuf buffer) {
+            return buffer.writerIndex();
+        }
+
+        @Override
+        int bytesOf(ByteBuf buffer) {
+            return buffer.writableBytes();
+        }
+
+        @Override
+        void check(RemoteMemory token, long bytes) {
+            token.checkAccess(Access.REMOTE_READ);
+            token.checkBounds(offsetBytes, bytes);
         }
 
         @Override
         void post0(MessageConnection connection, MemoryDomain domain) {
-            boolean sinkNeedsRemoteWrite = channel.capabilities().readSinkNeedsRemoteWrite();
-            ScatterGatherList list = gatherSinks(domain, sinkNeedsRemoteWrite);
-            if (list == null) {
-                EnumSet<Access> access = EnumSet.of(Access.LOCAL_WRITE);
-                if (sinkNeedsRemoteWrite) {
-                    access.add(Access.REMOTE_WRITE);
-                }
-                Bounce sink = new Bounce(domain, totalBytes(), access);
-                bounce = sink;
-                list = usualList.clear().add(sink.region, 0, Math.toIntExact(totalBytes()));
+            boolean needsRemoteWrite = gate.readSinkNeedsRemoteWrite0();
+            ScatterGatherList list = gather0(domain);
+            if (list == null || !mayBeReadInto(list, needsRemoteWrite)) {
+                list = all(bounce0(domain, needsRemoteWrite ? LOCAL_AND_REMOTE : LOCAL));
             }
             connection.read(remote.address() + offsetBytes, remote.key(), list, null, OUTCOME, this);
         }
 
-        /** The buffers' own registered memory, or null if some of it is none, or lacks a right. */
-        private @Nullable ScatterGatherList gatherSinks(MemoryDomain domain, boolean sinkNeedsRemoteWrite) {
-            MessageBuffers registered = ChannelBuffers.SOURCE.forDomain(domain);
-            ScatterGatherList list = listFor(pieces(buffers));
-            for (ByteBuf buffer : buffers) {
-                int bytes = buffer.writableBytes();
-                if (bytes > 0
-                        && registered.gather(buffer, buffer.writerIndex(), bytes, pieces(buffers), list) < bytes) {
-                    return null;
-                }
-            }
+        private static boolean mayBeReadInto(ScatterGatherList list, boolean needsRemoteWrite) {
             for (int i = 0; i < list.count(); i++) {
-                EnumSet<Access> needed = EnumSet.of(Access.LOCAL_WRITE);
-                if (sinkNeedsRemoteWrite) {
-                    needed.add(Access.REMOTE_WRITE);
-                }
-                if (!list.region(i).access().containsAll(needed)) {
-                    return null;
+                Set<Access> access = list.region(i).access();
+                if (!access.contains(Access.LOCAL_WRITE)
+                        || (needsRemoteWrite && !access.contains(Access.REMOTE_WRITE))) {
+                    return false;
                 }
             }
-            return list;
+            return true;
         }
 
         @Override
         Void result0() {
-            Bounce filled = bounce;
-            int at = 0;
-            for (ByteBuf buffer : buffers) {
-                int bytes = buffer.writableBytes();
+            Bounce filled = bounce();
+            long at = 0;
+            for (int i = 0; i < count(); i++) {
+                ByteBuf buffer = buffer(i);
+                int bytes = bytes(i);
                 if (filled != null) {
                     buffer.setBytes(
-                            buffer.writerIndex(),
-                            filled.segment().asSlice(at, bytes).asByteBuffer());
+                            index(i), filled.segment().asSlice(at, bytes).asByteBuffer());
                     at += bytes;
                 }
-                buffer.writerIndex(buffer.writerIndex() + bytes);
+                buffer.writerIndex(index(i) + bytes);
             }
             return super.result0();
         }
@@ -414,54 +609,61 @@ final class OneSidedOperations {
 
         private final Kind kind;
         private final int immediateData;
-        private @Nullable Bounce lastByte;
 
         /** Of a flushing write: the write has to succeed before the read counts. */
         private boolean written;
 
-        private @Nullable RuntimeException readRefusal;
+        private boolean writeIsOver;
+        private @Nullable Throwable readRefusal;
 
-        BufferWrite(Kind kind, RemoteMemory remote, long offsetBytes, int immediateData, ByteBuf[] buffers) {
-            super(remote, offsetBytes, buffers);
+        BufferWrite(
+                EventLoop loop,
+                Kind kind,
+                RemoteMemory remote,
+                long offsetBytes,
+                int immediateData,
+                ByteBuf[] buffers) {
+            super(loop, remote, offsetBytes, buffers);
             this.kind = kind;
             this.immediateData = immediateData;
         }
 
-        private long totalBytes() {
-            long total = 0;
-            for (ByteBuf buffer : buffers) {
-                total += buffer.readableBytes();
-            }
-            return total;
+        @Override
+        int indexIn(ByteBuf buffer) {
+            return buffer.readerIndex();
         }
 
         @Override
-        void check() {
-            remote.checkAccess(Access.REMOTE_WRITE);
-            remote.checkBounds(offsetBytes, totalBytes());
+        int bytesOf(ByteBuf buffer) {
+            return buffer.readableBytes();
+        }
+
+        @Override
+        void check(RemoteMemory token, long bytes) {
+            token.checkAccess(Access.REMOTE_WRITE);
+            token.checkBounds(offsetBytes, bytes);
             if (kind == Kind.FLUSHING) {
-                remote.checkAccess(Access.REMOTE_READ);
-                if (totalBytes() == 0) {
-                    throw new IllegalArgumentException("a flushing write needs a byte at least");
+                token.checkAccess(Access.REMOTE_READ);
+                if (bytes == 0) {
+                    throw new IllegalArgumentException("a flushing write needs at least one byte");
                 }
             }
         }
 
         @Override
         void post0(MessageConnection connection, MemoryDomain domain) {
-            ScatterGatherList list = gatherSources(domain);
+            ScatterGatherList list = gather0(domain);
             if (list == null) {
-                Bounce source = new Bounce(domain, totalBytes(), EnumSet.of(Access.LOCAL_WRITE));
-                bounce = source;
-                int at = 0;
-                for (ByteBuf buffer : buffers) {
-                    int bytes = buffer.readableBytes();
-                    buffer.getBytes(
-                            buffer.readerIndex(),
-                            source.segment().asSlice(at, bytes).asByteBuffer());
-                    at += bytes;
+                Bounce source = bounce0(domain, LOCAL);
+                long at = 0;
+                for (int i = 0; i < count(); i++) {
+                    buffer(i)
+                            .getBytes(
+                                    index(i),
+                                    source.segment().asSlice(at, bytes(i)).asByteBuffer());
+                    at += bytes(i);
                 }
-                list = usualList.clear().add(source.region, 0, at);
+                list = all(source);
             }
             long address = remote.address() + offsetBytes;
             switch (kind) {
@@ -474,41 +676,24 @@ final class OneSidedOperations {
 
         private void postFlushing0(
                 MessageConnection connection, MemoryDomain domain, long address, ScatterGatherList list) {
-            Bounce sink = new Bounce(domain, 1, EnumSet.of(Access.LOCAL_WRITE, Access.REMOTE_WRITE));
-            lastByte = sink;
-            connection.write(address, remote.key(), list, null, (context, cause) -> onWritten0(cause), null);
+            connection.write(address, remote.key(), list, null, WRITTEN, this);
             try {
-                connection.read(
-                        address + totalBytes() - 1,
-                        remote.key(),
-                        usualList.clear().add(sink.region, 0, 1),
-                        null,
-                        OUTCOME,
-                        this);
-            } catch (RuntimeException cause) {
+                ScatterGatherList sink = scratch0(domain, 1, gate.readSinkNeedsRemoteWrite0());
+                connection.read(address + totalBytes() - 1, remote.key(), sink, null, OUTCOME, this);
+            } catch (Throwable cause) {
+                if (writeIsOver) {
+                    throw cause;
+                }
                 readRefusal = cause; // the write is under way with these buffers: its outcome ends it
             }
         }
 
         private void onWritten0(@Nullable Throwable cause) {
             written = cause == null;
+            writeIsOver = true;
             if (readRefusal != null) {
                 finish0(readRefusal);
             }
-        }
-
-        /** The buffers' own registered memory, or null if some of it is none. */
-        private @Nullable ScatterGatherList gatherSources(MemoryDomain domain) {
-            MessageBuffers registered = ChannelBuffers.SOURCE.forDomain(domain);
-            ScatterGatherList list = listFor(pieces(buffers));
-            for (ByteBuf buffer : buffers) {
-                int bytes = buffer.readableBytes();
-                if (bytes > 0
-                        && registered.gather(buffer, buffer.readerIndex(), bytes, pieces(buffers), list) < bytes) {
-                    return null;
-                }
-            }
-            return list;
         }
 
         @Override
@@ -518,35 +703,23 @@ final class OneSidedOperations {
             }
             return super.result0();
         }
-
-        @Override
-        void letGo() {
-            super.letGo();
-            Bounce used = lastByte;
-            lastByte = null;
-            if (used != null) {
-                used.close();
-            }
-        }
     }
 
     private final class Atomic extends Operation<Long> {
         private final boolean compare;
         private final long compareOrAdd;
         private final long swap;
-        private @Nullable ByteBuf pooled;
-        private @Nullable Bounce bounce;
 
-        Atomic(boolean compare, RemoteMemory remote, long offsetBytes, long compareOrAdd, long swap) {
-            super(remote, offsetBytes);
+        Atomic(EventLoop loop, boolean compare, RemoteMemory remote, long offsetBytes, long compareOrAdd, long swap) {
+            super(loop, remote, offsetBytes);
             this.compare = compare;
             this.compareOrAdd = compareOrAdd;
             this.swap = swap;
         }
 
         @Override
-        void check() {
-            remote.checkAccess(Access.REMOTE_ATOMIC);
+        void take() {
+            token().checkAccess(Access.REMOTE_ATOMIC);
             remote.checkBounds(offsetBytes, ATOMIC_BYTES);
             long address = remote.address() + offsetBytes;
             if (address % ATOMIC_BYTES != 0) {
@@ -556,33 +729,8 @@ final class OneSidedOperations {
         }
 
         @Override
-        void hold() {}
-
-        @Override
-        void letGo() {
-            ByteBuf buffer = pooled;
-            pooled = null;
-            if (buffer != null) {
-                buffer.release();
-            }
-            Bounce used = bounce;
-            bounce = null;
-            if (used != null) {
-                used.close();
-            }
-        }
-
-        @Override
         void post0(MessageConnection connection, MemoryDomain domain) {
-            MessageBuffers registered = ChannelBuffers.SOURCE.forDomain(domain);
-            ScatterGatherList list = usualList.clear();
-            ByteBuf buffer = registered.tryAllocateSend(ATOMIC_BYTES);
-            pooled = buffer;
-            if (buffer == null || registered.gather(buffer, 0, ATOMIC_BYTES, 1, list) < ATOMIC_BYTES) {
-                Bounce sink = new Bounce(domain, ATOMIC_BYTES, EnumSet.of(Access.LOCAL_WRITE));
-                bounce = sink;
-                list.clear().add(sink.region, 0, ATOMIC_BYTES);
-            }
+            ScatterGatherList list = scratch0(domain, ATOMIC_BYTES, false);
             long address = remote.address() + offsetBytes;
             if (compare) {
                 connection.compareAndSwap(address, remote.key(), compareOrAdd, swap, list, null, OUTCOME, this);
@@ -593,12 +741,7 @@ final class OneSidedOperations {
 
         @Override
         Long result0() {
-            Bounce used = bounce;
-            if (used != null) {
-                return used.segment().get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
-            }
-            ByteBuf buffer = Objects.requireNonNull(pooled);
-            return ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN ? buffer.getLongLE(0) : buffer.getLong(0);
+            return scratchLong0();
         }
     }
 }

@@ -7,8 +7,11 @@ import io.netty.channel.DefaultChannelConfig;
 import io.netty.channel.WriteBufferWaterMark;
 import java.net.InetSocketAddress;
 import java.util.HashMap;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.protocol.MessageOptions;
@@ -55,6 +58,9 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         RANGES.put(RdmaChannelOption.KEEP_ALIVE_MILLIS, new Range(0, any, messages.keepAliveMillis()));
         RANGES.put(ChannelOption.IP_TOS, new Range(0, 255, endpoint.trafficClass()));
     }
+
+    /** What an option of {@link MessageOptions} or {@link EndpointOptions} looks like. */
+    private static final Pattern LOWER_NAME = Pattern.compile("\\b[a-z]+([A-Z][a-z]+)+\\b");
 
     /** What was set; the rest has its default. */
     private final Map<ChannelOption<?>, Object> values = new ConcurrentHashMap<>();
@@ -107,7 +113,35 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         return millis == 0 ? Integer.MAX_VALUE : millis;
     }
 
+    /** How long closing may take. */
+    int closeTimeoutMillis() {
+        return get(RdmaChannelOption.CLOSE_TIMEOUT_MILLIS);
+    }
+
+    /**
+     * A complaint about an option by the name that users set: lower layers have their own names for them.
+     *
+     * @return the same complaint if no such name is in it
+     */
+    static IllegalArgumentException byOptionName(IllegalArgumentException complaint) {
+        String text = String.valueOf(complaint.getMessage());
+        Matcher names = LOWER_NAME.matcher(text);
+        String named = names.replaceAll(name -> {
+            String option = name.group().replaceAll("([A-Z])", "_$1").toUpperCase(Locale.ROOT);
+            return ChannelOption.exists(RdmaChannelOption.class.getName() + '#' + option) ? option : name.group();
+        });
+        return named.equals(text) ? complaint : new IllegalArgumentException(named, complaint);
+    }
+
     MessageOptions messageOptions() {
+        try {
+            return newMessageOptions();
+        } catch (IllegalArgumentException complaint) {
+            throw byOptionName(complaint);
+        }
+    }
+
+    private MessageOptions newMessageOptions() {
         return new MessageOptions(
                 framing(),
                 get(RdmaChannelOption.RECEIVE_DEPTH),
@@ -118,7 +152,7 @@ class RdmaChannelConfig extends DefaultChannelConfig {
                 get(RdmaChannelOption.MAX_INLINE_BYTES),
                 get(RdmaChannelOption.REGISTER_THRESHOLD_BYTES),
                 connectTimeoutMillis(),
-                get(RdmaChannelOption.CLOSE_TIMEOUT_MILLIS),
+                closeTimeoutMillis(),
                 get(RdmaChannelOption.KEEP_ALIVE_MILLIS));
     }
 
@@ -215,12 +249,17 @@ class RdmaChannelConfig extends DefaultChannelConfig {
             return super.setOption(option, value);
         }
         checkFraming(option, value);
-        if (((AbstractRdmaChannel) channel).hasStarted()) {
+        if (((AbstractRdmaChannel) channel).hasStarted() && !isTakenLate(option)) {
             throw new IllegalStateException(
                     option + " is read when the connection is made, and this one has been: set it on the bootstrap");
         }
         values.put(option, value);
         return true;
+    }
+
+    /** Whether an option may be set when the connection is there, and then only keeps its value. */
+    boolean isTakenLate(ChannelOption<?> option) {
+        return false;
     }
 
     /** A channel's class says whether it carries messages or bytes. */

@@ -100,7 +100,10 @@ public final class RdmaChannelOption {
     public static final ChannelOption<Boolean> REGISTERED_ALLOCATOR =
             ChannelOption.valueOf(RdmaChannelOption.class, "REGISTERED_ALLOCATOR");
 
-    /** How long closing waits for what was written to be sent and for the peer to say goodbye, in milliseconds, 1 or more. */
+    /**
+     * How long closing waits for a peer that does not take what was flushed, or does not answer CLOSE, in milliseconds, 1 or more; 10,000 by default. A file is
+     * sent for as long as the peer takes some of it within this time.
+     */
     public static final ChannelOption<Integer> CLOSE_TIMEOUT_MILLIS =
             ChannelOption.valueOf(RdmaChannelOption.class, "CLOSE_TIMEOUT_MILLIS");
 

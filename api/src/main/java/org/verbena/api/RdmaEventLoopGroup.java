@@ -1,16 +1,13 @@
 package org.verbena.api;
 
-import io.netty.channel.Channel;
-import io.netty.channel.ChannelFuture;
 import io.netty.channel.EventLoop;
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -31,9 +28,6 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     private static final long CLOSE_MILLIS = 5_000;
 
     private final RdmaProvider provider;
-
-    /** What is registered with these loops. */
-    private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
 
     /** Loops of the configured provider, as many as Netty makes by default: two a processor. */
     public RdmaEventLoopGroup() {
@@ -111,43 +105,33 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     }
 
     /**
-     * Closes all channels of these loops in good order, ends the loops, and waits for it; on one of its own loops it does not wait. What is not closed after
-     * 5 s is cut off. Idempotent.
+     * Closes all channels of these loops as {@code close} does, ends the loops, and waits for it; on one of its own loops it does not wait. What is not closed
+     * after 5 s is cut off. {@link #shutdownGracefully()} does the same without waiting. Idempotent.
      */
     @Override
     public void close() {
-        long deadlineNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(CLOSE_MILLIS);
-        boolean onLoop = false;
+        Future<?> ended = shutdownGracefully(0, CLOSE_MILLIS, TimeUnit.MILLISECONDS);
         for (EventExecutor loop : this) {
-            onLoop |= loop.inEventLoop();
-        }
-        List<ChannelFuture> closing = new ArrayList<>();
-        for (Channel channel : channels) {
-            closing.add(channel.close());
-        }
-        if (!onLoop) {
-            for (ChannelFuture channel : closing) {
-                channel.awaitUninterruptibly(deadlineNanos - System.nanoTime(), TimeUnit.NANOSECONDS);
+            if (loop.inEventLoop()) {
+                return;
             }
         }
-        Future<?> ended = shutdownGracefully(0, CLOSE_MILLIS, TimeUnit.MILLISECONDS);
-        if (!onLoop) {
-            ended.awaitUninterruptibly();
-        }
+        ended.awaitUninterruptibly();
     }
 
-    /** A channel that {@link #close()} has to close. Any thread. */
-    static void add(Channel channel) {
-        if (channel.eventLoop().parent() instanceof RdmaEventLoopGroup group) {
-            group.channels.add(channel);
+    @Override
+    public boolean isShuttingDown() {
+        for (EventExecutor loop : this) {
+            if (!((RdmaEventLoop) loop).isEnding()) {
+                return false;
+            }
         }
+        return true;
     }
 
-    /** A channel that has left its loop. Any thread. */
-    static void remove(Channel channel) {
-        if (channel.eventLoop().parent() instanceof RdmaEventLoopGroup group) {
-            group.channels.remove(channel);
-        }
+    @Override
+    protected IoEventLoop newChild(Executor executor, IoHandlerFactory ioHandlerFactory, Object... arguments) {
+        return new RdmaEventLoop(this, executor, ioHandlerFactory);
     }
 
     /** The provider of a loop, or null if the loop is not of such a group. */

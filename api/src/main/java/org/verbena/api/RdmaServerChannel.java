@@ -6,13 +6,16 @@ import io.netty.channel.ChannelConfig;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.channel.IoEventLoop;
-import io.netty.util.concurrent.SingleThreadEventExecutor;
+import io.netty.channel.MaxMessagesRecvByteBufAllocator;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Objects;
+import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.Listener;
@@ -24,7 +27,8 @@ import org.verbena.transport.spi.RdmaProvider;
  * provider. Each {@link RdmaChannel} it accepts becomes active once both sides have agreed on the protocol.
  *
  * <p>Options: {@code SO_BACKLOG} (requests that may wait), {@code SO_REUSEADDR}, {@code AUTO_READ}. With auto-read off, requests wait for
- * {@link #read()}, and those beyond the backlog are rejected.
+ * {@link #read()}, which takes {@code MAX_MESSAGES_PER_READ} of them at the most, and those beyond the backlog are rejected. Peers that gave up meanwhile are
+ * forgotten.
  *
  * <pre>{@code
  * OPEN --bind--> BINDING --listening--> ACTIVE --close--> CLOSED
@@ -33,6 +37,11 @@ import org.verbena.transport.spi.RdmaProvider;
  * }</pre>
  */
 public sealed class RdmaServerChannel extends AbstractServerChannel permits RdmaStreamServerChannel {
+    private static final Logger LOG = LoggerFactory.getLogger(RdmaServerChannel.class);
+
+    /** For a peer that is not there to see it. */
+    private static final byte[] GONE = {};
+
     private static final byte[] BUSY = "the server's backlog is full; try again".getBytes(StandardCharsets.US_ASCII);
     private static final byte[] CLOSING = "the server is closing".getBytes(StandardCharsets.US_ASCII);
 
@@ -114,19 +123,22 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
 
     @Override
     protected void doRegister(ChannelPromise promise) {
-        if (eventLoop() instanceof SingleThreadEventExecutor loop) {
-            loop.addShutdownHook(closeWithLoop);
+        RdmaEventLoop loop = (RdmaEventLoop) eventLoop();
+        try {
+            loop.add0(this);
+        } catch (RejectedExecutionException ending) {
+            promise.setFailure(ending);
+            return;
         }
-        RdmaEventLoopGroup.add(this);
+        loop.addShutdownHook(closeWithLoop);
         promise.setSuccess();
     }
 
     @Override
     protected void doDeregister() {
-        if (eventLoop() instanceof SingleThreadEventExecutor loop) {
-            loop.removeShutdownHook(closeWithLoop);
-        }
-        RdmaEventLoopGroup.remove(this);
+        RdmaEventLoop loop = (RdmaEventLoop) eventLoop();
+        loop.removeShutdownHook(closeWithLoop);
+        loop.remove0(this);
         if (isOpen()) {
             // The listener lives on this loop: it cannot move.
             unsafe().close(unsafe().voidPromise());
@@ -171,7 +183,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         }
         IncomingConnection request = waiting.poll();
         while (request != null) {
-            request.reject(CLOSING);
+            reject(request, CLOSING);
             request = waiting.poll();
         }
         ChannelPromise promise = bindPromise;
@@ -180,6 +192,11 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
             promise.tryFailure(new ConnectionException.Unreachable(
                     "listen on " + requestedAddress + ": the channel was closed before it listened"));
         }
+    }
+
+    /** Why listening failed, as this kind of channel tells it. */
+    Throwable forBind0(Throwable cause) {
+        return cause;
     }
 
     private void bind0(SocketAddress localAddress, ChannelPromise promise) {
@@ -207,7 +224,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
             listener = provider.listen((IoEventLoop) eventLoop(), address, config.listenOptions(), handler);
         } catch (RuntimeException cause) {
             bindPromise = null;
-            promise.tryFailure(cause);
+            promise.tryFailure(forBind0(cause));
             if (state == State.BINDING) {
                 unsafe().close(unsafe().voidPromise());
             }
@@ -225,18 +242,55 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
 
     private void deliver0() {
         assert eventLoop().inEventLoop();
-        boolean delivered = false;
-        while (readPending && state == State.ACTIVE) {
+        int most = connectionsPerRead();
+        int delivered = 0;
+        while (readPending && state == State.ACTIVE && delivered < most) {
             IncomingConnection request = waiting.poll();
             if (request == null) {
                 break;
             }
-            delivered = true;
-            pipeline().fireChannelRead(newChild0(request));
+            if (request.isPending()) {
+                delivered++;
+                pipeline().fireChannelRead(newChild0(request));
+            } else {
+                reject(request, GONE);
+            }
         }
-        if (delivered) {
+        if (delivered > 0) {
             readPending = false;
             pipeline().fireChannelReadComplete(); // with auto-read on, this asks for more
+        }
+    }
+
+    /** {@code MAX_MESSAGES_PER_READ}, which Netty keeps there. */
+    private int connectionsPerRead() {
+        return config.getRecvByteBufAllocator() instanceof MaxMessagesRecvByteBufAllocator limits
+                ? limits.maxMessagesPerRead()
+                : metadata().defaultMaxMessagesPerRead();
+    }
+
+    /** Peers that have gone, and requests that have waited too long, take nobody's place. */
+    private void forgetGone0() {
+        waiting.removeIf(request -> {
+            boolean gone = !request.isPending();
+            if (gone) {
+                reject(request, GONE);
+            }
+            return gone;
+        });
+    }
+
+    /** How many peers wait to be accepted. The loop's. */
+    int waiting0() {
+        forgetGone0();
+        return waiting.size();
+    }
+
+    private static void reject(IncomingConnection request, byte[] reason) {
+        try {
+            request.reject(reason);
+        } catch (IllegalStateException decided) {
+            LOG.debug("the request of {} has been decided", request.remoteAddress(), decided);
         }
     }
 
@@ -274,7 +328,12 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         public void onConnectRequest(Listener from, IncomingConnection connection) {
             if (state != State.ACTIVE) {
                 connection.reject(CLOSING);
-            } else if (waiting.size() >= config.backlog()) {
+                return;
+            }
+            if (waiting.size() >= config.backlog()) {
+                forgetGone0();
+            }
+            if (waiting.size() >= config.backlog()) {
                 connection.reject(BUSY);
             } else {
                 waiting.add(connection);
@@ -291,11 +350,11 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
             ChannelPromise promise = bindPromise;
             bindPromise = null;
             if (promise != null) {
-                promise.tryFailure(
+                promise.tryFailure(forBind0(
                         cause != null
                                 ? cause
                                 : new ConnectionException.Unreachable("listen on " + requestedAddress
-                                        + ": the listener was closed before it listened"));
+                                        + ": the listener was closed before it listened")));
             } else if (cause != null) {
                 pipeline().fireExceptionCaught(cause);
             }

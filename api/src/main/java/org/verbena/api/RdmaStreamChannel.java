@@ -1,6 +1,5 @@
 package org.verbena.api;
 
-import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
@@ -11,16 +10,12 @@ import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.ChannelInputShutdownReadComplete;
 import io.netty.channel.socket.ChannelOutputShutdownException;
 import io.netty.channel.socket.DuplexChannel;
-import java.io.IOException;
 import java.net.ConnectException;
 import java.net.SocketException;
-import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NotYetConnectedException;
-import java.nio.channels.WritableByteChannel;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageConnection;
-import org.verbena.transport.protocol.OperationCallback;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.RdmaException;
@@ -41,22 +36,12 @@ import org.verbena.transport.spi.RdmaException;
  * {@link SocketException}. Options that only TCP has ({@code TCP_NODELAY}, {@code SO_KEEPALIVE}, {@code SO_LINGER} ...) are accepted and do nothing.
  */
 public final class RdmaStreamChannel extends AbstractRdmaChannel implements DuplexChannel {
-    /** How much of a file is read at a time. */
-    private static final int FILE_CHUNK_BYTES = 64 << 10;
-    /** Chunks of a file under way at once: enough to keep the connection busy while the next is read. */
-    private static final int MAX_FILE_CHUNKS = 8;
-
-    private final OperationCallback onFileChunk = this::onFileChunk0;
-
     // Written by the loop, read by any thread.
     private volatile boolean inputShutdown;
     private volatile boolean outputShutdown;
 
     // The loop's.
     private boolean inputShutdownReadTold;
-    private int fileChunksOut;
-    private boolean fileFailed;
-    private @Nullable Runnable afterFile;
     private @Nullable Throwable lastCause;
     private @Nullable Throwable lastTold;
 
@@ -188,19 +173,14 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
             return;
         }
         outputShutdown = true; // from now on nothing is taken
-        handOverFlushed0(outbound, open);
-        endWhenSent0(promise);
+        outboundBridge0().end(open, () -> endOutput0(promise));
+        open.flush();
     }
 
-    /** A file may have to be sent first, which goes chunk by chunk. */
-    private void endWhenSent0(ChannelPromise promise) {
+    private void endOutput0(ChannelPromise promise) {
         MessageConnection open = connection0();
         if (open == null) {
             promise.tryFailure(new ClosedChannelException());
-            return;
-        }
-        if (fileChunksOut > 0) {
-            afterFile = () -> endWhenSent0(promise);
             return;
         }
         open.shutdownOutput(
@@ -235,13 +215,13 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
 
     @Override
     void onEnd0() {
-        endReads0();
+        inboundBridge0().endBatch();
         if (inputShutdown) {
             return; // this side did not want to know
         }
         if (isAllowHalfClosure()) {
             tellInputShutdown0();
-            if (isReadPending0() && isOpen()) {
+            if (inboundBridge0().isReadPending() && isOpen()) {
                 doBeginRead();
             }
         } else {
@@ -251,8 +231,14 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
 
     @Override
     void onPeerClosed0() {
-        if (isAllowHalfClosure() && !inputShutdown) {
-            tellInputShutdown0();
+        if (isAllowHalfClosure()) {
+            if (!inputShutdown) {
+                tellInputShutdown0();
+            }
+            if (!inputShutdownReadTold) { // what a socket's next read would tell, before this channel closes
+                inputShutdownReadTold = true;
+                pipeline().fireUserEventTriggered(ChannelInputShutdownReadComplete.INSTANCE);
+            }
         }
     }
 
@@ -275,87 +261,6 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
             throw new ChannelOutputShutdownException("Channel output shutdown");
         }
         return message instanceof FileRegion ? message : super.filterOutboundMessage(message);
-    }
-
-    /** Sends a file's next chunks, as many as may be under way. */
-    @Override
-    boolean handOverOther0(Object message, MessageConnection open) {
-        FileRegion file = (FileRegion) message;
-        while (fileChunksOut < MAX_FILE_CHUNKS && !fileFailed) {
-            long left = file.count() - file.transferred();
-            int length = (int) Math.min(left, FILE_CHUNK_BYTES);
-            ByteBuf chunk = alloc().directBuffer(Math.max(1, length));
-            try {
-                fill(chunk, file, length);
-            } catch (IOException cause) {
-                chunk.release();
-                // Some of it may have been sent: what would follow is not what the peer expects.
-                fileFailed = true;
-                open.abort(cause);
-                return false;
-            }
-            if (length == left) {
-                handOverLast0(chunk, open);
-                return true;
-            }
-            fileChunksOut++;
-            open.send(chunk, onFileChunk, length);
-        }
-        return false;
-    }
-
-    private static void fill(ByteBuf chunk, FileRegion file, int lengthBytes) throws IOException {
-        Sink sink = new Sink(chunk, lengthBytes);
-        while (chunk.readableBytes() < lengthBytes) {
-            if (file.transferTo(sink, file.transferred()) <= 0) {
-                throw new IOException("a file ends at " + file.transferred() + " bytes of the region of " + file.count()
-                        + " bytes that is to be sent: it must have become shorter");
-            }
-        }
-    }
-
-    private void onFileChunk0(@Nullable Object context, @Nullable Throwable cause) {
-        fileChunksOut--;
-        ChannelOutboundBuffer outbound = unsafe().outboundBuffer();
-        if (cause == null && outbound != null && context instanceof Integer length) {
-            outbound.progress(length);
-        }
-        if (cause != null) {
-            fileFailed = true;
-            MessageConnection open = connection0();
-            if (open != null) {
-                open.abort(cause); // half a file is no file
-            }
-        } else {
-            resume0();
-        }
-        Runnable next = afterFile;
-        if (next != null && fileChunksOut == 0) {
-            afterFile = null;
-            next.run();
-        }
-    }
-
-    /** Takes so many bytes and no more. */
-    private record Sink(ByteBuf chunk, int lengthBytes) implements WritableByteChannel {
-        @Override
-        public int write(ByteBuffer bytes) {
-            int length = Math.min(bytes.remaining(), lengthBytes - chunk.readableBytes());
-            ByteBuffer part = bytes.slice().limit(length);
-            chunk.writeBytes(part);
-            bytes.position(bytes.position() + length);
-            return length;
-        }
-
-        @Override
-        public boolean isOpen() {
-            return true;
-        }
-
-        @Override
-        public void close() {
-            // Its memory is the caller's.
-        }
     }
 
     // ---- failures

@@ -38,6 +38,12 @@ final class RdmaStreamChannelConfig extends RdmaChannelConfig {
         return provider.usualStreamReceives();
     }
 
+    /** Sockets take it at any time; here it is read when the connection is made. */
+    @Override
+    boolean isTakenLate(ChannelOption<?> option) {
+        return option.equals(ChannelOption.IP_TOS);
+    }
+
     boolean isAllowHalfClosure() {
         return allowHalfClosure;
     }

@@ -1,11 +1,13 @@
 package org.verbena.api;
 
 import io.netty.channel.ChannelOption;
+import java.net.BindException;
 import org.verbena.transport.spi.IncomingConnection;
+import org.verbena.transport.spi.RdmaException;
 
 /**
  * A Netty server channel that accepts {@link RdmaStreamChannel}s: the server's side of what replaces TCP under RPC stacks, HTTP and TLS. Otherwise it is
- * an {@link RdmaServerChannel}. Options that only TCP has are accepted and do nothing.
+ * an {@link RdmaServerChannel}. A port that cannot be bound fails with {@link BindException}, as a socket's does. Options that only TCP has are accepted and do nothing.
  */
 public final class RdmaStreamServerChannel extends RdmaServerChannel {
 
@@ -15,6 +17,16 @@ public final class RdmaStreamServerChannel extends RdmaServerChannel {
     @Override
     AbstractRdmaChannel newChild0(IncomingConnection request) {
         return new RdmaStreamChannel(this, request);
+    }
+
+    @Override
+    Throwable forBind0(Throwable cause) {
+        if (!(cause instanceof RdmaException)) {
+            return cause;
+        }
+        BindException told = new BindException(cause.getMessage());
+        told.initCause(cause);
+        return told;
     }
 
     @Override

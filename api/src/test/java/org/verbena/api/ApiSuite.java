@@ -13,7 +13,9 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.spi.Patience;
@@ -28,7 +30,7 @@ public abstract class ApiSuite {
     /** The loops of both ends. */
     protected RdmaEventLoopGroup group;
 
-    private int leaksBefore;
+    private static int leaksBefore;
 
     /** What a test before this one lost is that one's failure alone. */
     private long usedBefore;
@@ -43,7 +45,6 @@ public abstract class ApiSuite {
 
     @BeforeEach
     void openGroup() {
-        leaksBefore = LeakWatch.leaks().size();
         usedBefore = ChannelBuffers.usedBytes();
         group = new RdmaEventLoopGroup(provider(), 3);
     }
@@ -58,10 +59,17 @@ public abstract class ApiSuite {
         } catch (AssertionError lost) {
             throw new AssertionError(ChannelBuffers.describe(), lost);
         }
-        System.gc();
-        assertThat(LeakWatch.leaks().subList(leaksBefore, LeakWatch.leaks().size()))
-                .as("leaked buffers")
-                .isEmpty();
+    }
+
+    @BeforeAll
+    static void countLeaks() {
+        leaksBefore = LeakWatch.count();
+    }
+
+    /** Once for all tests: looking takes a collection of garbage. A leak's record says where the buffer was used. */
+    @AfterAll
+    static void nothingLeaked() {
+        assertThat(LeakWatch.leaksSince(leaksBefore)).as("leaked buffers").isEmpty();
     }
 
     /** A listening server whose connections are kept, with an {@link Inbox} each unless a handler is given. */
@@ -70,10 +78,14 @@ public abstract class ApiSuite {
         public final RdmaServerChannel channel;
 
         public Server(ServerBootstrap bootstrap, ChannelHandler... handlers) {
+            this(bootstrap, group, handlers);
+        }
+
+        public Server(ServerBootstrap bootstrap, RdmaEventLoopGroup loops, ChannelHandler... handlers) {
             channel = (RdmaServerChannel) done(
                             "listening",
                             bootstrap
-                                    .group(group)
+                                    .group(loops)
                                     .channel(RdmaServerChannel.class)
                                     .childHandler(new ChannelInitializer<>() {
                                         @Override
@@ -133,6 +145,15 @@ public abstract class ApiSuite {
             throw new AssertionError(what + " failed", future.cause());
         }
         return future;
+    }
+
+    /** Has the loops of two ends take turns until what either has sent has come; for what must not come. */
+    protected static void settle(Channel one, Channel other) {
+        for (int i = 0; i < 4; i++) {
+            for (Channel end : new Channel[] {one, other}) {
+                done("a turn of the loop", end.eventLoop().submit(() -> {}));
+            }
+        }
     }
 
     /** What a future failed with. */

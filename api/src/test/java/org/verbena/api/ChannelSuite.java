@@ -17,10 +17,13 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPromise;
+import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.ServerChannelRecvByteBufAllocator;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.util.AttributeKey;
+import io.netty.util.concurrent.Future;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -29,10 +32,13 @@ import java.nio.channels.NotYetConnectedException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.buffer.RdmaByteBufAllocator;
 import org.verbena.transport.protocol.Framing;
@@ -164,7 +170,7 @@ public abstract class ChannelSuite extends ApiSuite {
             RdmaChannel client = connect(server);
             RdmaChannel peer = server.next();
             ChannelFuture first = client.write(pattern(client, 10, 1));
-            Thread.sleep(50);
+            settle(client, peer);
             assertThat(first.isDone()).isFalse();
             assertThat(inbox(peer).messages).isEmpty();
             client.flush();
@@ -248,6 +254,8 @@ public abstract class ChannelSuite extends ApiSuite {
                     () -> inbox(peer).life.size() >= 4 && inbox(client).life.size() >= 4);
             assertThat(inbox(client).life).isEqualTo(life);
             assertThat(inbox(peer).life).isEqualTo(life);
+            assertThat(inbox(client).writability).isEmpty();
+            assertThat(inbox(peer).writability).isEmpty();
         }
     }
 
@@ -356,13 +364,13 @@ public abstract class ChannelSuite extends ApiSuite {
                     .submit(() -> writeWhileWritable(client, messageBytes, sent, completed))
                     .sync();
             Patience.until("the sender is stopped", () -> !client.isWritable());
-            Thread.sleep(200);
+            settle(client, peer);
             int stoppedAt = sent.get();
             assertThat(stoppedAt).isBetween(1, 200);
             assertThat(completed.get()).isLessThanOrEqualTo(16);
             assertThat(inbox(peer).messages).isEmpty();
             long heldBytes = ChannelBuffers.usedBytes();
-            Thread.sleep(100);
+            settle(client, peer);
             assertThat(sent).hasValue(stoppedAt);
             assertThat(ChannelBuffers.usedBytes()).isEqualTo(heldBytes).isLessThan(8 << 20);
 
@@ -400,7 +408,7 @@ public abstract class ChannelSuite extends ApiSuite {
                 client.write(pattern(client, 10, i));
             }
             client.flush();
-            Thread.sleep(100);
+            settle(client, peer);
             assertThat(inbox(peer).messages).isEmpty();
             int seen = 0;
             while (seen < count) {
@@ -408,7 +416,7 @@ public abstract class ChannelSuite extends ApiSuite {
                 peer.read();
                 Patience.until(
                         "a read is complete", () -> inbox(peer).readCompletes.get() == before + 1);
-                Thread.sleep(20);
+                settle(client, peer);
                 int now = inbox(peer).messages.size();
                 assertThat(now - seen).isBetween(1, 16);
                 assertThat(inbox(peer).readCompletes.get()).isEqualTo(before + 1);
@@ -418,6 +426,55 @@ public abstract class ChannelSuite extends ApiSuite {
                 assertThat(inbox(peer).next()).isEqualTo(patternBytes(10, i));
             }
             done("closing", client.close());
+        }
+    }
+
+    @Test
+    void aHandlerThatAlwaysReadsOnStillEndsItsBatches() {
+        List<Integer> batches = new CopyOnWriteArrayList<>();
+        ChannelHandler readsOn = new Sharable() {
+            private int messages;
+
+            @Override
+            public void channelRead(ChannelHandlerContext context, Object message) {
+                messages++;
+                context.fireChannelRead(message);
+                context.read();
+            }
+
+            @Override
+            public void channelReadComplete(ChannelHandlerContext context) {
+                batches.add(messages);
+                messages = 0;
+                context.fireChannelReadComplete();
+            }
+        };
+        for (boolean autoRead : new boolean[] {false, true}) {
+            batches.clear();
+            ServerBootstrap serving = new ServerBootstrap()
+                    .childOption(ChannelOption.AUTO_READ, autoRead)
+                    .childOption(
+                            ChannelOption.RECVBUF_ALLOCATOR, new FixedRecvByteBufAllocator(2048).maxMessagesPerRead(4));
+            try (Server server = new Server(serving, readsOn)) {
+                RdmaChannel client = connect(server);
+                RdmaChannel peer = server.next();
+                client.eventLoop().execute(() -> {
+                    for (int i = 0; i < 40; i++) {
+                        client.write(pattern(client, 10, i));
+                    }
+                    client.flush();
+                });
+                peer.read();
+                for (int i = 0; i < 40; i++) {
+                    assertThat(inbox(peer).next()).isEqualTo(patternBytes(10, i));
+                }
+                Patience.until(
+                        "the last batch ends",
+                        () -> batches.stream().mapToInt(Integer::intValue).sum() == 40);
+                assertThat(batches).allMatch(messages -> messages <= 4);
+                done("closing", client.close());
+                done("the peer closing", peer.closeFuture());
+            }
         }
     }
 
@@ -443,7 +500,7 @@ public abstract class ChannelSuite extends ApiSuite {
                 client.flush();
             });
             Patience.until("three messages came", () -> seen.get() >= 3);
-            Thread.sleep(100);
+            settle(client, peer);
             assertThat(seen).hasValue(3);
             peer.config().setAutoRead(true);
             for (int i = 0; i < 10; i++) {
@@ -596,6 +653,76 @@ public abstract class ChannelSuite extends ApiSuite {
         assertThat(server.channel.isOpen()).isFalse();
     }
 
+    @Test
+    void endingLoopsGracefullyClosesTheirChannelsInGoodOrder() {
+        List<Function<RdmaEventLoopGroup, Future<?>>> ends = List.of(
+                loops -> loops.shutdownGracefully(0, 10, TimeUnit.SECONDS),
+                loops -> loops.shutdownGracefully(50, 10_000, TimeUnit.MILLISECONDS),
+                loops -> loops.next().shutdownGracefully(0, 10, TimeUnit.SECONDS));
+        for (Function<RdmaEventLoopGroup, Future<?>> end : ends) {
+            RdmaEventLoopGroup own = new RdmaEventLoopGroup(provider(), 1);
+            try (Server server = listen()) {
+                RdmaChannel client = connect(bootstrap().clone(own), server);
+                RdmaChannel peer = server.next();
+                List<ChannelFuture> writes = new ArrayList<>();
+                for (int i = 0; i < 300; i++) {
+                    writes.add(client.writeAndFlush(pattern(client, 2000, i)));
+                }
+                done("ending", end.apply(own));
+                for (int i = 0; i < 300; i++) {
+                    done("a write", writes.get(i));
+                    assertThat(inbox(peer).next()).isEqualTo(patternBytes(2000, i));
+                }
+                done("the peer closing", peer.closeFuture());
+                assertThat(inbox(peer).failures).isEmpty();
+                assertThat(inbox(client).failures).isEmpty();
+                assertThat(inbox(client).life).endsWith("inactive", "unregistered");
+                assertThat(failure(
+                                "a channel for a loop that ends",
+                                bootstrap().clone(own).connect(server.address())))
+                        .isInstanceOf(RejectedExecutionException.class);
+            }
+        }
+    }
+
+    @Test
+    void endingTheLoopsOfAServerIsAnOrderlyEndForItsClients() {
+        RdmaEventLoopGroup own = new RdmaEventLoopGroup(provider(), 2);
+        Server server = new Server(new ServerBootstrap(), own);
+        RdmaChannel client = connect(server);
+        RdmaChannel peer = server.next();
+        Future<?> ended = own.shutdownGracefully(0, 10, TimeUnit.SECONDS);
+        done("the client closing", client.closeFuture());
+        assertThat(inbox(client).failures).isEmpty();
+        done("ending", ended);
+        assertThat(inbox(peer).failures).isEmpty();
+        assertThat(server.channel.isOpen()).isFalse();
+    }
+
+    @Test
+    void endingLoopsWaitsNoLongerThanItIsTold() {
+        RdmaEventLoopGroup own = new RdmaEventLoopGroup(provider(), 1);
+        ServerBootstrap serving = new ServerBootstrap()
+                .childOption(ChannelOption.AUTO_READ, false)
+                .childOption(RdmaChannelOption.RECEIVE_DEPTH, 4);
+        try (Server server = new Server(serving)) {
+            RdmaChannel client =
+                    connect(bootstrap().clone(own).option(RdmaChannelOption.CLOSE_TIMEOUT_MILLIS, 60_000), server);
+            RdmaChannel peer = server.next();
+            List<ChannelFuture> writes = new ArrayList<>();
+            for (int i = 0; i < 100; i++) {
+                writes.add(client.writeAndFlush(pattern(client, 2000, i)));
+            }
+            done("ending", own.shutdownGracefully(0, 200, TimeUnit.MILLISECONDS));
+            assertThat(client.isOpen()).isFalse();
+            for (ChannelFuture write : writes) {
+                assertThat(write.isDone()).isTrue();
+            }
+            assertThat(writes.getLast().isSuccess()).isFalse();
+            peer.close();
+        }
+    }
+
     // ---- connecting and listening
     // ------------------------------------------------------------------------------------------------------------
 
@@ -702,14 +829,20 @@ public abstract class ChannelSuite extends ApiSuite {
     }
 
     @Test
-    void rejectsStrangers() {
-        try (Server server = listen()) {
+    void rejectsStrangersAndSaysWhatToChange() {
+        try (Server server = listen();
+                Server raw = new Server(new ServerBootstrap().childOption(RdmaChannelOption.FRAMING, Framing.RAW))) {
             ChannelFuture connecting =
                     bootstrap().option(RdmaChannelOption.FRAMING, Framing.RAW).connect(server.address());
             assertThat(failure("a stranger", connecting))
                     .isInstanceOf(ConnectionException.Rejected.class)
-                    .hasMessageContaining(server.address().toString().substring(1));
+                    .hasMessageContaining(server.address().toString().substring(1))
+                    .hasMessageContaining("the server speaks MESSAGE, this channel RAW: use RdmaChannel");
             assertThat(server.accepted).isEmpty();
+            assertThat(failure("a stranger", bootstrap().connect(raw.address())))
+                    .isInstanceOf(ConnectionException.Rejected.class)
+                    .hasMessageContaining("the server speaks RAW, this channel MESSAGE")
+                    .hasMessageContaining("FRAMING");
         }
     }
 
@@ -734,17 +867,60 @@ public abstract class ChannelSuite extends ApiSuite {
                 new ServerBootstrap().option(ChannelOption.AUTO_READ, false).option(ChannelOption.SO_BACKLOG, 2);
         try (Server server = new Server(serving)) {
             ChannelFuture first = bootstrap().connect(server.address());
-            Thread.sleep(100);
+            Callable<Integer> waiting = server.channel::waiting0;
+            Patience.until(
+                    "the first waits",
+                    () -> done("asking", server.channel.eventLoop().submit(waiting))
+                                    .getNow()
+                            == 1);
             assertThat(first.isDone()).isFalse();
             ChannelFuture second = bootstrap().connect(server.address());
-            Thread.sleep(100);
+            Patience.until(
+                    "the second waits",
+                    () -> done("asking", server.channel.eventLoop().submit(waiting))
+                                    .getNow()
+                            == 2);
             ChannelFuture third = bootstrap().connect(server.address());
-            assertThat(failure("one more than the backlog", third)).isInstanceOf(ConnectionException.Rejected.class);
+            assertThat(failure("one more than the backlog", third))
+                    .isInstanceOf(ConnectionException.Rejected.class)
+                    .hasMessageContaining("backlog is full");
             server.channel.read();
             done("the first", first);
             done("the second", second);
             done("closing", first.channel().close());
             done("closing", second.channel().close());
+        }
+    }
+
+    @Test
+    void aServersReadHasALimit() {
+        ServerBootstrap serving = new ServerBootstrap()
+                .option(ChannelOption.AUTO_READ, false)
+                .option(ChannelOption.RECVBUF_ALLOCATOR, new ServerChannelRecvByteBufAllocator());
+        try (Server server = new Server(serving)) {
+            AtomicInteger batches = new AtomicInteger();
+            server.channel.pipeline().addFirst(new ChannelInboundHandlerAdapter() {
+                @Override
+                public void channelReadComplete(ChannelHandlerContext context) {
+                    batches.incrementAndGet();
+                    context.fireChannelReadComplete();
+                }
+            });
+            List<ChannelFuture> connecting = new ArrayList<>();
+            for (int i = 0; i < 3; i++) {
+                connecting.add(bootstrap().connect(server.address()));
+            }
+            for (int i = 1; i <= 3; i++) {
+                server.channel.read();
+                int connected = i;
+                Patience.until(
+                        "one more is connected",
+                        () -> connecting.stream().filter(Future::isSuccess).count() == connected);
+                assertThat(batches).hasValue(i);
+            }
+            for (ChannelFuture connect : connecting) {
+                done("closing", connect.channel().close());
+            }
         }
     }
 
@@ -834,7 +1010,14 @@ public abstract class ChannelSuite extends ApiSuite {
     @Test
     void survivesRandomTraffic() throws Exception {
         long seed = Long.getLong("verbena.seed", System.nanoTime());
-        System.err.println("random traffic with -Dverbena.seed=" + seed);
+        try {
+            carryRandomTraffic(seed);
+        } catch (Throwable failure) {
+            throw new AssertionError("random traffic with -Dverbena.seed=" + seed, failure);
+        }
+    }
+
+    private void carryRandomTraffic(long seed) throws Exception {
         Random random = new Random(seed);
         int connections = 4;
         int count = 400;

@@ -2,25 +2,33 @@ package org.verbena.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import com.sun.management.ThreadMXBean;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelOption;
+import io.netty.util.IllegalReferenceCountException;
+import io.netty.util.concurrent.BlockingOperationException;
 import io.netty.util.concurrent.Future;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteOrder;
 import java.nio.channels.ClosedChannelException;
+import java.nio.channels.NotYetConnectedException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RegisteredMemory;
@@ -332,6 +340,9 @@ public abstract class OneSidedSuite extends ApiSuite {
     @Test
     void aClosedRegionIsRefused() {
         region.close();
+        assertThatThrownBy(region::remote)
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("closed");
         ByteBuf into = client.alloc().buffer(100, 100);
         assertThat(failure("reading closed memory", client.read(token, 0, into)))
                 .isInstanceOf(refusal());
@@ -399,15 +410,121 @@ public abstract class OneSidedSuite extends ApiSuite {
     }
 
     @Test
+    void whatIsWrongWithABufferIsTheFuturesFailureAndLeaksNothing() {
+        ByteBuf good = client.alloc().buffer(10, 10).writeZero(10);
+        ByteBuf released = client.alloc().buffer(10, 10).writeZero(10);
+        released.release();
+        assertThat(failure("a write", client.write(token, 0, good, released)))
+                .isInstanceOf(IllegalReferenceCountException.class);
+        assertThat(failure("a flushing write", client.flushingWrite(token, 0, good, released)))
+                .isInstanceOf(IllegalReferenceCountException.class);
+        assertThat(failure("immediate data", client.writeWithImmediate(token, 0, 1, good, released)))
+                .isInstanceOf(IllegalReferenceCountException.class);
+        good.clear();
+        assertThat(failure("a read", client.read(token, 0, good, released)))
+                .isInstanceOf(IllegalReferenceCountException.class);
+        ByteBuf[] hasNull = {good, null};
+        assertThat(failure("a null buffer", client.read(token, 0, hasNull))).isInstanceOf(NullPointerException.class);
+        assertThat(failure("a null token", client.read(null, 0, good))).isInstanceOf(NullPointerException.class);
+        assertThat(failure("no region", client.write(token, 0, (RegisteredMemory) null, 0, 1)))
+                .isInstanceOf(NullPointerException.class);
+        assertThat(failure("an atomic nowhere", client.fetchAndAdd(null, 0, 1)))
+                .isInstanceOf(NullPointerException.class);
+        assertThat(good.refCnt()).isEqualTo(1);
+        good.release();
+        assertThat(client.isActive()).isTrue();
+    }
+
+    @Test
+    void whatTheCallerChangesAfterTheCallIsOfNoEffect() throws Exception {
+        fillTable();
+        ByteBuf[] into = {client.alloc().buffer(100, 100), client.alloc().buffer(100, 100)};
+        ByteBuf[] given = into.clone();
+        CompletableFuture<Void> go = new CompletableFuture<>();
+        client.eventLoop().execute(() -> Patience.await("the caller", go));
+        Future<Void> read = client.read(token, TABLE_BYTES - 200, given);
+        given[0] = null;
+        into[0].writeByte(1);
+        go.complete(null);
+        done("the read", read);
+        for (int i = 0; i < 200; i++) {
+            assertThat(into[i / 100].getByte(i % 100)).isEqualTo(patternByte(TABLE_BYTES - 200 + i, 5));
+        }
+        for (ByteBuf buffer : into) {
+            assertThat(buffer.readableBytes()).isEqualTo(100);
+            assertThat(buffer.refCnt()).isEqualTo(1);
+            buffer.release();
+        }
+    }
+
+    @Test
+    void mustNotBeWaitedForOnTheLoop() {
+        ByteBuf into = client.alloc().buffer(8, 8);
+        Throwable refusal = done(
+                        "on the loop",
+                        client.eventLoop()
+                                .submit(() -> catchThrowable(
+                                        () -> client.read(token, 0, into).get())))
+                .getNow();
+        assertThat(refusal)
+                .isInstanceOf(BlockingOperationException.class)
+                .hasMessageContaining("do not wait on the event loop");
+        Patience.until("the read is over", () -> into.refCnt() == 1);
+        into.release();
+    }
+
+    @Test
+    void failBeforeTheChannelIsRegistered() {
+        RdmaChannel unregistered = new RdmaChannel();
+        ByteBuf into = Unpooled.buffer(10, 10);
+        assertThat(failure("reading", unregistered.read(token, 0, into))).isInstanceOf(NotYetConnectedException.class);
+        assertThat(failure("adding", unregistered.fetchAndAdd(token, 0, 1)))
+                .isInstanceOf(NotYetConnectedException.class);
+        assertThat(into.refCnt()).isEqualTo(1);
+        into.release();
+        unregistered.unsafe().closeForcibly();
+    }
+
+    @Test
+    void allocateNoMoreThanTheirFuture() throws Exception {
+        RegisteredMemory local = client.memory().register(arena.allocate(4096, 4096), Access.LOCAL_WRITE);
+        ByteBuf watched = client.alloc().buffer(64, 64).writeZero(64);
+        ByteBuf[] array = {watched.unwrap()}; // without the leak detector, which takes notes of its use
+        assertThat(array[0]).isInstanceOf(RegisteredByteBuf.class);
+        int count = 20;
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long least = Long.MAX_VALUE;
+        for (int round = 0; round < 200; round++) {
+            List<Future<Void>> lasts = new CopyOnWriteArrayList<>();
+            long bytes = done("on the loop", client.eventLoop().submit(() -> {
+                        long before = threads.getCurrentThreadAllocatedBytes();
+                        for (int i = 1; i < count; i++) {
+                            client.write(token, 0, local, 0, 64);
+                            client.write(token, 0, array);
+                        }
+                        long after = threads.getCurrentThreadAllocatedBytes();
+                        lasts.add(client.write(token, 0, array));
+                        return after - before;
+                    }))
+                    .getNow();
+            least = Math.min(least, bytes);
+            done("the last write", lasts.getFirst());
+        }
+        watched.release();
+        local.close();
+        // A promise of Netty's with the fields of an operation.
+        assertThat(least / (2.0 * (count - 1))).as("bytes an operation").isLessThan(130);
+    }
+
+    @Test
     void areRefusedBeforeTheConnectionIsUp() {
         RdmaChannel channel =
                 (RdmaChannel) done("registering", bootstrap().register()).channel();
         ByteBuf into = Unpooled.buffer(10, 10);
-        assertThat(failure("reading", channel.read(token, 0, into)))
-                .isInstanceOf(java.nio.channels.NotYetConnectedException.class);
+        assertThat(failure("reading", channel.read(token, 0, into))).isInstanceOf(NotYetConnectedException.class);
         assertThat(into.refCnt()).isEqualTo(1);
         into.release();
         done("closing", channel.close());
-        assertThatThrownBy(channel::memory).isInstanceOf(java.nio.channels.NotYetConnectedException.class);
+        assertThatThrownBy(channel::memory).isInstanceOf(NotYetConnectedException.class);
     }
 }

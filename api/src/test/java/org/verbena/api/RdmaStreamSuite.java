@@ -4,15 +4,32 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.ServerChannel;
+import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.channel.socket.DuplexChannel;
 import java.net.ConnectException;
+import java.net.SocketException;
+import java.nio.channels.ClosedChannelException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.verbena.transport.buffer.RdmaByteBufAllocator;
 import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.Patience;
 
 /** The stream suite on RDMA, and what only that has. A subclass names the provider. */
 public abstract class RdmaStreamSuite extends StreamSuite {
@@ -46,7 +63,81 @@ public abstract class RdmaStreamSuite extends StreamSuite {
                     new Bootstrap().group(group).channel(RdmaChannel.class).handler(new Reader());
             assertThat(failure("connecting", messages.connect(host(), server.port())))
                     .isInstanceOf(ConnectionException.class)
-                    .hasMessageContaining("framing MESSAGE is not STREAM");
+                    .hasMessageContaining("framing MESSAGE is not STREAM")
+                    .hasMessageContaining("use RdmaStreamChannel");
+        }
+    }
+
+    @Test
+    void closingSendsFilesOfAnyLengthThatWereFlushed(@TempDir Path folder) throws Exception {
+        byte[] content = new byte[5_000_003];
+        new Random(11).nextBytes(content);
+        Path file = Files.write(folder.resolve("file"), content);
+        MessageDigest expected = MessageDigest.getInstance("SHA-256");
+        try (Server server = listen()) {
+            Channel client = connect(server);
+            Channel peer = server.next();
+            List<ChannelFuture> writes = new ArrayList<>();
+            for (int i = 0; i < 2; i++) {
+                writes.add(client.write(new DefaultFileRegion(file.toFile(), 0, content.length)));
+                writes.add(client.write(Unpooled.copiedBuffer(new byte[] {1, 2, 3})));
+                expected.update(content);
+                expected.update(new byte[] {1, 2, 3});
+            }
+            client.flush();
+            ChannelFuture never = client.write(Unpooled.copiedBuffer(new byte[100]));
+            ChannelFuture closing = client.close();
+            client.flush();
+            ChannelFuture late = client.writeAndFlush(Unpooled.copiedBuffer(new byte[100]));
+            done("closing", closing);
+            for (ChannelFuture write : writes) {
+                done("what was flushed", write);
+            }
+            assertThat(failure("what was not flushed", never)).isInstanceOf(ClosedChannelException.class);
+            assertThat(failure("what was written after close", late)).isInstanceOf(ClosedChannelException.class);
+            done("the peer closing", peer.closeFuture());
+            assertThat(reader(peer).bytes).isEqualTo(2L * (content.length + 3));
+            assertThat(reader(peer).hash()).isEqualTo(HexFormat.of().formatHex(expected.digest()));
+            assertThat(reader(client).failures).isEmpty();
+            assertThat(reader(peer).failures).isEmpty();
+        }
+    }
+
+    @Test
+    void shuttingDownTheOutputSendsFilesOfAnyLengthFirst(@TempDir Path folder) throws Exception {
+        Path file = Files.write(folder.resolve("file"), new byte[5_000_003]);
+        ServerBootstrap serving = new ServerBootstrap().childOption(ChannelOption.ALLOW_HALF_CLOSURE, true);
+        try (Server server =
+                new Server(serving, 0, channel -> channel.pipeline().addLast(new Reader()))) {
+            DuplexChannel client = (DuplexChannel) connect(server);
+            Channel peer = server.next();
+            client.write(new DefaultFileRegion(file.toFile(), 0, 5_000_003));
+            client.write(Unpooled.copiedBuffer(new byte[10]));
+            client.flush();
+            ChannelFuture shutdown = client.shutdownOutput();
+            ChannelFuture closing = client.close();
+            done("shutting down the output", shutdown);
+            done("closing", closing);
+            assertThat(Patience.take("the end", reader(peer).events)).isEqualTo(ChannelInputShutdownEvent.INSTANCE);
+            assertThat(reader(peer).bytes).isEqualTo(5_000_013);
+            done("the peer closing", peer.close());
+        }
+    }
+
+    @Test
+    void closingGivesUpAFileThatThePeerDoesNotTake(@TempDir Path folder) throws Exception {
+        Path file = Files.write(folder.resolve("file"), new byte[5_000_003]);
+        ServerBootstrap serving = new ServerBootstrap().childOption(ChannelOption.AUTO_READ, false);
+        try (Server server =
+                new Server(serving, 0, channel -> channel.pipeline().addLast(new Reader()))) {
+            Channel client = connect(bootstrap().option(RdmaChannelOption.CLOSE_TIMEOUT_MILLIS, 300), server);
+            Channel peer = server.next();
+            ChannelFuture write = client.writeAndFlush(new DefaultFileRegion(file.toFile(), 0, 5_000_003));
+            done("closing", client.close());
+            assertThat(failure("the file", write))
+                    .isInstanceOf(SocketException.class)
+                    .hasMessageContaining("300 ms");
+            done("the peer closing", peer.close());
         }
     }
 

@@ -5,7 +5,10 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.PooledByteBufAllocator;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPromise;
 import java.io.IOException;
@@ -14,9 +17,14 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+import org.verbena.transport.protocol.Frame;
 import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Patience;
@@ -54,7 +62,7 @@ class SoftChannelTest extends ChannelSuite {
             ChannelFuture first = channel.connect(silent.getLocalSocketAddress());
             assertThat(failure("the second attempt", channel.connect(server.address())))
                     .isInstanceOf(ConnectionPendingException.class);
-            Thread.sleep(50);
+            settle(channel, server.channel);
             assertThat(first.isDone()).isFalse();
             assertThat(channel.isOpen()).isTrue();
             done("closing", channel.close());
@@ -84,6 +92,42 @@ class SoftChannelTest extends ChannelSuite {
             assertThat(channel.isActive()).isTrue();
             done("closing", channel.close());
         }
+    }
+
+    @Test
+    void aServerForgetsPeersThatGaveUp() {
+        AtomicInteger children = new AtomicInteger();
+        ChannelHandler counts = new ChannelInitializer<>() {
+            @Override
+            protected void initChannel(Channel child) {
+                children.incrementAndGet();
+            }
+        };
+        ServerBootstrap serving =
+                new ServerBootstrap().option(ChannelOption.AUTO_READ, false).option(ChannelOption.SO_BACKLOG, 2);
+        Server server = new Server(serving, counts);
+        List<ChannelFuture> impatient = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+            impatient.add(bootstrap()
+                    .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 300)
+                    .connect(server.address()));
+        }
+        for (ChannelFuture connecting : impatient) {
+            failure("connecting to a server that does not read", connecting);
+        }
+        Callable<Integer> waiting = server.channel::waiting0;
+        Patience.until(
+                "the server sees that they have gone",
+                () -> done("asking", server.channel.eventLoop().submit(waiting)).getNow() == 0);
+        ChannelFuture live = bootstrap().connect(server.address());
+        server.channel.read();
+        done("connecting", live);
+        assertThat(children).hasValue(1);
+        done("closing", live.channel().close());
+        ChannelFuture waits =
+                bootstrap().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 300).connect(server.address());
+        failure("connecting to a server that does not read", waits);
+        server.close();
     }
 
     @Test
@@ -141,7 +185,20 @@ class SoftChannelTest extends ChannelSuite {
             RdmaChannel client = connect(bootstrap().option(RdmaChannelOption.KEEP_ALIVE_MILLIS, 200), server);
             RdmaChannel peer = server.next();
             assertThat(peer.eventLoop()).as("the test's two loops").isNotSameAs(client.eventLoop());
-            Thread.sleep(1000);
+            CountDownLatch answers = new CountDownLatch(3);
+            client.eventLoop()
+                    .execute(() -> client.setFrameListener0(new Frame.Listener() {
+                        @Override
+                        public void onFrameSent(Frame frame) {}
+
+                        @Override
+                        public void onFrameReceived(Frame frame) {
+                            if (frame.type().equals("PONG")) {
+                                answers.countDown();
+                            }
+                        }
+                    }));
+            assertThat(answers.await(20, TimeUnit.SECONDS)).isTrue();
             assertThat(client.isActive()).as("a peer that answers is kept").isTrue();
             peer.eventLoop().execute(() -> {
                 try {

@@ -14,8 +14,12 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelProgressiveFuture;
+import io.netty.channel.ChannelProgressiveFutureListener;
+import io.netty.channel.ChannelProgressivePromise;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.EventLoopGroup;
+import io.netty.channel.FileRegion;
 import io.netty.channel.ServerChannel;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
@@ -29,12 +33,16 @@ import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.handler.ssl.SslHandshakeCompletionEvent;
 import io.netty.handler.ssl.SslProvider;
+import io.netty.util.AbstractReferenceCounted;
 import io.netty.util.AttributeKey;
 import io.netty.util.concurrent.Future;
 import java.io.IOException;
+import java.net.BindException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
+import java.nio.channels.WritableByteChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
@@ -51,7 +59,9 @@ import java.util.function.Consumer;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLException;
 import javax.net.ssl.TrustManagerFactory;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -71,7 +81,7 @@ public abstract class StreamSuite {
     /** The loops of both ends. */
     protected EventLoopGroup group;
 
-    private int leaksBefore;
+    private static int leaksBefore;
 
     /** Event loops for both ends. */
     protected abstract EventLoopGroup newGroup();
@@ -102,7 +112,6 @@ public abstract class StreamSuite {
 
     @BeforeEach
     void openGroup() {
-        leaksBefore = LeakWatch.leaks().size();
         group = newGroup();
     }
 
@@ -112,10 +121,17 @@ public abstract class StreamSuite {
                 .awaitUninterruptibly(2 * Patience.LIMIT.toMillis());
         assertThat(group.isTerminated()).as("the loops have ended").isTrue();
         Patience.until("all registered buffers are home", () -> ChannelBuffers.usedBytes() == 0);
-        System.gc();
-        assertThat(LeakWatch.leaks().subList(leaksBefore, LeakWatch.leaks().size()))
-                .as("leaked buffers")
-                .isEmpty();
+    }
+
+    @BeforeAll
+    static void countLeaks() {
+        leaksBefore = LeakWatch.count();
+    }
+
+    /** Once for all tests: looking takes a collection of garbage. A leak's record says where the buffer was used. */
+    @AfterAll
+    static void nothingLeaked() {
+        assertThat(LeakWatch.leaksSince(leaksBefore)).as("leaked buffers").isEmpty();
     }
 
     /** Reads all that comes: counts it, hashes it, and keeps what it is told. */
@@ -483,6 +499,20 @@ public abstract class StreamSuite {
     }
 
     @Test
+    void aPeersCloseIsTheEndOfInputWhereHalfClosureIsAllowed() {
+        try (Server server = listen()) {
+            Channel client = connect(bootstrap().option(ChannelOption.ALLOW_HALF_CLOSURE, true), server);
+            done("the peer closing", server.next().close());
+            assertThat(Patience.take("the end of input", reader(client).events))
+                    .isEqualTo(ChannelInputShutdownEvent.INSTANCE);
+            assertThat(Patience.take("the end of reads", reader(client).events))
+                    .isEqualTo(ChannelInputShutdownReadComplete.INSTANCE);
+            done("closing", client.close());
+            assertThat(reader(client).failures).isEmpty();
+        }
+    }
+
+    @Test
     void aPeersEndClosesAChannelThatAllowsNoHalfClosure() {
         try (Server server = listen()) {
             DuplexChannel client = (DuplexChannel) connect(server);
@@ -630,6 +660,151 @@ public abstract class StreamSuite {
         }
     }
 
+    /** Gives each byte twice, in small steps, and now and then nothing: what it writes is not what it transfers. */
+    private static final class Doubling extends AbstractReferenceCounted implements FileRegion {
+        private final byte[] content;
+        private final ByteBuffer encoded;
+        private long transferred;
+        private int calls;
+
+        Doubling(byte[] content) {
+            this.content = content;
+            encoded = ByteBuffer.allocate(2 * content.length);
+            for (byte one : content) {
+                encoded.put(one).put(one);
+            }
+            encoded.flip();
+        }
+
+        @Override
+        public long position() {
+            return 0;
+        }
+
+        @Override
+        @Deprecated
+        public long transfered() {
+            return transferred;
+        }
+
+        @Override
+        public long transferred() {
+            return transferred;
+        }
+
+        @Override
+        public long count() {
+            return content.length;
+        }
+
+        @Override
+        public long transferTo(WritableByteChannel target, long position) throws IOException {
+            if (++calls % 5 == 0) {
+                return 0;
+            }
+            ByteBuffer part = encoded.slice(encoded.position(), Math.min(10_000, encoded.remaining()));
+            int written = target.write(part);
+            encoded.position(encoded.position() + written);
+            transferred = encoded.position() / 2;
+            return written;
+        }
+
+        @Override
+        public FileRegion retain() {
+            super.retain();
+            return this;
+        }
+
+        @Override
+        public FileRegion retain(int increment) {
+            super.retain(increment);
+            return this;
+        }
+
+        @Override
+        public FileRegion touch() {
+            return this;
+        }
+
+        @Override
+        public FileRegion touch(Object hint) {
+            return this;
+        }
+
+        @Override
+        protected void deallocate() {}
+    }
+
+    @Test
+    void aRegionIsDoneWhenItHasTransferredItsCount() throws Exception {
+        byte[] content = new byte[300_000];
+        new Random(5).nextBytes(content);
+        MessageDigest expected = sha256();
+        for (byte one : content) {
+            expected.update(one);
+            expected.update(one);
+        }
+        expected.update(new byte[] {1, 2, 3});
+        try (Server server = listen()) {
+            Channel client = connect(server);
+            Channel peer = server.next();
+            ChannelProgressivePromise promise = client.newProgressivePromise();
+            List<Long> progress = new CopyOnWriteArrayList<>();
+            promise.addListener(new ChannelProgressiveFutureListener() {
+                @Override
+                public void operationProgressed(ChannelProgressiveFuture future, long soFar, long total) {
+                    progress.add(soFar);
+                }
+
+                @Override
+                public void operationComplete(ChannelProgressiveFuture future) {}
+            });
+            client.write(new Doubling(content), promise);
+            ChannelFuture behind = client.writeAndFlush(Unpooled.copiedBuffer(new byte[] {1, 2, 3}));
+            done("the region", promise);
+            done("what is behind it", behind);
+            Patience.until("all bytes", () -> reader(peer).bytes == 600_003);
+            assertThat(reader(peer).hash()).isEqualTo(HexFormat.of().formatHex(expected.digest()));
+            assertThat(progress).isNotEmpty().isSorted();
+            closeBoth(client, peer);
+        }
+    }
+
+    @Test
+    void progressOfBuffersIsTold() {
+        try (Server server = listen()) {
+            Channel client = connect(server);
+            Channel peer = server.next();
+            ChannelProgressivePromise promise = client.newProgressivePromise();
+            List<Long> progress = new CopyOnWriteArrayList<>();
+            promise.addListener(new ChannelProgressiveFutureListener() {
+                @Override
+                public void operationProgressed(ChannelProgressiveFuture future, long soFar, long total) {
+                    progress.add(soFar);
+                }
+
+                @Override
+                public void operationComplete(ChannelProgressiveFuture future) {}
+            });
+            client.writeAndFlush(Unpooled.copiedBuffer(new byte[5000]), promise);
+            done("the write", promise);
+            Patience.until("the progress is told", () -> progress.contains(5000L));
+            closeBoth(client, peer);
+        }
+    }
+
+    @Test
+    void aPortThatIsTakenIsABindException() {
+        try (Server server = listen()) {
+            ChannelFuture binding = new ServerBootstrap()
+                    .group(group)
+                    .channel(serverChannelClass())
+                    .childHandler(new ChannelInboundHandlerAdapter())
+                    .bind(host(), server.port());
+            assertThat(failure("binding twice", binding)).isInstanceOf(BindException.class);
+        }
+    }
+
     @Test
     void aFileThatBecameShorterEndsTheChannel(@TempDir Path folder) throws Exception {
         Path file = Files.write(folder.resolve("file"), new byte[100_000]);
@@ -638,8 +813,11 @@ public abstract class StreamSuite {
             Channel peer = server.next();
             ChannelFuture write = client.writeAndFlush(new DefaultFileRegion(file.toFile(), 0, 200_000));
             assertThat(failure("the file", write)).isInstanceOf(IOException.class);
-            client.close();
+            done("the client closing", client.closeFuture());
             done("the peer closing", peer.closeFuture());
+            assertThat(reader(client).failures)
+                    .as("what the promise tells, the pipeline need not")
+                    .isEmpty();
         }
     }
 
@@ -770,6 +948,7 @@ public abstract class StreamSuite {
             assertThat(client.config().setOption(ChannelOption.SO_RCVBUF, 65536))
                     .isTrue();
             assertThat(client.config().setOption(ChannelOption.SO_BACKLOG, 5)).isFalse();
+            assertThat(client.config().setOption(ChannelOption.IP_TOS, 8)).isTrue();
             closeBoth(client, server.next());
         }
     }

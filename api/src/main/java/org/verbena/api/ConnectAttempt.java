@@ -1,0 +1,80 @@
+package org.verbena.api;
+
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.Future;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.ConnectionException;
+
+/** An attempt to connect, from the call to its outcome: the promise and its time limit. The loop's. */
+final class ConnectAttempt {
+    /** How long after the connect timeout the provider may take to say what it was waiting for. */
+    private static final long TIMEOUT_GRACE_MILLIS = 200;
+
+    private @Nullable ChannelPromise promise;
+    private @Nullable Future<?> timeout;
+
+    ConnectAttempt(ChannelPromise promise) {
+        this.promise = promise;
+    }
+
+    /** Whether the outcome is still to come. */
+    boolean isPending() {
+        return promise != null;
+    }
+
+    /** The provider's own timeout says more; this one holds if the handshake after it is what takes so long. */
+    void limit(EventLoop loop, int millis, Runnable onTimeout) {
+        if (millis > 0) {
+            timeout = loop.schedule(
+                    () -> {
+                        if (isPending()) {
+                            onTimeout.run();
+                        }
+                    },
+                    millis + TIMEOUT_GRACE_MILLIS,
+                    TimeUnit.MILLISECONDS);
+        }
+    }
+
+    /** It is connected. Returns false if nobody wants that any more. */
+    boolean succeed() {
+        ChannelPromise told = end();
+        return told != null && told.trySuccess();
+    }
+
+    /** It did not come up. Returns whether that had still to be told. */
+    boolean fail(Throwable cause) {
+        ChannelPromise told = end();
+        return told != null && told.tryFailure(cause);
+    }
+
+    /** It was cancelled: there is nobody to tell. */
+    void forget() {
+        end();
+    }
+
+    private @Nullable ChannelPromise end() {
+        Future<?> scheduled = timeout;
+        if (scheduled != null) {
+            scheduled.cancel(false);
+        }
+        ChannelPromise pending = promise;
+        promise = null;
+        return pending;
+    }
+
+    /** An address that can be connected to, or from. */
+    static InetSocketAddress resolved(SocketAddress address, String purpose) {
+        if (!(address instanceof InetSocketAddress internet)) {
+            throw new IllegalArgumentException(purpose + address + ": not an internet address");
+        }
+        if (internet.isUnresolved()) {
+            throw new ConnectionException.Unreachable(purpose + internet + ": the name cannot be resolved");
+        }
+        return internet;
+    }
+}

@@ -1,0 +1,216 @@
+package org.verbena.api;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.EventLoop;
+import io.netty.channel.FileRegion;
+import java.util.ArrayDeque;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.protocol.MessageConnection;
+import org.verbena.transport.protocol.OperationCallback;
+
+/**
+ * Takes what was flushed from Netty's outbound buffer to the connection, and each outcome back to its promise. Buffers are handed over at once, files
+ * chunk by chunk ({@link FileSender}). The loop's.
+ *
+ * <p>An entry stays in the outbound buffer until its outcome, so that it counts towards writability. The first {@code handedOver} entries that were not
+ * cancelled are with the connection, which completes them in order.
+ */
+final class OutboundBridge {
+
+    /** The channel, as far as this bridge needs it. */
+    interface Host {
+        /** Netty's outbound buffer, or null once the channel is closed. */
+        @Nullable ChannelOutboundBuffer outboundBuffer();
+
+        /** A cause as this kind of channel tells its handlers. */
+        Throwable forHandlers0(Throwable cause);
+
+        /** Writes what is flushed, as {@code flush} does. */
+        void flushAgain0();
+
+        /** Ends the connection. */
+        void abort0(Throwable cause);
+
+        /** Ends the connection for a reason of this side that the promises tell: the pipeline is not told as well. */
+        void abortLocally0(Throwable cause);
+
+        EventLoop eventLoop();
+
+        ByteBufAllocator alloc();
+    }
+
+    private final Host host;
+    private final OperationCallback onSent = this::onSent0;
+    private final ChannelOutboundBuffer.MessageProcessor handOver = this::handOver0;
+    private final FileSender files;
+
+    /** Set for the length of a walk through the outbound buffer. */
+    private @Nullable MessageConnection receiver;
+
+    private int handedOver;
+
+    /** How many of those the walk has still to pass over. */
+    private int skip;
+
+    /** Messages that the connection refused while it was being given them, by cause. */
+    private final ArrayDeque<Throwable> refusals = new ArrayDeque<>(0);
+
+    /** Outcomes so far, parts of files included. */
+    private long outcomes;
+
+    /** What follows when all that was flushed by then has been handed over; empty while nothing is to end. */
+    private final ArrayDeque<Runnable> endings = new ArrayDeque<>(0);
+
+    /** Messages that may still be handed over. */
+    private int left = Integer.MAX_VALUE;
+
+    OutboundBridge(Host host) {
+        this.host = host;
+        files = new FileSender(host, this::countOutcome);
+    }
+
+    /** Hands over what was flushed, as far as it goes at once. */
+    void handOverFlushed(ChannelOutboundBuffer outbound, MessageConnection open) {
+        if (outbound.size() != handedOver) {
+            skip = handedOver;
+            receiver = open;
+            try {
+                outbound.forEachFlushedMessage(handOver);
+            } catch (Exception cause) {
+                open.abort(cause); // handOver0 throws nothing that is checked
+            } finally {
+                receiver = null;
+            }
+            while (!refusals.isEmpty()) {
+                onSent0(null, refusals.remove());
+            }
+        }
+        if (left == 0) {
+            runEndings();
+        }
+    }
+
+    /**
+     * Has something done when all that is flushed now has been handed over, which may be at once, or when it never will be because the connection is over. What is
+     * flushed later stays in the outbound buffer.
+     */
+    void end(MessageConnection open, Runnable ending) {
+        ChannelOutboundBuffer outbound = host.outboundBuffer();
+        endings.add(ending);
+        if (outbound == null) {
+            runEndings();
+            return;
+        }
+        if (left == Integer.MAX_VALUE) {
+            left = flushedMessages(outbound) - handedOver;
+        }
+        handOverFlushed(outbound, open);
+    }
+
+    /** The connection is over: nothing more is handed over. */
+    void abandon() {
+        left = 0;
+        runEndings();
+    }
+
+    /** Whether something waits for the end of what was flushed. */
+    boolean isEnding() {
+        return !endings.isEmpty();
+    }
+
+    /** Outcomes so far, to see whether it goes on. */
+    long outcomes() {
+        return outcomes;
+    }
+
+    private void runEndings() {
+        Runnable ending = endings.poll();
+        while (ending != null) {
+            ending.run();
+            ending = endings.poll();
+        }
+    }
+
+    /** What was cancelled before it was flushed does not count. */
+    private static int flushedMessages(ChannelOutboundBuffer outbound) {
+        int[] count = {0};
+        try {
+            outbound.forEachFlushedMessage(message -> {
+                count[0]++;
+                return true;
+            });
+        } catch (Exception impossible) {
+            throw new AssertionError(impossible);
+        }
+        return count[0];
+    }
+
+    private boolean handOver0(Object message) {
+        MessageConnection open = receiver;
+        if (skip > 0) {
+            skip--;
+            return true;
+        }
+        if (left == 0 || open == null) {
+            return false;
+        }
+        if (message instanceof ByteBuf buffer) {
+            // The outbound buffer lets go of its reference when the promise is done, or when the channel is closed;
+            // this
+            // one is the connection's.
+            open.send(buffer.retain(), onSent, null);
+        } else if (!files.send((FileRegion) message, open, onSent)) {
+            return false;
+        }
+        handedOver++;
+        if (left != Integer.MAX_VALUE) {
+            left--;
+        }
+        return true;
+    }
+
+    private void onSent0(@Nullable Object context, @Nullable Throwable cause) {
+        if (receiver != null && cause != null) {
+            refusals.add(cause); // told from within send: the outbound buffer is being walked through
+            return;
+        }
+        handedOver--;
+        outcomes++;
+        ChannelOutboundBuffer outbound = host.outboundBuffer();
+        if (outbound == null) {
+            return; // closed: all promises have failed
+        }
+        removeCancelled(outbound);
+        if (cause != null) {
+            outbound.remove(host.forHandlers0(cause));
+        } else {
+            outbound.progress(context instanceof Integer bytes ? bytes : readableBytes(outbound.current()));
+            outbound.remove();
+        }
+    }
+
+    /** A part of a file has its outcome. */
+    private void countOutcome(int bytes) {
+        outcomes++;
+        ChannelOutboundBuffer outbound = host.outboundBuffer();
+        if (outbound != null) {
+            removeCancelled(outbound);
+            outbound.progress(bytes);
+        }
+    }
+
+    private static int readableBytes(@Nullable Object message) {
+        return message instanceof ByteBuf buffer ? buffer.readableBytes() : 0;
+    }
+
+    @SuppressWarnings(
+            "ReferenceEquality") // this very buffer, which Netty puts in place of a message that was cancelled
+    private static void removeCancelled(ChannelOutboundBuffer outbound) {
+        while (outbound.current() == Unpooled.EMPTY_BUFFER) {
+            outbound.remove();
+        }
+    }
+}

@@ -1,0 +1,106 @@
+package org.verbena.api;
+
+import io.netty.channel.Channel;
+import io.netty.channel.IoEventLoopGroup;
+import io.netty.channel.IoHandlerFactory;
+import io.netty.channel.SingleThreadIoEventLoop;
+import io.netty.util.concurrent.Future;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * A loop that closes its channels before it ends. Netty's loops close them while they end, when no timer runs any more and after the I/O handler has ended its
+ * connections: good for sockets, which close without a word, but an RDMA connection says goodbye.
+ */
+final class RdmaEventLoop extends SingleThreadIoEventLoop {
+    private final AtomicBoolean ending = new AtomicBoolean();
+
+    /** What is registered here. The loop's. */
+    private final Set<Channel> channels = new HashSet<>();
+
+    /** What still has to close before the loop may end; the loop's. */
+    private int closing;
+
+    RdmaEventLoop(IoEventLoopGroup parent, Executor executor, IoHandlerFactory factory) {
+        super(parent, executor, factory);
+    }
+
+    /**
+     * Closes all channels as {@code close} does, within the timeout, and then ends as Netty's loops do. New channels are refused from now on.
+     *
+     * @param quietPeriod how long nothing must have been asked for, once the channels are closed
+     * @param timeout how long all of it may take, the quiet period included
+     * @param unit of both
+     * @return done when the loop has ended
+     */
+    @Override
+    public Future<?> shutdownGracefully(long quietPeriod, long timeout, TimeUnit unit) {
+        if (quietPeriod < 0 || timeout < quietPeriod) {
+            return super.shutdownGracefully(quietPeriod, timeout, unit); // which says what is wrong with that
+        }
+        if (!isShuttingDown() && ending.compareAndSet(false, true)) {
+            long deadlineNanos = System.nanoTime() + Math.min(unit.toNanos(timeout), Long.MAX_VALUE >> 1);
+            try {
+                execute(() -> closeChannels0(unit.toNanos(quietPeriod), deadlineNanos));
+            } catch (RejectedExecutionException ended) {
+                return terminationFuture(); // by shutdown(), meanwhile
+            }
+        }
+        return terminationFuture();
+    }
+
+    private void closeChannels0(long quietNanos, long deadlineNanos) {
+        List<Channel> open = List.copyOf(channels);
+        closing = open.size();
+        Runnable end = () -> endNow0(quietNanos, deadlineNanos);
+        if (open.isEmpty()) {
+            end.run();
+            return;
+        }
+        schedule(end, deadlineNanos - System.nanoTime() - quietNanos, TimeUnit.NANOSECONDS);
+        for (Channel channel : open) {
+            channel.close().addListener(closed -> {
+                closing--;
+                if (closing == 0) {
+                    end.run();
+                }
+            });
+        }
+    }
+
+    private void endNow0(long quietNanos, long deadlineNanos) {
+        if (!isShuttingDown()) {
+            long leftNanos = Math.max(quietNanos, deadlineNanos - System.nanoTime());
+            super.shutdownGracefully(quietNanos, leftNanos, TimeUnit.NANOSECONDS);
+        }
+    }
+
+    /** Whether it closes its channels, or has ended. Any thread. */
+    boolean isEnding() {
+        return ending.get() || isShuttingDown();
+    }
+
+    /**
+     * A channel is being registered.
+     *
+     * @throws RejectedExecutionException the loop is ending
+     */
+    void add0(Channel channel) {
+        assert inEventLoop();
+        if (isEnding()) {
+            throw new RejectedExecutionException("the event loop is shutting down and takes no more channels");
+        }
+        channels.add(channel);
+    }
+
+    /** A channel has left. */
+    void remove0(Channel channel) {
+        assert inEventLoop();
+        channels.remove(channel);
+    }
+}

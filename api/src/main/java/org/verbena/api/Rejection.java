@@ -1,0 +1,83 @@
+package org.verbena.api;
+
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.protocol.MessageConnection;
+import org.verbena.transport.spi.ConnectionException;
+
+/** What a rejection means to whoever connected: what to change. */
+final class Rejection {
+    /** What a server says to a peer with another framing, RAW or none. */
+    private static final Pattern OTHER_FRAMING = Pattern.compile(
+            "framing \\w+ is not (\\w+)|not a peer with framing (\\w+)|this end uses framing (\\w+), the other \\w+");
+
+    private static final Pattern OTHER_VERSION = Pattern.compile("protocol (\\d+-\\d+) is not (\\d+)");
+
+    private Rejection() {}
+
+    /**
+     * The same rejection, with what the server said and what to do about it.
+     *
+     * @param rejected as the provider tells it
+     * @param framing of the channel that connected
+     * @return the exception to tell, with the provider's as its cause; the provider's own if the server said nothing that is text
+     */
+    static ConnectionException explain(ConnectionException.Rejected rejected, Framing framing) {
+        byte[] data = rejected.privateData();
+        String reason = MessageConnection.rejectionReason(data);
+        String said;
+        if (reason != null) {
+            said = reason + remedy(reason, framing);
+        } else {
+            String text = text(data);
+            if (text == null || String.valueOf(rejected.getMessage()).contains(text)) {
+                return rejected;
+            }
+            said = "it says \"" + text + "\"";
+        }
+        ConnectionException.Rejected explained =
+                new ConnectionException.Rejected(rejected.getMessage() + ": " + said, data);
+        explained.initCause(rejected);
+        return explained;
+    }
+
+    private static String remedy(String reason, Framing framing) {
+        Matcher otherFraming = OTHER_FRAMING.matcher(reason);
+        if (otherFraming.matches()) {
+            String server = otherFraming.group(1) != null
+                    ? otherFraming.group(1)
+                    : otherFraming.group(2) != null ? otherFraming.group(2) : otherFraming.group(3);
+            return " (the server speaks " + server + ", this channel " + framing + ": use "
+                    + switch (server) {
+                        case "STREAM" -> "RdmaStreamChannel";
+                        case "RAW" -> "RdmaChannel with RdmaChannelOption.FRAMING RAW";
+                        default -> "RdmaChannel, with RdmaChannelOption.FRAMING " + server;
+                    }
+                    + ", or change the server)";
+        }
+        Matcher otherVersion = OTHER_VERSION.matcher(reason);
+        if (otherVersion.matches()) {
+            return " (this end speaks versions " + otherVersion.group(1) + " of the protocol, the server "
+                    + otherVersion.group(2) + ": use the same release of Verbena at both ends)";
+        }
+        return "";
+    }
+
+    /** Private data as text, without the zeros that pad it; null if it is something else. */
+    private static @Nullable String text(byte[] data) {
+        StringBuilder text = new StringBuilder(data.length);
+        int end = data.length;
+        while (end > 0 && data[end - 1] == 0) {
+            end--;
+        }
+        for (int i = 0; i < end; i++) {
+            if (data[i] < ' ' || data[i] > '~') {
+                return null;
+            }
+            text.append((char) data[i]);
+        }
+        return end == 0 ? null : text.toString();
+    }
+}
