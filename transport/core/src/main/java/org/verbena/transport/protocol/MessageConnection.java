@@ -6,6 +6,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.protocol.Lifecycle.Phase;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
@@ -36,24 +37,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     /** What {@link #nextDeadlineNanos()} is when nothing is due at any time. */
     public static final long NO_DEADLINE = Deadlines.NONE;
 
-    private enum State {
-        /** No connection yet. */
-        CONNECTING,
-        /** Connected; HELLO or its answer is awaited. */
-        HANDSHAKE,
-        /** Both ends agreed. */
-        ACTIVE,
-        /** Disconnected, with messages that nobody has read yet. */
-        LINGERING,
-        /** Over. */
-        INACTIVE
-    }
-
     private final Role role;
     private final MessageOptions options;
     private final MessageBuffers.Source source;
     private final MessageListener listener;
     private final boolean raw;
+    private final Lifecycle life = new Lifecycle();
     private final Credits credits = new Credits();
     private final ConnectionCounters counters = new ConnectionCounters();
     private final Outbox outbox = new Outbox(counters, this::threw);
@@ -68,24 +57,13 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private final Framer framer;
     private final Consumer<Operation> onRead = this::maybeComplete;
     private final OneSided oneSided;
+    private final ControlFrames control;
     private final Deadlines deadlines;
 
-    private State state = State.CONNECTING;
     private boolean prepared;
-    private boolean connected;
-    private boolean aborted;
-    /** Disconnected: nothing is taken any more. */
-    private boolean over;
 
-    private boolean closeRequested;
-    private boolean closeSent;
-    private boolean closeAnswered;
-    private boolean peerClosed;
     /** STREAM: this end's half is closed, or will be when what was sent before has gone. */
     private boolean outputEnded;
-
-    private @Nullable Throwable firstCause;
-    private @Nullable Throwable lingeringCause;
 
     /** Within a batch of completions, whose end pumps. */
     private boolean inBatch;
@@ -102,9 +80,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     @SuppressWarnings("NullAway.Init")
     private MessageBuffers buffers;
-
-    /** The peer has asked for grants. */
-    private boolean returnDue;
 
     // Operations.
     /** The end is still to be told, after all outcomes. */
@@ -125,12 +100,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     // Signs of life.
     private boolean heard;
-    private boolean pingDue;
-    private boolean pingOut;
-    private boolean pingForKeepAlive;
-    private long pingNonce;
-    private boolean pongDue;
-    private long pongNonce;
 
     // For whoever watches.
     private FlightEvents.@Nullable Connect connectEvent;
@@ -181,6 +150,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         handshake = new Handshake(role, options);
         framer = newFramer(options.framing());
         oneSided = new OneSided(outbox, ledger, credits, handshake, raw);
+        control = new ControlFrames(life, credits, ledger, frames, window, inbox, rendezvous, outbox, counters);
         connectEvent = FlightEvents.beginConnect();
     }
 
@@ -352,7 +322,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             @Nullable ReferenceCounted hold,
             OperationCallback callback,
             @Nullable Object context) {
-        oneSided.checkSinks(local, hold, connected);
+        oneSided.checkSinks(local, hold, life.isUp());
         enqueueOneSided(oneSided.newOperation(
                 Operation.Kind.READ, remoteAddress, remoteKey, 0, 0, 0, local, hold, callback, context));
     }
@@ -398,7 +368,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             @Nullable ReferenceCounted hold,
             OperationCallback callback,
             @Nullable Object context) {
-        if (state == State.ACTIVE) {
+        if (life.isAgreed()) {
             oneSided.checkImmediate(hold);
         }
         enqueueOneSided(oneSided.newOperation(
@@ -436,7 +406,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             @Nullable ReferenceCounted hold,
             OperationCallback callback,
             @Nullable Object context) {
-        oneSided.checkAtomic(remoteAddress, local, hold, connected, state == State.ACTIVE);
+        oneSided.checkAtomic(remoteAddress, local, hold, life.isUp(), life.isAgreed());
         enqueueOneSided(oneSided.newOperation(
                 Operation.Kind.COMPARE_AND_SWAP,
                 remoteAddress,
@@ -470,7 +440,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             @Nullable ReferenceCounted hold,
             OperationCallback callback,
             @Nullable Object context) {
-        oneSided.checkAtomic(remoteAddress, local, hold, connected, state == State.ACTIVE);
+        oneSided.checkAtomic(remoteAddress, local, hold, life.isUp(), life.isAgreed());
         enqueueOneSided(oneSided.newOperation(
                 Operation.Kind.FETCH_AND_ADD, remoteAddress, remoteKey, 0, add, 0, local, hold, callback, context));
     }
@@ -510,7 +480,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      */
     public boolean setReading(boolean reading) {
         inbox.setReading(reading);
-        if (reading && state == State.ACTIVE) {
+        if (reading && life.isAgreed()) {
             flush();
         }
         return reading && inbox.hasReady();
@@ -530,8 +500,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         } finally {
             busy = false;
         }
-        if (state == State.LINGERING && !inbox.hasReady()) {
-            becomeInactive(lingeringCause);
+        if (life.is(Phase.LINGERING) && !inbox.hasReady()) {
+            becomeInactive(null);
         }
         settle(true);
     }
@@ -543,12 +513,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return false if an earlier ping is unanswered, or the connection is not active, or RAW: nothing is sent
      */
     public boolean ping(long nonce) {
-        if (state != State.ACTIVE || raw || isClosing() || pingDue || pingOut) {
+        if (!life.is(Phase.ACTIVE) || raw || control.isPinging()) {
             return false;
         }
-        pingDue = true;
-        pingForKeepAlive = false;
-        pingNonce = nonce;
+        control.ping(nonce, false);
         flush();
         return true;
     }
@@ -558,15 +526,15 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * sent later fails. Idempotent.
      */
     public void close() {
-        if (closeRequested || aborted || state == State.INACTIVE) {
+        if (life.isCloseRequested() || life.is(Phase.ABORTED) || life.is(Phase.INACTIVE)) {
             return;
         }
-        closeRequested = true;
+        life.requestClose();
         inbox.discard();
-        if (state == State.LINGERING) {
-            becomeInactive(lingeringCause);
+        if (life.is(Phase.LINGERING)) {
+            becomeInactive(null);
             settle(false);
-        } else if (state == State.ACTIVE) {
+        } else if (life.isAgreed()) {
             flush();
         } else {
             abort(null);
@@ -579,20 +547,15 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @param cause told to everything that is pending; null for a plain close
      */
     public void abort(@Nullable Throwable cause) {
-        if (state == State.INACTIVE) {
+        if (life.is(Phase.INACTIVE)) {
             return;
         }
-        if (state == State.LINGERING) {
+        if (life.is(Phase.LINGERING)) {
             becomeInactive(cause);
             settle(false);
             return;
         }
-        if (!aborted) {
-            aborted = true;
-            if (firstCause == null) {
-                firstCause = cause;
-            }
-        }
+        life.abort(cause);
         Endpoint current = endpoint;
         if (current != null) {
             current.disconnect();
@@ -606,10 +569,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return a time of {@link System#nanoTime()}, or {@link #NO_DEADLINE}
      */
     public long nextDeadlineNanos() {
-        if (aborted || over || !connected || state == State.INACTIVE || state == State.LINGERING) {
-            return NO_DEADLINE;
-        }
-        return deadlines.next(state == State.HANDSHAKE, isClosing(), pingOut || pingDue);
+        return life.isUp()
+                ? deadlines.next(life.is(Phase.HANDSHAKE), life.isClosing(), control.isPinging())
+                : NO_DEADLINE;
     }
 
     /**
@@ -622,9 +584,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         boolean retry = false;
         if (Deadlines.isDue(nextDeadlineNanos(), nowNanos)) {
             retry = deadlines.takeRetry(nowNanos);
-            if (state == State.HANDSHAKE) {
+            if (life.is(Phase.HANDSHAKE)) {
                 checkHello(nowNanos);
-            } else if (isClosing()) {
+            } else if (life.isClosing()) {
                 checkClose(nowNanos);
             } else {
                 checkSilence(nowNanos);
@@ -647,7 +609,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (!deadlines.isCloseLate(nowNanos)) {
             return;
         }
-        if (closeAnswered && current != null) {
+        if (life.hasAnswered() && current != null) {
             current.disconnect();
         } else {
             abort(new ConnectionException.TimedOut(peer() + " did not take what was queued and answer CLOSE within "
@@ -661,10 +623,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (silentNanos >= 2 * deadlines.keepAliveNanos()) {
             abort(new ConnectionException.TimedOut(peer() + " gave no sign of life for "
                     + TimeUnit.NANOSECONDS.toMillis(silentNanos) + " ms, though asked"));
-        } else if (silentNanos >= deadlines.keepAliveNanos() && !pingOut && !pingDue) {
-            pingDue = true;
-            pingForKeepAlive = true;
-            pingNonce = nowNanos;
+        } else if (silentNanos >= deadlines.keepAliveNanos() && !control.isPinging()) {
+            control.ping(nowNanos, true);
             flush();
         }
     }
@@ -676,10 +636,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     /** Sets the deadlines of what has begun, and tells the listener if the next one is nearer than it knows. */
     private void updateDeadlines() {
-        if (state == State.HANDSHAKE) {
+        if (life.is(Phase.HANDSHAKE)) {
             deadlines.beginHandshake();
-        } else if (state == State.ACTIVE) {
-            if (isClosing()) {
+        } else if (life.isAgreed()) {
+            if (life.isClosing()) {
                 deadlines.beginClosing();
             } else if (!raw) {
                 deadlines.watchSilence();
@@ -710,7 +670,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             pumpAgain = true; // the batch's end does it all
             return;
         }
-        if (!over && connected) {
+        if (life.isUp()) {
             busy = true;
             try {
                 assemble();
@@ -728,7 +688,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     @Override
     public void onPrepared(Endpoint endpoint) {
         this.endpoint = endpoint;
-        if (aborted) {
+        if (life.is(Phase.ABORTED)) {
             endpoint.disconnect();
             return;
         }
@@ -747,10 +707,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     @Override
     public void onConnected(Endpoint endpoint, byte[] privateData) {
-        connected = true;
-        if (aborted) {
+        if (life.is(Phase.ABORTED)) {
             return;
         }
+        life.connected();
         // Providers that learn from the peer what it can do know it now.
         capabilities = endpoint.capabilities();
         handshake.prepare(capabilities);
@@ -760,7 +720,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             window.open();
             becomeActive(handshake.agreeRaw(window.bufferBytes()));
         } else {
-            state = State.HANDSHAKE;
             if (role == Role.INITIATOR) {
                 String strangeness = Wire.strangeness(options.framing(), privateData);
                 if (strangeness != null) {
@@ -816,20 +775,20 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (status != WorkStatus.SUCCESS) {
             workFailed("read of a message of " + inbound.totalBytes + " bytes that the peer advertised", status);
         }
-        if (rendezvous.completed(inbound, status) && closeRequested) {
+        if (rendezvous.completed(inbound, status) && life.isCloseRequested()) {
             inbox.discard();
         }
     }
 
     /** Moves fragments into memory that may be there now. */
     private void assemble() {
-        if (!aborted && !over) {
+        if (life.isUp()) {
             inbox.assemble();
         }
     }
 
     private boolean isDeliverable() {
-        return !closeRequested && !aborted && (state == State.ACTIVE || state == State.LINGERING);
+        return !life.isCloseRequested() && (life.isAgreed() || life.is(Phase.LINGERING));
     }
 
     @Override
@@ -848,7 +807,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         counters.frameReceived();
         heard = true;
-        if (aborted) {
+        if (life.is(Phase.ABORTED)) {
             buffer.release();
             return;
         }
@@ -865,7 +824,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             }
         }
         String wrong = framer instanceof RawFramer unframed
-                ? unframed.received(buffer, lengthBytes, flags, immediateData, closeRequested)
+                ? unframed.received(buffer, lengthBytes, flags, immediateData, life.isCloseRequested())
                 : frameReceived(endpoint, buffer, lengthBytes, flags, immediateData);
         if (wrong != null) {
             abort(new ProtocolException(endpoint.remoteAddress() + " broke the message protocol and was cut off: "
@@ -892,22 +851,22 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     @Override
     public void onDisconnected(Endpoint endpoint, @Nullable Throwable cause) {
         inBatch = false;
-        if (state == State.INACTIVE) {
+        if (life.isDisconnected()) {
             return;
         }
         this.endpoint = endpoint;
         Throwable ending = ending(endpoint, cause);
+        boolean lingers = false;
         busy = true;
         try {
             releaseEndpointMemory();
-            if (inbox.isReading() && state == State.ACTIVE && !closeRequested) {
+            if (inbox.isReading() && life.isAgreed()) {
                 inbox.deliverReady();
                 inbox.readComplete();
             }
-            if (firstCause == null) {
-                firstCause = ending;
-            }
-            over = true;
+            life.keepCause(ending);
+            lingers = ending == null && !life.isCloseRequested() && !life.is(Phase.ABORTED);
+            life.disconnected();
             failedOperations = outbox.unfinished();
             stallBecomes(Obstacle.NONE);
             rendezvousSender.clear();
@@ -920,11 +879,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         rendezvous.clear();
         inbox.dropIncomplete();
-        if (ending == null && !closeRequested && !aborted && inbox.hasReady()) {
-            writable = false;
-            lingeringCause = null;
-            state = State.LINGERING;
-        } else {
+        writable = false;
+        if (!lingers || !inbox.hasReady()) {
             becomeInactive(ending);
         }
         settle(false);
@@ -943,8 +899,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     public String toString() {
         Endpoint current = endpoint;
         Operation waiting = outbox.firstWaiting();
-        return "MessageConnection[" + role + " " + state + (closeRequested ? " closing" : "")
-                + (peerClosed ? " peer closed" : "") + (aborted ? " aborted" : "")
+        return "MessageConnection[" + role + " " + life
                 + (current == null ? "" : ", work out " + ledger.out()) + ", " + credits + ", queued "
                 + outbox.queuedBytes() + " bytes in " + outbox.unfinished() + " operations"
                 + (waiting == null ? "" : ", " + waiting.describe() + " waits for " + stallName())
@@ -1013,7 +968,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     private @Nullable String helloReceived(Endpoint endpoint, int type, ByteBuf frame, int lengthBytes) {
         String violation = handshake.receive(type, frame, lengthBytes);
-        if (violation == null && connected) {
+        if (violation == null && life.isUp()) {
             agree(endpoint);
         }
         return violation;
@@ -1031,7 +986,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     private void becomeActive(Negotiated agreed) {
-        state = State.ACTIVE;
+        life.agreed();
         writable = outbox.isNoneWaiting();
         FlightEvents.endConnect(connectEvent, this, role, agreed, null);
         connectEvent = null;
@@ -1067,6 +1022,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             if (pumpAgain) {
                 pumpAgain = false;
                 pump();
+            } else if (control.takePong()) {
+                tellPong();
             } else if (endDue) {
                 endDue = false;
                 tellEnd();
@@ -1085,7 +1042,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     private void pump() {
         Endpoint current = endpoint;
-        if (current == null || !connected || aborted || over) {
+        if (current == null || !life.isUp()) {
             return;
         }
         try {
@@ -1100,13 +1057,15 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (helloDue && sayHello(endpoint)) {
             helloDue = false;
         }
-        if (state == State.ACTIVE && !helloDue) {
-            rendezvous.post(endpoint, closeRequested);
-            if (peerClosed) {
+        if (life.isAgreed() && !helloDue) {
+            rendezvous.post(endpoint, life.isCloseRequested());
+            if (life.hasPeerClosed()) {
                 giveUpWaiting();
             }
             postOperations(endpoint);
-            postControl(endpoint);
+            if (!raw) {
+                control.post(endpoint);
+            }
         }
         if (ledger.takeStaged()) {
             endpoint.flush();
@@ -1114,10 +1073,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         counters.present(Math.max(0, credits.available()), credits.outstandingGrant());
         counters.queued(outbox.queuedBytes());
         outbox.completeMessages();
-        if (isClosing()) {
+        if (life.isClosing()) {
             finishClose(endpoint);
         }
-        if (state == State.ACTIVE) {
+        if (life.isAgreed()) {
             tellWritability();
         }
     }
@@ -1128,7 +1087,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (window.isStarved() && !wasStarved) {
             counters.memoryStallBegan();
         }
-        if (state == State.ACTIVE && !helloDue && !raw) {
+        if (life.isAgreed() && !helloDue && !raw) {
             int more = window.grantable(inbox.undelivered());
             if (more > 0) {
                 credits.grant(more);
@@ -1136,96 +1095,18 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
     }
 
-    private void postControl(Endpoint endpoint) {
-        if (raw || ledger.free(endpoint) < 1 || (closeSent && peerClosed)) {
-            return;
-        }
-        if (credits.canSendControl()) {
-            int type = nextControl();
-            if (type != 0) {
-                int payload = 0;
-                if (type == Wire.PING || type == Wire.PONG) {
-                    ledger.slots()
-                            .setLong(
-                                    ledger.slotOffset() + Wire.HEADER_BYTES, type == Wire.PING ? pingNonce : pongNonce);
-                    payload = Wire.NONCE_BYTES;
-                }
-                int returned = type == Wire.RETURN ? credits.returnable() : 0;
-                if (frames.postHeader(endpoint, null, type, returned, payload)) {
-                    credits.controlFrameSent();
-                    counters.controlFrameSent();
-                    credits.giveBack(returned);
-                    controlSent(type);
-                }
-                return;
-            }
-        }
-        if (credits.mustAnswer() && credits.canAnswer() && frames.postHeader(endpoint, null, Wire.ACK, 0, 0)) {
-            credits.answerSent();
-            counters.controlFrameSent();
-        }
-    }
-
-    private int nextControl() {
-        if (pongDue) {
-            return Wire.PONG;
-        }
-        if (closeSent) {
-            return 0;
-        }
-        if (isCloseDue()) {
-            return Wire.CLOSE;
-        }
-        if (pingDue) {
-            return Wire.PING;
-        }
-        if (returnDue) {
-            if (outbox.isNoneWaiting() && credits.returnable() > 0) {
-                return Wire.RETURN;
-            }
-            returnDue = false;
-        }
-        return credits.grantDue() || window.isReclaimDue() || rendezvous.isTellDue() ? Wire.STATE : 0;
-    }
-
-    private void controlSent(int type) {
-        switch (type) {
-            case Wire.PONG -> pongDue = false;
-            case Wire.RETURN -> returnDue = false;
-            case Wire.PING -> {
-                pingDue = false;
-                pingOut = true;
-            }
-            case Wire.CLOSE -> {
-                closeSent = true;
-                closeAnswered = peerClosed;
-            }
-            default -> {
-                // STATE: the header is all of it.
-            }
-        }
-    }
-
-    private boolean isCloseDue() {
-        return peerClosed || (closeRequested && outbox.isNoneWaiting() && outbox.unfinished() == 0);
-    }
-
-    private boolean isClosing() {
-        return closeRequested || peerClosed || aborted || over;
-    }
-
     private void finishClose(Endpoint endpoint) {
-        if (aborted || !ledger.isEmpty()) {
+        if (!life.isUp() || !ledger.isEmpty()) {
             return;
         }
         // Who said CLOSE first lets go; the other waits for that, so that nothing it has sent is lost on the way.
-        if (raw ? closeRequested && outbox.unfinished() == 0 : closeSent && peerClosed && !closeAnswered) {
+        if (raw ? life.isCloseRequested() && outbox.unfinished() == 0 : life.is(Phase.CLOSED) && !life.hasAnswered()) {
             endpoint.disconnect();
         }
     }
 
     private void tellWritability() {
-        boolean now = outbox.isNoneWaiting() && !isClosing();
+        boolean now = outbox.isNoneWaiting() && !life.isClosing();
         if (now != writable) {
             writable = now;
             try {
@@ -1253,15 +1134,17 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     /** Why nothing more is taken, or null. */
     private @Nullable Throwable refusal(Operation operation) {
-        if (!isClosing()) {
+        if (!life.isClosing()) {
             return outputEnded && operation.kind == Operation.Kind.MESSAGE
                     ? notSent(operation, "the output was shut down")
                     : null;
         }
-        Throwable cause = firstCause;
+        Throwable cause = life.firstCause();
         return cause != null
                 ? cause
-                : notSent(operation, peerClosed ? "the peer closed the connection" : "the connection is closed");
+                : notSent(
+                        operation,
+                        life.hasPeerClosed() ? "the peer closed the connection" : "the connection is closed");
     }
 
     private static ConnectionException notSent(Operation operation, String why) {
@@ -1319,7 +1202,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         if (stall == Obstacle.CREDIT) {
             counters.creditStallEnded(System.nanoTime() - stalledSinceNanos);
-            FlightEvents.endCreditStall(stallEvent, this, over);
+            FlightEvents.endCreditStall(stallEvent, this, life.isDisconnected());
             stallEvent = null;
         }
         stall = obstacle;
@@ -1393,14 +1276,14 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     private void workFailed(String what, WorkStatus status) {
-        boolean closed = closeSent && peerClosed;
+        boolean closed = life.is(Phase.CLOSED);
         if (status != WorkStatus.FLUSHED && !closed) {
             FlightEvents.completionError(this, what, status);
         }
-        if (status != WorkStatus.FLUSHED && firstCause == null && !aborted && !closed) {
+        if (status != WorkStatus.FLUSHED && !life.is(Phase.ABORTED) && !closed) {
             Endpoint current = endpoint;
-            firstCause = new WorkCompletionException(
-                    what + (current == null ? "" : " with " + current.remoteAddress()), status, 0);
+            life.keepCause(new WorkCompletionException(
+                    what + (current == null ? "" : " with " + current.remoteAddress()), status, 0));
         }
     }
 
@@ -1418,11 +1301,11 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             Endpoint endpoint, ByteBuf buffer, int lengthBytes, int flags, int immediateData) {
         if ((flags & EndpointHandler.REMOTE_WRITE) != 0) {
             window.reuse(buffer);
-            if (state != State.ACTIVE || peerClosed) {
+            if (!life.isAgreed() || life.hasPeerClosed()) {
                 return "it wrote with immediate data before HELLO or after CLOSE";
             }
             String wrong = window.messageFrameCame();
-            if (wrong == null && !closeRequested) {
+            if (wrong == null && !life.isCloseRequested()) {
                 inbox.arrived(null, false, true, immediateData, lengthBytes);
             }
             return wrong;
@@ -1435,7 +1318,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         long second = buffer.getLong(8);
         int type = (int) (first >>> 56);
         String wrong;
-        if (state != State.ACTIVE) {
+        if (!life.isAgreed()) {
             wrong = helloReceived(endpoint, type, buffer, lengthBytes);
             window.controlCame();
             window.reuse(buffer);
@@ -1444,7 +1327,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (((first >>> 48) & Wire.WAITED) != 0) {
             window.peerWaited();
         }
-        returnDue |= ((first >>> 48) & Wire.RECLAIM) != 0;
+        if (((first >>> 48) & Wire.RECLAIM) != 0) {
+            control.grantsWanted();
+        }
         wrong = credits.heard((int) first, (int) (first >>> 32) & 0xffff);
         if (wrong == null) {
             wrong = rendezvousSender.heard((int) (second >>> 32), onRead);
@@ -1455,100 +1340,41 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         if (Wire.isMessageClass(type)) {
             wrong = window.messageFrameCame();
-            if (wrong == null && peerClosed) {
+            if (wrong == null && life.hasPeerClosed()) {
                 wrong = "it sent " + Wire.name(type) + " after CLOSE";
             }
-            if (wrong != null || (closeRequested && type != Wire.RENDEZVOUS)) {
+            if (wrong != null || (life.isCloseRequested() && type != Wire.RENDEZVOUS)) {
                 window.reuse(buffer);
                 return wrong;
             }
-            return framer.received(type, buffer, lengthBytes - Wire.HEADER_BYTES, (int) second, closeRequested);
+            return framer.received(
+                    type, buffer, lengthBytes - Wire.HEADER_BYTES, (int) second, life.isCloseRequested());
         }
-        wrong = controlFrame(type, buffer, lengthBytes);
+        wrong = control.received(type, buffer, lengthBytes);
         window.controlCame();
         window.reuse(buffer);
         return wrong;
-    }
-
-    private @Nullable String controlFrame(int type, ByteBuf buffer, int lengthBytes) {
-        if (type == Wire.ACK) {
-            credits.answerReceived();
-            return null;
-        }
-        boolean nonce = type == Wire.PING || type == Wire.PONG;
-        if ((!nonce && type != Wire.STATE && type != Wire.CLOSE && type != Wire.RETURN)
-                || lengthBytes < Wire.HEADER_BYTES + (nonce ? Wire.NONCE_BYTES : 0)) {
-            return "it sent " + Wire.name(type) + " of " + lengthBytes + " bytes";
-        }
-        String wrong = credits.controlFrameReceived();
-        if (wrong != null) {
-            return wrong;
-        }
-        switch (type) {
-            case Wire.PING -> {
-                pongDue = true;
-                pongNonce = buffer.getLong(Wire.HEADER_BYTES);
-            }
-            case Wire.PONG -> {
-                if (!pingOut || buffer.getLong(Wire.HEADER_BYTES) != pingNonce) {
-                    return "it answered a ping that was not sent";
-                }
-                pingOut = false;
-                if (!pingForKeepAlive) {
-                    callback(Wire.PONG);
-                }
-            }
-            case Wire.RETURN -> {
-                return window.grantsReturned((int) buffer.getLong(8));
-            }
-            case Wire.CLOSE -> {
-                if (peerClosed) {
-                    return "it said CLOSE twice";
-                }
-                if (inbox.isWithinMessage() && !closeRequested) {
-                    return "it said CLOSE within a message";
-                }
-                peerClosed = true;
-            }
-            default -> {
-                // STATE: the header was all of it.
-            }
-        }
-        return null;
-    }
-
-    private void callback(int type) {
-        boolean outer = busy;
-        busy = true;
-        try {
-            if (type == Wire.PONG) {
-                listener.onPong(this, pingNonce);
-            }
-        } catch (Throwable e) {
-            threw(e);
-        } finally {
-            busy = outer;
-        }
     }
 
     // The end.
 
     /** Why it ended; null if in good order. */
     private @Nullable Throwable ending(Endpoint endpoint, @Nullable Throwable cause) {
-        if (firstCause instanceof WorkCompletionException && isExplained(cause)) {
-            firstCause = cause;
+        if (life.firstCause() instanceof WorkCompletionException && isExplained(cause)) {
+            life.explain(cause);
         }
-        if (firstCause != null) {
-            return firstCause;
+        Throwable first = life.firstCause();
+        if (first != null) {
+            return first;
         }
-        if (aborted || (closeSent && (peerClosed || cause == null))) {
+        if (life.is(Phase.ABORTED) || life.is(Phase.CLOSED) || (life.isCloseSent() && cause == null)) {
             return null;
         }
         if (cause != null || raw) {
             return cause;
         }
         return new ConnectionException.Lost(endpoint.remoteAddress()
-                + (state == State.ACTIVE
+                + (life.isAgreed()
                         ? " disconnected without saying CLOSE: its program ended or was killed, or a device went down"
                         : " disconnected during the handshake"));
     }
@@ -1580,7 +1406,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     private void becomeInactive(@Nullable Throwable cause) {
-        state = State.INACTIVE;
+        if (life.is(Phase.INACTIVE)) {
+            return;
+        }
+        life.inactive();
         writable = false;
         inbox.clear();
         counters.present(0, 0);
@@ -1591,6 +1420,14 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         endDue = true;
         endCause = cause;
+    }
+
+    private void tellPong() {
+        try {
+            listener.onPong(this, control.answeredNonce());
+        } catch (Throwable e) {
+            threw(e);
+        }
     }
 
     private void tellEnd() {

@@ -22,7 +22,9 @@ final class RendezvousSender {
     private final FrameSender frames;
     private final ConnectionCounters counters;
     private final ArrayDeque<Operation> advertised = new ArrayDeque<>(0);
-    private final ScatterGatherList pieces = new ScatterGatherList(Wire.MAX_PIECES);
+    /** What is to be advertised; made for the first one, as most connections have none. */
+    private @Nullable ScatterGatherList found;
+
     private int thresholdBytes;
     private int maxOut;
     private int doneByPeer;
@@ -63,13 +65,13 @@ final class RendezvousSender {
 
     /** Finds the pieces to advertise; false if the message is not in memory that the peer may read, or in too many pieces. */
     boolean gather(Operation operation, int lengthBytes, int peerPayloadBytes) {
-        pieces.clear();
+        ScatterGatherList pieces = pieces().clear();
         int total = operation.totalBytes;
         RegisteredMemory registration = operation.registration;
         if (registration == null) {
             int maxPieces = Math.min(Wire.MAX_PIECES, peerPayloadBytes / Wire.PIECE_BYTES);
             int covered = memory.gatherPooled(operation, lengthBytes, maxPieces, pieces);
-            if (covered == lengthBytes && everyPieceMayBeRead()) {
+            if (covered == lengthBytes && mayAllBeRead(pieces)) {
                 return true;
             }
             pieces.clear();
@@ -85,7 +87,16 @@ final class RendezvousSender {
         return true;
     }
 
-    private boolean everyPieceMayBeRead() {
+    private ScatterGatherList pieces() {
+        ScatterGatherList pieces = found;
+        if (pieces == null) {
+            pieces = new ScatterGatherList(Wire.MAX_PIECES);
+            found = pieces;
+        }
+        return pieces;
+    }
+
+    private static boolean mayAllBeRead(ScatterGatherList pieces) {
         for (int i = 0; i < pieces.count(); i++) {
             if (!pieces.region(i).access().contains(MemoryDomain.Access.REMOTE_READ)) {
                 return false;
@@ -96,6 +107,7 @@ final class RendezvousSender {
 
     /** Advertises what {@link #gather} has found. */
     Obstacle post(Endpoint endpoint, Operation operation, int lengthBytes) {
+        ScatterGatherList pieces = pieces();
         int count = pieces.count();
         int bytes = count * Wire.PIECE_BYTES;
         ByteBuf copy = null;

@@ -1,0 +1,154 @@
+package org.verbena.transport.protocol;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where a connection is in its life, and the first cause of its end.
+ *
+ * <pre>{@code
+ * phase        connected  agreed   close()      CLOSE sent  CLOSE came   abort()   disconnected
+ * CONNECTING   HANDSHAKE  ACTIVE*  ABORTED                               ABORTED   INACTIVE
+ * HANDSHAKE               ACTIVE   ABORTED                               ABORTED   INACTIVE
+ * ACTIVE                           CLOSING                  PEER_CLOSED  ABORTED   LINGERING or INACTIVE
+ * CLOSING                                       CLOSE_SENT  PEER_CLOSED  ABORTED   INACTIVE
+ * CLOSE_SENT                                                CLOSED       ABORTED   INACTIVE
+ * PEER_CLOSED                      (requested)  CLOSED                   ABORTED   LINGERING or INACTIVE
+ * CLOSED                           (requested)                           ABORTED   LINGERING or INACTIVE
+ * ABORTED                                                                          INACTIVE
+ * LINGERING                        INACTIVE                              INACTIVE
+ * }</pre>
+ *
+ * <p>* with framing RAW, where there is nothing to agree on. LINGERING ends when all messages have been read; there are some only if this end has not closed.
+ */
+final class Lifecycle {
+    /** The phases, in the order in which they come. */
+    enum Phase {
+        /** No connection yet. */
+        CONNECTING,
+        /** Connected; HELLO or its answer is awaited. */
+        HANDSHAKE,
+        /** Both ends agreed. */
+        ACTIVE,
+        /** The user has closed; what was queued before is still going out. */
+        CLOSING,
+        /** This end has said CLOSE and waits for the peer's. */
+        CLOSE_SENT,
+        /** The peer has said CLOSE, and is to be answered. */
+        PEER_CLOSED,
+        /** Both have said CLOSE. */
+        CLOSED,
+        /** Ended at once; the device still has work. */
+        ABORTED,
+        /** Disconnected, with messages that nobody has read yet. */
+        LINGERING,
+        /** Over. */
+        INACTIVE
+    }
+
+    private Phase phase = Phase.CONNECTING;
+    private boolean closeRequested;
+    private boolean answered;
+    private @Nullable Throwable firstCause;
+
+    boolean is(Phase one) {
+        return phase == one;
+    }
+
+    /** Connected, and neither aborted nor disconnected. */
+    boolean isUp() {
+        return phase.compareTo(Phase.HANDSHAKE) >= 0 && phase.compareTo(Phase.CLOSED) <= 0;
+    }
+
+    /** Up, and both ends agreed, whether or not they are closing. */
+    boolean isAgreed() {
+        return phase.compareTo(Phase.ACTIVE) >= 0 && phase.compareTo(Phase.CLOSED) <= 0;
+    }
+
+    /** Whether nothing more is taken. */
+    boolean isClosing() {
+        return phase.compareTo(Phase.ACTIVE) > 0;
+    }
+
+    /** The user has closed this end: what comes is dropped. */
+    boolean isCloseRequested() {
+        return closeRequested;
+    }
+
+    boolean isCloseSent() {
+        return phase == Phase.CLOSE_SENT || phase == Phase.CLOSED;
+    }
+
+    boolean hasPeerClosed() {
+        return phase == Phase.PEER_CLOSED || phase == Phase.CLOSED;
+    }
+
+    /** Both have said CLOSE, this end in answer: the peer lets go. */
+    boolean hasAnswered() {
+        return phase == Phase.CLOSED && answered;
+    }
+
+    boolean isDisconnected() {
+        return phase.compareTo(Phase.LINGERING) >= 0;
+    }
+
+    @Nullable Throwable firstCause() {
+        return firstCause;
+    }
+
+    /** The cause that is told, if none was known before. */
+    void keepCause(@Nullable Throwable cause) {
+        if (firstCause == null) {
+            firstCause = cause;
+        }
+    }
+
+    /** What was known is only a consequence of this. */
+    void explain(@Nullable Throwable cause) {
+        firstCause = cause;
+    }
+
+    void connected() {
+        phase = Phase.HANDSHAKE;
+    }
+
+    void agreed() {
+        phase = Phase.ACTIVE;
+    }
+
+    void requestClose() {
+        closeRequested = true;
+        if (phase == Phase.ACTIVE) {
+            phase = Phase.CLOSING;
+        }
+    }
+
+    void closeSent() {
+        answered = phase == Phase.PEER_CLOSED;
+        phase = answered ? Phase.CLOSED : Phase.CLOSE_SENT;
+    }
+
+    void peerClosed() {
+        phase = phase == Phase.CLOSE_SENT ? Phase.CLOSED : Phase.PEER_CLOSED;
+    }
+
+    void abort(@Nullable Throwable cause) {
+        if (phase != Phase.ABORTED) {
+            phase = Phase.ABORTED;
+            keepCause(cause);
+        }
+    }
+
+    /** Disconnected; what was delivered to this end may still be read. */
+    void disconnected() {
+        phase = Phase.LINGERING;
+    }
+
+    void inactive() {
+        phase = Phase.INACTIVE;
+    }
+
+    @Override
+    public String toString() {
+        return phase + (closeRequested ? " closing" : "") + (answered ? " answered" : "");
+    }
+}
