@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** {@code verbena-bom} repeats versions of the parent, which it does not inherit: they are the same. */
+/** {@code verbena-bom} repeats what it does not inherit from the parent: it is the same. */
 class BomTest {
     /** Programs, not libraries. */
     private static final List<String> NOT_PUBLISHED = List.of("verbena-samples", "verbena-bench", "verbena-it");
@@ -43,6 +43,25 @@ class BomTest {
             String version = "dependencyManagement/dependencies/dependency[artifactId='" + artifact
                     + "' and scope='import']/version";
             assertThat(bom.get(version)).as(artifact).isNotEmpty().isEqualTo(parent.get(version));
+        }
+    }
+
+    /** The BOM inherits none of it, and all others do but name and description. */
+    @Test
+    void haveWhatMavenCentralAsksFor() throws IOException {
+        for (Pom inherited : List.of(parent, bom)) {
+            for (String path :
+                    List.of("url", "licenses/license/name", "developers/developer/name", "scm/connection", "scm/url")) {
+                assertThat(inherited.get(path)).as(path).isNotEmpty();
+            }
+        }
+        for (String module : parent.all("modules/module")) {
+            Pom pom = Pom.of(root.resolve(module).resolve("pom.xml"));
+            assertThat(pom.get("name")).as(module).isNotEmpty();
+            assertThat(pom.get("description")).as(module).isNotEmpty();
+            assertThat(pom.get("properties/maven.deploy.skip").equals("true"))
+                    .as(module + " stays here")
+                    .isEqualTo(NOT_PUBLISHED.contains(pom.get("artifactId")));
         }
     }
 
