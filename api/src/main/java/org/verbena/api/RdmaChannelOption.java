@@ -89,7 +89,10 @@ public final class RdmaChannelOption {
     public static final ChannelOption<Integer> RNR_RETRY_COUNT =
             ChannelOption.valueOf(RdmaChannelOption.class, "RNR_RETRY_COUNT");
 
-    /** Whether receives come from a queue that all channels of the loop share, so that memory does not grow with each connection. */
+    /**
+     * Whether receives come from a queue that all channels of the loop share, so that memory does not grow with each connection. Not with
+     * {@link Framing#RAW}, which has no flow control: its peer could use up what others were promised.
+     */
     public static final ChannelOption<Boolean> SHARED_RECEIVE_QUEUE =
             ChannelOption.valueOf(RdmaChannelOption.class, "SHARED_RECEIVE_QUEUE");
 
