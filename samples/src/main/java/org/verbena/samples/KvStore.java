@@ -53,7 +53,7 @@ final class KvStore implements AutoCloseable {
             arena.close();
             throw new CommandFailure(
                     (geometry.dataBytes() + geometry.lockBytes()) / (1 << 20) + " MiB cannot be had: fewer --slots, a"
-                            + " smaller --value-size, or VERBENA_JAVA_OPTS=-XX:MaxDirectMemorySize=...",
+                            + " smaller --value-size, or more memory for the process or its container",
                     tooMuch);
         }
         tick();

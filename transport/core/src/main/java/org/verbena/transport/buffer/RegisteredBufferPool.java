@@ -556,7 +556,8 @@ public final class RegisteredBufferPool implements AutoCloseable {
             if (failure instanceof OutOfMemoryError) {
                 throw new RegisteredMemoryExhaustedException(
                         "no native memory for a chunk of " + bytes + " bytes (" + failure.getMessage()
-                                + "). Raise -XX:MaxDirectMemorySize, or lower BufferPoolOptions.maxRegisteredBytes.",
+                                + "). Lower BufferPoolOptions.maxRegisteredBytes, or give the process or its container"
+                                + " more memory: this memory is outside of -Xmx and of -XX:MaxDirectMemorySize.",
                         failure);
             }
             throw failure;
