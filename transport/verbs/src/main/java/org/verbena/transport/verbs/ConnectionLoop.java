@@ -3,9 +3,6 @@ package org.verbena.transport.verbs;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.util.concurrent.DefaultThreadFactory;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 import org.verbena.cm.CmId;
 import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
@@ -13,18 +10,13 @@ import org.verbena.cm.PortSpace;
 /**
  * The thread that sets connections up and takes them down, for all endpoints of the process: it runs a {@link CmIoHandler} on one event channel. All
  * calls on an id and on its queue pair's life are made on it, one after the other, so that none meets an object that another one closes. The one exception
- * is {@link #connectApart}.
+ * are {@link #blockingConnects()}.
  */
 final class ConnectionLoop {
-    /** Connects that block in the kernel at a time; more wait, and their timeouts run meanwhile. */
-    private static final int MAX_BLOCKING_CONNECTS = 16;
-
-    private static final long IDLE_SECONDS = 10;
-
     private final EventChannel channel;
     private final IoEventLoop loop;
     private final CmIoHandler handler;
-    private final ThreadPoolExecutor blockingConnects;
+    private final BlockingConnects blockingConnects;
 
     /**
      * Starts the thread.
@@ -43,14 +35,12 @@ final class ConnectionLoop {
         handler = made[0];
         // An event loop's thread starts with its first task, and a process that only listens would never give it one.
         loop.execute(() -> {});
-        blockingConnects = new ThreadPoolExecutor(
-                MAX_BLOCKING_CONNECTS,
-                MAX_BLOCKING_CONNECTS,
-                IDLE_SECONDS,
-                TimeUnit.SECONDS,
-                new LinkedBlockingQueue<>(),
-                new DefaultThreadFactory("verbena-connect", true));
-        blockingConnects.allowCoreThreadTimeOut(true);
+        blockingConnects = new BlockingConnects(loop);
+    }
+
+    /** Makes the connect calls that may block. */
+    BlockingConnects blockingConnects() {
+        return blockingConnects;
     }
 
     /** The loop itself, to execute and schedule on. */
@@ -76,14 +66,12 @@ final class ConnectionLoop {
     }
 
     /**
-     * Connects on a thread of its own, with an event channel of its own, since one call at a time is made on a channel: siw makes its TCP connection within
-     * the call, and a peer behind a firewall would hold up everybody else for two minutes. This loop's thread.
+     * Gives an id an event channel of its own, since one call at a time is made on a channel and this one's next call may block. This loop's thread.
      *
      * @param id with a route
-     * @param connect the call
-     * @return the channel; {@link #rejoin} or {@link #closeOwn} it when the outcome is known
+     * @return the channel; {@link #rejoin} or {@link #closeOwn} it when the outcome of the call is known
      */
-    EventChannel connectApart(CmId id, Runnable connect) {
+    EventChannel leave(CmId id) {
         EventChannel own = EventChannel.open();
         try {
             id.migrate(own);
@@ -92,7 +80,6 @@ final class ConnectionLoop {
             throw refused;
         }
         handler.watch(own);
-        blockingConnects.execute(connect);
         return own;
     }
 

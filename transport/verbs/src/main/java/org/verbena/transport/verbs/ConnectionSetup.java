@@ -58,7 +58,10 @@ final class ConnectionSetup implements CmEventSink {
     /** The endpoint is gone, and the queue pair waits for the outcome of its connect. */
     private boolean isOrphaned;
 
-    /** The event channel of an id that connects apart. */
+    /** The connect call, where it may block. */
+    private BlockingConnects.@Nullable Call call;
+
+    /** The event channel of an id whose connect call may block. */
     private @Nullable EventChannel ownChannel;
 
     /** The peer knows of the end, or there is none. */
@@ -205,17 +208,56 @@ final class ConnectionSetup implements CmEventSink {
             known.connect(parameters);
             return;
         }
-        ownChannel = provider.connectionLoop().connectApart(known, () -> {
+        BlockingConnects.Call made = new BlockingCall(known, parameters);
+        call = made;
+        provider.connectionLoop().blockingConnects().submit(made);
+    }
+
+    /** Connects by a call that may block: of an adapter whose kernel driver makes a TCP connection meanwhile. */
+    private final class BlockingCall extends BlockingConnects.Call {
+        private final CmId known;
+        private final ConnectionParameters parameters;
+
+        BlockingCall(CmId known, ConnectionParameters parameters) {
+            super(remoteAddress);
+            this.known = known;
+            this.parameters = parameters;
+        }
+
+        @Override
+        boolean begin() {
+            if (givenUp) {
+                connectRefused(null);
+                return false;
+            }
+            step = "the kernel opens the TCP connection";
             try {
-                if (!givenUp) {
-                    known.connect(parameters);
-                    return;
-                }
+                ownChannel = provider.connectionLoop().leave(known);
+                return true;
+            } catch (RuntimeException refused) {
+                connectRefused(refused);
+                return false;
+            }
+        }
+
+        @Override
+        void connect() {
+            if (givenUp) {
                 execute(() -> connectRefused(null));
+                return;
+            }
+            try {
+                known.connect(parameters);
+                step = "waiting for the peer to accept";
             } catch (RuntimeException refused) {
                 execute(() -> connectRefused(refused));
             }
-        });
+        }
+
+        @Override
+        void waiting(String reason) {
+            step = reason;
+        }
     }
 
     /** The call itself failed, or was not made: no event will come. */
@@ -341,6 +383,9 @@ final class ConnectionSetup implements CmEventSink {
      * @param wasConnected whether there is an answer to wait for
      */
     void destroy(boolean wasConnected) {
+        if (call != null && provider.connectionLoop().blockingConnects().cancel(call)) {
+            isConnecting = false;
+        }
         if (isConnecting && queuePair != null && isIwarp()) {
             // The kernel holds the queue pair and the id of an iWARP connection until the peer has answered, or for ten
             // seconds, and would hold this thread as well. In its error state the queue pair has given everything back.
