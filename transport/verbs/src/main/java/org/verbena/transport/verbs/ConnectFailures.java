@@ -1,12 +1,17 @@
 package org.verbena.transport.verbs;
 
 import org.verbena.cm.CmEvent;
+import org.verbena.cm.CmEventType;
 import org.verbena.cm.CmException;
 import org.verbena.transport.spi.ConnectionException;
+import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ffm.Errno;
 
 /** Why a connection did not come up, out of what the connection manager says: every event and errno has an exception. */
 final class ConnectFailures {
+    /** What librdmacm puts as an event's status where a step of its own failed: its reason is lost. */
+    private static final int OWN_STEP_FAILED = -1;
+
     private ConnectFailures() {}
 
     /**
@@ -41,6 +46,12 @@ final class ConnectFailures {
      */
     static Throwable of(String what, CmEvent event) {
         String message = what + ": " + event.describe();
+        if (event.type() == CmEventType.ADDR_ERROR && event.status() == OWN_STEP_FAILED) {
+            NativeRdmaException unopened = VerbsProvider.openFailure();
+            if (unopened != null) {
+                return new ConnectionException.Unreachable(what + ": " + unopened.getMessage(), unopened);
+            }
+        }
         CmException cm = event.toException(what);
         return switch (event.type()) {
             case REJECTED -> because(new ConnectionException.Rejected(message, event.privateData()), cm);

@@ -30,6 +30,7 @@ import org.verbena.transport.spi.ProviderCounters;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.verbs.epoll.Epoll;
 import org.verbena.verbs.Context;
+import org.verbena.verbs.Device;
 import org.verbena.verbs.LinkLayer;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.TransportType;
@@ -69,7 +70,29 @@ public final class VerbsProvider implements RdmaProvider {
         if (cause == null) {
             cause = Verbs.unavailabilityCause();
         }
-        return cause == null ? Cm.unavailabilityCause() : cause;
+        if (cause == null) {
+            cause = Cm.unavailabilityCause();
+        }
+        if (cause == null && Cm.devices().isEmpty()) {
+            cause = openFailure();
+        }
+        return cause;
+    }
+
+    /**
+     * Why a device cannot be opened: librdmacm does not say.
+     *
+     * @return of the first one, null if all can be opened
+     */
+    static @Nullable NativeRdmaException openFailure() {
+        try {
+            for (Device device : Verbs.devices()) {
+                device.open().close();
+            }
+            return null;
+        } catch (NativeRdmaException refused) {
+            return refused;
+        }
     }
 
     @Override

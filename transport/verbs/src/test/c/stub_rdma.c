@@ -1,0 +1,833 @@
+/*
+ * libibverbs and librdmacm without a device, in one library: two devices in memory, and peers that accept whoever connects.
+ *
+ * stub0 is a RoCE device and serves addresses 10.0.0.x, stub1 an iWARP device for 10.0.1.x. Connects to 10.0.x.250 block in
+ * rdma_connect until stub_unblock. What happens on a connection is up to the test: stub_receive and stub_complete make
+ * completions. Any function can be told to fail (stub_fail), for all devices ("name") or
+ * for one ("name:stub0"). As adapters do, destroying a queue pair throws away what it left in completion queues.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#undef ibv_query_port
+#undef ibv_reg_mr
+
+#define EXPORT __attribute__((visibility("default")))
+#define DEVICES 2
+#define DEPTH 256
+#define MAX_QPS 512
+#define CQ_DEPTH (1 << 14)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t unblocked = PTHREAD_COND_INITIALIZER;
+#define LOCKED(...) do { pthread_mutex_lock(&lock); __VA_ARGS__; pthread_mutex_unlock(&lock); } while (0)
+
+/* ---- what tests steer ---- */
+
+static struct { char function[64]; int error, times; } failures[16];
+static struct { char function[32], thread[32]; } threads[64];
+static int blocked, blocking, hold_sends, hold_flushes, ports_down, cleaned;
+static unsigned thread_count;
+
+static int failing(const char *function, const char *device)
+{
+	char both[128];
+
+	snprintf(both, sizeof(both), "%s:%s", function, device);
+	for (int i = 0; i < 16; i++)
+		if (failures[i].times && (!strcmp(failures[i].function, function) || !strcmp(failures[i].function, both))) {
+			failures[i].times--;
+			return failures[i].error;
+		}
+	return 0;
+}
+
+EXPORT void stub_fail(const char *function, int error, int times)
+{
+	LOCKED(for (int i = 0; i < 16; i++)
+		if (!failures[i].times) {
+			strncpy(failures[i].function, function, sizeof(failures[i].function) - 1);
+			failures[i].error = error;
+			failures[i].times = times;
+			break;
+		});
+}
+
+/* Notes the thread that makes a call. */
+static void note(const char *function)
+{
+	unsigned i = thread_count++ % 64;
+
+	strncpy(threads[i].function, function, sizeof(threads[i].function) - 1);
+	pthread_getname_np(pthread_self(), threads[i].thread, sizeof(threads[i].thread));
+}
+
+/* The threads that have called a function, one behind the other, each once. */
+EXPORT const char *stub_threads_of(const char *function)
+{
+	static char names[1024];
+
+	names[0] = 0;
+	LOCKED(for (int i = 0; i < 64; i++)
+		if (!strcmp(threads[i].function, function) && !strstr(names, threads[i].thread)) {
+			strcat(names, threads[i].thread);
+			strcat(names, " ");
+		});
+	return names;
+}
+
+EXPORT void stub_reset(void)
+{
+	LOCKED(memset(failures, 0, sizeof(failures)); memset(threads, 0, sizeof(threads)); thread_count = 0;
+	       blocking = 1; hold_sends = hold_flushes = ports_down = cleaned = 0);
+}
+
+EXPORT void stub_hold_sends(int hold) { hold_sends = hold; }
+EXPORT int stub_cleaned(void) { return cleaned; }
+EXPORT int stub_blocked(void) { return blocked; }
+EXPORT void stub_port_down(int down) { ports_down = down; }
+EXPORT void stub_unblock(void) { LOCKED(blocking = 0; pthread_cond_broadcast(&unblocked)); }
+
+#define FAIL_NULL(device) do { int e = failing(__func__, device); if (e) { pthread_mutex_unlock(&lock); errno = e; return NULL; } } while (0)
+#define FAIL_ERRNO(device) do { int e = failing(__func__, device); if (e) { pthread_mutex_unlock(&lock); return e; } } while (0)
+#define FAIL_MINUS_ONE(device) do { int e = failing(__func__, device); if (e) { pthread_mutex_unlock(&lock); errno = e; return -1; } } while (0)
+
+/* ---- devices ---- */
+
+struct stub_channel { struct ibv_comp_channel base; int write_fd; };
+struct stub_cq { struct ibv_cq base; struct ibv_wc ring[CQ_DEPTH]; unsigned head, tail, events; int armed; };
+struct stub_work { uint64_t id; uint32_t bytes; int opcode, signalled; };
+struct stub_queue { struct stub_work ring[DEPTH]; unsigned head, tail; };
+struct stub_srq { struct ibv_srq base; uint64_t ring[4096]; unsigned head, tail, in_cqs; };
+struct stub_qp { struct ibv_qp base; struct stub_queue sends, receives; int in_error; };
+
+static struct ibv_device devices[DEVICES] = {
+	{ .node_type = IBV_NODE_CA, .transport_type = IBV_TRANSPORT_IB, .name = "stub0", .dev_name = "uverbs0",
+	  .dev_path = "/sys/class/infiniband_verbs/uverbs0", .ibdev_path = "/sys/class/infiniband/stub0" },
+	{ .node_type = IBV_NODE_RNIC, .transport_type = IBV_TRANSPORT_IWARP, .name = "stub1", .dev_name = "uverbs1",
+	  .dev_path = "/sys/class/infiniband_verbs/uverbs1", .ibdev_path = "/sys/class/infiniband/stub1" } };
+static struct ibv_context *contexts[DEVICES];
+static int async_pipes[DEVICES][2];
+static struct stub_qp *qps[MAX_QPS];
+static uint32_t next_number = 1;
+
+static const char *name_of(struct ibv_context *context) { return context->device->name; }
+static struct stub_qp *qp_of(uint32_t number) { return qps[number % MAX_QPS]; }
+
+static void push(struct ibv_cq *ibcq, struct ibv_wc wc)
+{
+	struct stub_cq *cq = (struct stub_cq *) ibcq;
+
+	if (cq->tail - cq->head == CQ_DEPTH)
+		abort();
+	cq->ring[cq->tail++ % CQ_DEPTH] = wc;
+	if (cq->armed && cq->base.channel) {
+		cq->armed = 0;
+		if (write(((struct stub_channel *) cq->base.channel)->write_fd, &ibcq, sizeof(ibcq)) != sizeof(ibcq))
+			abort();
+	}
+}
+
+static int stub_poll_cq(struct ibv_cq *ibcq, int entries, struct ibv_wc *wc)
+{
+	struct stub_cq *cq = (struct stub_cq *) ibcq;
+	int count = 0;
+
+	pthread_mutex_lock(&lock);
+	int error = failing("poll_cq", name_of(ibcq->context));
+	while (!error && count < entries && cq->head != cq->tail) {
+		wc[count] = cq->ring[cq->head++ % CQ_DEPTH];
+		if (wc[count].wc_flags & (1u << 31)) { /* of a shared receive queue */
+			wc[count].wc_flags &= ~(1u << 31);
+			struct stub_qp *qp = qp_of(wc[count].qp_num);
+			if (qp)
+				((struct stub_srq *) qp->base.srq)->in_cqs--;
+		}
+		count++;
+	}
+	pthread_mutex_unlock(&lock);
+	return error ? -error : count;
+}
+
+static int stub_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
+{
+	struct stub_cq *cq = (struct stub_cq *) ibcq;
+	int error;
+
+	LOCKED(error = failing("req_notify_cq", name_of(ibcq->context)); if (!error) cq->armed = 1);
+	return error;
+}
+
+static struct ibv_wc completion(struct stub_qp *qp, struct stub_work *work, int status, int vendor)
+{
+	return (struct ibv_wc) { .wr_id = work->id, .status = status, .vendor_err = vendor, .opcode = work->opcode,
+		.byte_len = work->bytes, .qp_num = qp->base.qp_num };
+}
+
+/* Completes the first of a queue; what was not signalled completes without a word if all is well. */
+static int complete_first(struct stub_qp *qp, struct stub_queue *queue, struct ibv_cq *cq, int status, int vendor)
+{
+	if (queue->head == queue->tail)
+		return -1;
+	struct stub_work *work = &queue->ring[queue->head++ % DEPTH];
+	if (work->signalled || status)
+		push(cq, completion(qp, work, status, vendor));
+	return 0;
+}
+
+static void flush(struct stub_qp *qp)
+{
+	while (!complete_first(qp, &qp->sends, qp->base.send_cq, IBV_WC_WR_FLUSH_ERR, 0))
+		;
+	while (!complete_first(qp, &qp->receives, qp->base.recv_cq, IBV_WC_WR_FLUSH_ERR, 0))
+		;
+}
+
+static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	static const int opcodes[] = { IBV_WC_RDMA_WRITE, IBV_WC_RDMA_WRITE, IBV_WC_SEND, IBV_WC_SEND, IBV_WC_RDMA_READ,
+		IBV_WC_COMP_SWAP, IBV_WC_FETCH_ADD, IBV_WC_LOCAL_INV, IBV_WC_BIND_MW, IBV_WC_SEND };
+	struct stub_qp *qp = (struct stub_qp *) ibqp;
+
+	pthread_mutex_lock(&lock);
+	int error = failing("post_send", name_of(ibqp->context));
+	for (; wr && !error; wr = wr->next) {
+		struct stub_work work = { .id = wr->wr_id, .opcode = opcodes[wr->opcode],
+			.signalled = !!(wr->send_flags & IBV_SEND_SIGNALED) };
+		for (int i = 0; i < wr->num_sge; i++)
+			work.bytes += wr->sg_list[i].length;
+		if (qp->sends.tail - qp->sends.head == DEPTH) {
+			error = ENOMEM;
+			break;
+		}
+		qp->sends.ring[qp->sends.tail++ % DEPTH] = work;
+		if (qp->in_error && !hold_flushes)
+			complete_first(qp, &qp->sends, ibqp->send_cq, IBV_WC_WR_FLUSH_ERR, 0);
+		else if (!hold_sends)
+			complete_first(qp, &qp->sends, ibqp->send_cq, 0, 0);
+	}
+	if (error)
+		*bad = wr;
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+static int stub_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct stub_qp *qp = (struct stub_qp *) ibqp;
+
+	pthread_mutex_lock(&lock);
+	for (; wr; wr = wr->next) {
+		qp->receives.ring[qp->receives.tail++ % DEPTH] =
+			(struct stub_work) { .id = wr->wr_id, .opcode = IBV_WC_RECV, .signalled = 1 };
+		if (qp->in_error && !hold_flushes)
+			complete_first(qp, &qp->receives, ibqp->recv_cq, IBV_WC_WR_FLUSH_ERR, 0);
+	}
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+static int stub_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct stub_srq *srq = (struct stub_srq *) ibsrq;
+
+	LOCKED(for (; wr; wr = wr->next) srq->ring[srq->tail++ % 4096] = wr->wr_id);
+	return 0;
+}
+
+/* ---- what the peer, the device and the network do ---- */
+
+/* An asynchronous event of a queue pair. */
+static void async(int device, int type, struct stub_qp *qp)
+{
+	struct ibv_async_event event = { .event_type = type, .element.qp = &qp->base };
+
+	if (write(async_pipes[device][1], &event, sizeof(event)) != sizeof(event))
+		abort();
+}
+
+/* The queue pair that was made last, whether one is there, and how many receives it, or its shared queue, has. */
+EXPORT int stub_last_number(void) { return next_number - 1; }
+EXPORT int stub_exists(int number) { return !!qp_of(number); }
+EXPORT int stub_receives(int number)
+{
+	struct stub_qp *qp = qp_of(number);
+	struct stub_srq *srq = (struct stub_srq *) qp->base.srq;
+
+	return srq ? srq->tail - srq->head : qp->receives.tail - qp->receives.head;
+}
+
+/* A message comes in; told as of another queue pair if its number is not 0. */
+EXPORT int stub_receive(int number, int bytes, int told_as)
+{
+	struct stub_qp *qp = qp_of(number);
+	struct stub_srq *srq = (struct stub_srq *) qp->base.srq;
+	int result = 0;
+
+	pthread_mutex_lock(&lock);
+	if (srq && srq->head == srq->tail) {
+		result = -1;
+	} else if (srq) {
+		struct stub_work work = { .id = srq->ring[srq->head++ % 4096], .bytes = bytes, .opcode = IBV_WC_RECV };
+		struct ibv_wc wc = completion(qp, &work, 0, 0);
+		wc.wc_flags = 1u << 31;
+		srq->in_cqs++;
+		if (told_as)
+			wc.qp_num = told_as;
+		push(qp->base.recv_cq, wc);
+	} else {
+		qp->receives.ring[qp->receives.head % DEPTH].bytes = bytes;
+		result = complete_first(qp, &qp->receives, qp->base.recv_cq, 0, 0);
+	}
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+/* The first send that is out completes; a failed one takes the queue pair to its error state. */
+EXPORT int stub_complete(int number, int status, int vendor)
+{
+	struct stub_qp *qp = qp_of(number);
+	int result;
+
+	LOCKED(result = complete_first(qp, &qp->sends, qp->base.send_cq, status, vendor); if (status) qp->in_error = 1);
+	return result;
+}
+
+/* A completion with any id. */
+EXPORT void stub_stray(int number, uint64_t id)
+{
+	struct stub_qp *qp = qp_of(number);
+	struct stub_work work = { .id = id };
+
+	LOCKED(push(qp->base.send_cq, completion(qp, &work, 0, 0)));
+}
+
+/* Keeps what a queue pair in its error state has, until it is let go. */
+EXPORT void stub_hold_flushes(int hold)
+{
+	LOCKED(hold_flushes = hold; for (int i = 0; !hold && i < MAX_QPS; i++) if (qps[i] && qps[i]->in_error) flush(qps[i]));
+}
+
+/* ---- libibverbs ---- */
+
+EXPORT struct ibv_device **ibv_get_device_list(int *count)
+{
+	struct ibv_device **list;
+
+	pthread_mutex_lock(&lock);
+	FAIL_NULL("");
+	list = calloc(DEVICES + 1, sizeof(*list));
+	for (int i = 0; i < DEVICES; i++)
+		list[i] = &devices[i];
+	*count = DEVICES;
+	pthread_mutex_unlock(&lock);
+	return list;
+}
+
+EXPORT void ibv_free_device_list(struct ibv_device **list) { free(list); }
+EXPORT const char *ibv_get_device_name(struct ibv_device *d) { return d->name; }
+EXPORT int ibv_get_device_index(struct ibv_device *d) { return d - devices; }
+EXPORT __be64 ibv_get_device_guid(struct ibv_device *d) { return htobe64(0x020456fffe789abcULL + (d - devices)); }
+
+static int stub_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t size)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_ERRNO(name_of(context));
+	memset(attr, 0, size);
+	attr->state = ports_down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
+	attr->max_msg_sz = 1u << 31;
+	attr->link_layer = IBV_LINK_LAYER_ETHERNET;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+static struct ibv_mw *stub_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+static int stub_dealloc_mw(struct ibv_mw *mw);
+
+/* Contexts stay open as librdmacm keeps them. Under the lock. */
+static struct ibv_context *context_of(int i)
+{
+	if (contexts[i])
+		return contexts[i];
+	int error = failing("ibv_open_device", devices[i].name);
+	if (error) {
+		errno = error;
+		return NULL;
+	}
+	struct verbs_context *verbs = calloc(1, sizeof(*verbs));
+	struct ibv_context *context = &verbs->context;
+
+	if (pipe2(async_pipes[i], O_CLOEXEC))
+		abort();
+	verbs->sz = sizeof(*verbs);
+	verbs->query_port = stub_query_port;
+	context->device = &devices[i];
+	context->abi_compat = (void *) UINTPTR_MAX;
+	context->num_comp_vectors = 1;
+	context->async_fd = async_pipes[i][0];
+	context->ops.poll_cq = stub_poll_cq;
+	context->ops.req_notify_cq = stub_req_notify_cq;
+	context->ops.post_send = stub_post_send;
+	context->ops.post_recv = stub_post_recv;
+	context->ops.post_srq_recv = stub_post_srq_recv;
+	context->ops.alloc_mw = stub_alloc_mw;
+	context->ops.dealloc_mw = stub_dealloc_mw;
+	return contexts[i] = context;
+}
+
+EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct ibv_context *context;
+
+	LOCKED(context = context_of(device - devices));
+	return context;
+}
+
+EXPORT int ibv_close_device(struct ibv_context *context) { return 0; }
+
+static int asyncs_taken;
+
+EXPORT int stub_asyncs_taken(void) { return asyncs_taken; }
+
+EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	if (read(context->async_fd, event, sizeof(*event)) != sizeof(*event))
+		return -1;
+	LOCKED(asyncs_taken++);
+	return 0;
+}
+
+EXPORT void ibv_ack_async_event(struct ibv_async_event *event) { }
+
+EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_ERRNO(name_of(context));
+	memset(attr, 0, sizeof(*attr));
+	attr->max_qp = MAX_QPS;
+	attr->max_qp_wr = DEPTH;
+	attr->max_cqe = CQ_DEPTH - 1;
+	attr->max_sge = 4;
+	attr->max_sge_rd = 1;
+	attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = 16;
+	attr->max_srq = 16;
+	attr->max_srq_wr = 4096;
+	attr->max_srq_sge = 4;
+	attr->atomic_cap = IBV_ATOMIC_HCA;
+	attr->phys_port_cnt = 1;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+#define MAKE(type, device) ({ struct type *made; pthread_mutex_lock(&lock); FAIL_NULL(device); \
+	made = calloc(1, sizeof(*made)); made; })
+#define UNMAKE(object) do { free(object); pthread_mutex_unlock(&lock); return 0; } while (0)
+#define DONE(pointer) do { pthread_mutex_unlock(&lock); return pointer; } while (0)
+
+EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+	struct ibv_pd *pd = MAKE(ibv_pd, name_of(context));
+	pd->context = context;
+	DONE(pd);
+}
+
+EXPORT int ibv_dealloc_pd(struct ibv_pd *pd) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(pd->context)); UNMAKE(pd); }
+
+EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	static uint32_t key = 0x100;
+	struct ibv_mr *mr = MAKE(ibv_mr, name_of(pd->context));
+	mr->context = pd->context;
+	mr->pd = pd;
+	mr->addr = addr;
+	mr->length = length;
+	mr->lkey = ++key;
+	mr->rkey = key | 0x10000;
+	DONE(mr);
+}
+
+EXPORT int ibv_dereg_mr(struct ibv_mr *mr) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(mr->context)); UNMAKE(mr); }
+
+static struct ibv_mw *stub_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	static uint32_t key = 0x1200;
+	struct ibv_mw *mw = MAKE(ibv_mw, name_of(pd->context));
+	mw->context = pd->context;
+	mw->pd = pd;
+	mw->type = type;
+	mw->rkey = key += 0x100;
+	DONE(mw);
+}
+
+static int stub_dealloc_mw(struct ibv_mw *mw) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(mw->context)); UNMAKE(mw); }
+
+EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+	int fds[2];
+	struct stub_channel *channel = MAKE(stub_channel, name_of(context));
+	if (pipe2(fds, O_CLOEXEC))
+		abort();
+	channel->base.context = context;
+	channel->base.fd = fds[0];
+	channel->write_fd = fds[1];
+	DONE(&channel->base);
+}
+
+EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_ERRNO(name_of(channel->context));
+	close(channel->fd);
+	close(((struct stub_channel *) channel)->write_fd);
+	UNMAKE(channel);
+}
+
+EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel, int vector)
+{
+	struct stub_cq *cq = MAKE(stub_cq, name_of(context));
+	cq->base.context = context;
+	cq->base.channel = channel;
+	cq->base.cq_context = cq_context;
+	cq->base.cqe = cqe;
+	DONE(&cq->base);
+}
+
+EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_ERRNO(name_of(cq->context));
+	cq->cqe = cqe;
+	DONE(0);
+}
+
+EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_ERRNO(name_of(cq->context));
+	if (((struct stub_cq *) cq)->events) /* libibverbs waits for ever here */
+		DONE(EDEADLK);
+	UNMAKE(cq);
+}
+
+EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_MINUS_ONE(name_of(channel->context));
+	pthread_mutex_unlock(&lock);
+	if (read(channel->fd, cq, sizeof(*cq)) != sizeof(*cq))
+		return -1;
+	*cq_context = (*cq)->cq_context;
+	LOCKED(((struct stub_cq *) *cq)->events++);
+	return 0;
+}
+
+EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int count) { LOCKED(((struct stub_cq *) cq)->events -= count); }
+
+EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	struct stub_srq *srq = MAKE(stub_srq, name_of(pd->context));
+	srq->base.context = pd->context;
+	srq->base.pd = pd;
+	DONE(&srq->base);
+}
+
+EXPORT int ibv_destroy_srq(struct ibv_srq *srq) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(srq->context)); UNMAKE(srq); }
+
+EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct stub_qp *qp = MAKE(stub_qp, name_of(pd->context));
+	qp->base.context = pd->context;
+	qp->base.pd = pd;
+	qp->base.send_cq = attr->send_cq;
+	qp->base.recv_cq = attr->recv_cq;
+	qp->base.srq = attr->srq;
+	qp->base.qp_type = attr->qp_type;
+	qp->base.qp_num = next_number++;
+	qps[qp->base.qp_num % MAX_QPS] = qp;
+	DONE(&qp->base);
+}
+
+EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+{
+	struct stub_qp *qp = (struct stub_qp *) ibqp;
+
+	pthread_mutex_lock(&lock);
+	FAIL_ERRNO(name_of(ibqp->context));
+	ibqp->state = attr->qp_state;
+	if (attr->qp_state == IBV_QPS_ERR) {
+		qp->in_error = 1;
+		if (!hold_flushes)
+			flush(qp);
+		if (ibqp->srq)
+			async(ibqp->context->device - devices, IBV_EVENT_QP_LAST_WQE_REACHED, qp);
+	}
+	DONE(0);
+}
+
+EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+{
+	attr->qp_state = qp->state;
+	return 0;
+}
+
+/* Throws away what it left in a completion queue, and counts it. Under the lock. */
+static void clean(struct stub_qp *qp, struct stub_cq *cq)
+{
+	unsigned kept = cq->head;
+
+	for (unsigned i = cq->head; i != cq->tail; i++)
+		if (cq->ring[i % CQ_DEPTH].qp_num == qp->base.qp_num)
+			cleaned++;
+		else
+			cq->ring[kept++ % CQ_DEPTH] = cq->ring[i % CQ_DEPTH];
+	cq->tail = kept;
+}
+
+EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
+{
+	struct stub_qp *qp = (struct stub_qp *) ibqp;
+
+	pthread_mutex_lock(&lock);
+	FAIL_ERRNO(name_of(ibqp->context));
+	clean(qp, (struct stub_cq *) ibqp->send_cq);
+	if (ibqp->recv_cq != ibqp->send_cq)
+		clean(qp, (struct stub_cq *) ibqp->recv_cq);
+	qps[ibqp->qp_num % MAX_QPS] = NULL;
+	UNMAKE(qp);
+}
+
+/* ---- librdmacm ---- */
+
+struct stub_events { struct rdma_event_channel base; int write_fd; };
+
+static void tell(struct rdma_cm_id *id, int type, int status)
+{
+	struct rdma_cm_event *event = calloc(1, sizeof(*event));
+
+	event->id = id;
+	event->event = type;
+	event->status = status;
+	event->param.conn.responder_resources = event->param.conn.initiator_depth = 16;
+	if (write(((struct stub_events *) id->channel)->write_fd, &event, sizeof(event)) != sizeof(event))
+		abort();
+}
+
+static struct rdma_cm_id *ids[MAX_QPS];
+
+/* An event of the id that listens on a port. */
+EXPORT void stub_cm_listener(int port, int type, int status)
+{
+	LOCKED(for (int i = 0; i < MAX_QPS; i++)
+		if (ids[i] && ids[i]->event && ntohs(((struct sockaddr_in *) &ids[i]->route.addr.src_addr)->sin_port) == port)
+			tell(ids[i], type, status));
+}
+
+EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	int fds[2];
+
+	struct stub_events *channel = MAKE(stub_events, "");
+	if (pipe2(fds, O_CLOEXEC))
+		abort();
+	channel->base.fd = fds[0];
+	channel->write_fd = fds[1];
+	DONE(&channel->base);
+}
+
+EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
+{
+	LOCKED(close(channel->fd); close(((struct stub_events *) channel)->write_fd); free(channel));
+}
+
+EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context, enum rdma_port_space ps)
+{
+	pthread_mutex_lock(&lock);
+	note(__func__);
+	FAIL_MINUS_ONE("");
+	struct rdma_cm_id *made = calloc(1, sizeof(*made));
+	made->channel = channel;
+	made->context = context;
+	made->ps = ps;
+	made->qp_type = IBV_QPT_RC;
+	for (int i = 0; i < MAX_QPS; i++)
+		if (!ids[i]) {
+			ids[i] = made;
+			break;
+		}
+	*id = made;
+	DONE(0);
+}
+
+EXPORT int rdma_destroy_id(struct rdma_cm_id *id)
+{
+	pthread_mutex_lock(&lock);
+	note(__func__);
+	FAIL_MINUS_ONE("");
+	for (int i = 0; i < MAX_QPS; i++)
+		if (ids[i] == id)
+			ids[i] = NULL;
+	UNMAKE(id);
+}
+
+static int place(struct rdma_cm_id *id, struct sockaddr_in *address)
+{
+	int device = (ntohl(address->sin_addr.s_addr) >> 8) & 0xff;
+
+	if (address->sin_family != AF_INET || device >= DEVICES) {
+		errno = ENODEV;
+		return -1;
+	}
+	id->verbs = context_of(device);
+	id->port_num = 1;
+	return 0;
+}
+
+EXPORT int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *address)
+{
+	static uint16_t free_port = 40000;
+	struct sockaddr_in *local = (struct sockaddr_in *) &id->route.addr.src_addr;
+
+	pthread_mutex_lock(&lock);
+	note(__func__);
+	FAIL_MINUS_ONE("");
+	*local = *(struct sockaddr_in *) address;
+	if (!local->sin_port)
+		local->sin_port = htons(free_port++);
+	if (!place(id, local) && !id->verbs) {
+		errno = ENODEV;
+		DONE(-1);
+	}
+	DONE(id->verbs ? 0 : -1);
+}
+
+EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
+{
+	pthread_mutex_lock(&lock);
+	note(__func__);
+	FAIL_MINUS_ONE("");
+	id->event = (struct rdma_cm_event *) -1; /* listens */
+	DONE(0);
+}
+
+EXPORT int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *from, struct sockaddr *to, int timeout)
+{
+	struct sockaddr_in *local = (struct sockaddr_in *) &id->route.addr.src_addr;
+
+	pthread_mutex_lock(&lock);
+	note(__func__);
+	FAIL_MINUS_ONE("");
+	*(struct sockaddr_in *) &id->route.addr.dst_addr = *(struct sockaddr_in *) to;
+	*local = from ? *(struct sockaddr_in *) from : *(struct sockaddr_in *) to;
+	local->sin_port = htons(50000);
+	if (place(id, (struct sockaddr_in *) to))
+		DONE(-1);
+	tell(id, id->verbs ? RDMA_CM_EVENT_ADDR_RESOLVED : RDMA_CM_EVENT_ADDR_ERROR, id->verbs ? 0 : -1);
+	DONE(0);
+}
+
+EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_MINUS_ONE("");
+	tell(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	DONE(0);
+}
+
+EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	id->qp = ibv_create_qp(pd, attr);
+	return id->qp ? 0 : -1;
+}
+
+EXPORT void rdma_destroy_qp(struct rdma_cm_id *id) { ibv_destroy_qp(id->qp); id->qp = NULL; }
+
+EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *parameters)
+{
+	struct sockaddr_in *remote = (struct sockaddr_in *) &id->route.addr.dst_addr;
+
+	pthread_mutex_lock(&lock);
+	note(__func__);
+	FAIL_MINUS_ONE("");
+	if ((ntohl(remote->sin_addr.s_addr) & 0xff) == 250) {
+		blocked++;
+		while (blocking)
+			pthread_cond_wait(&unblocked, &lock);
+		blocked--;
+		pthread_mutex_unlock(&lock);
+		errno = ETIMEDOUT;
+		return -1;
+	}
+	id->qp->state = IBV_QPS_RTS;
+	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
+	DONE(0);
+}
+
+EXPORT int rdma_disconnect(struct rdma_cm_id *id)
+{
+	pthread_mutex_lock(&lock);
+	note(__func__);
+	FAIL_MINUS_ONE("");
+	tell(id, RDMA_CM_EVENT_DISCONNECTED, 0);
+	DONE(0);
+}
+
+EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
+{
+	return read(channel->fd, event, sizeof(*event)) == sizeof(*event) ? 0 : -1;
+}
+
+EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event) { free(event); return 0; }
+
+/* Moves what waits for the id along with it, as the kernel does. */
+EXPORT int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_MINUS_ONE("");
+	struct stub_events *old = (struct stub_events *) id->channel;
+	struct rdma_cm_event *event, *others[64];
+	int count = 0;
+	while (count < 64 && read(old->base.fd, &event, sizeof(event)) == sizeof(event)) {
+		int mine = event->id == id;
+		if (!mine)
+			others[count++] = event;
+		else if (write(((struct stub_events *) channel)->write_fd, &event, sizeof(event)) != sizeof(event))
+			abort();
+	}
+	for (int i = 0; i < count; i++)
+		if (write(old->write_fd, &others[i], sizeof(event)) != sizeof(event))
+			abort();
+	id->channel = channel;
+	DONE(0);
+}
+
+EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t length) { return 0; }
+
+EXPORT struct ibv_context **rdma_get_devices(int *count)
+{
+	struct ibv_context **list = calloc(DEVICES + 1, sizeof(*list));
+
+	int opened = 0;
+
+	LOCKED(for (int i = 0; i < DEVICES; i++) if (context_of(i)) list[opened++] = context_of(i));
+	if (!opened) {
+		free(list);
+		errno = ENODEV;
+		return NULL;
+	}
+	if (count)
+		*count = opened;
+	return list;
+}
+
+EXPORT void rdma_free_devices(struct ibv_context **list) { free(list); }

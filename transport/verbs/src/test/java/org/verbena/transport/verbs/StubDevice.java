@@ -1,0 +1,125 @@
+package org.verbena.transport.verbs;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Assumptions;
+
+/**
+ * The two devices of {@code src/test/c/stub_rdma.c}, in the place of libibverbs and librdmacm; see there for what they do. A test class calls
+ * {@link #install} before it touches anything of the provider, and has a JVM of its own.
+ */
+@SuppressWarnings("restricted") // loads and calls a library
+final class StubDevice {
+    /** An address of the RoCE device, stub0. */
+    static final InetSocketAddress ROCE = new InetSocketAddress("10.0.0.1", 7471);
+
+    /** An address of the iWARP device, stub1. */
+    static final InetSocketAddress IWARP = new InetSocketAddress("10.0.1.1", 7471);
+
+    /** A host behind the iWARP device that does not answer. */
+    static final InetSocketAddress SILENT = new InetSocketAddress("10.0.1.250", 7471);
+
+    private static SymbolLookup symbols;
+
+    private StubDevice() {}
+
+    /** Compiles the library and makes the bindings load it; skips the test, saying why, where it cannot. */
+    static synchronized void install() throws Exception {
+        if (symbols == null) {
+            Assumptions.assumeTrue(
+                    Files.exists(Path.of("/usr/include/rdma/rdma_cma.h")), "librdmacm-dev is not installed");
+            Path library = Files.createTempDirectory("stub").resolve("libstub_rdma.so");
+            Process gcc;
+            try {
+                gcc = new ProcessBuilder(List.of(
+                                "gcc",
+                                "-shared",
+                                "-fPIC",
+                                "-O2",
+                                "-Wall",
+                                "-Werror",
+                                "-o",
+                                library.toString(),
+                                "src/test/c/stub_rdma.c",
+                                "-lpthread"))
+                        .redirectErrorStream(true)
+                        .start();
+            } catch (IOException missing) {
+                Assumptions.abort("gcc is not installed");
+                return;
+            }
+            String messages = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            if (!gcc.waitFor(60, TimeUnit.SECONDS) || gcc.exitValue() != 0) {
+                throw new IllegalStateException(messages);
+            }
+            System.setProperty("org.verbena.verbs.library", library.toString());
+            System.setProperty("org.verbena.cm.library", library.toString());
+            symbols = SymbolLookup.libraryLookup(library, Arena.global());
+        }
+        call("stub_reset");
+    }
+
+    /** Calls a function whose arguments are int, long or String, and gives what it returns as an int. */
+    static int call(String function, Object... arguments) {
+        return (int) invoke(function, ValueLayout.JAVA_INT, arguments);
+    }
+
+    /** The names of the threads that have called a function. */
+    static String threadsOf(String function) {
+        return ((MemorySegment) invoke("stub_threads_of", ValueLayout.ADDRESS, function))
+                .reinterpret(1024)
+                .getString(0)
+                .strip();
+    }
+
+    /** Makes a function of C fail so many times; {@code "poll_cq:stub0"} for one device alone. */
+    static void fail(String function, int errno, int times) {
+        call("stub_fail", function, errno, times);
+    }
+
+    /** The queue pair that was made last. */
+    static int lastNumber() {
+        return call("stub_last_number");
+    }
+
+    private static Object invoke(String function, MemoryLayout result, Object... arguments) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemoryLayout[] layouts = new MemoryLayout[arguments.length];
+            Object[] values = new Object[arguments.length];
+            for (int i = 0; i < arguments.length; i++) {
+                switch (arguments[i]) {
+                    case Integer number -> {
+                        layouts[i] = ValueLayout.JAVA_INT;
+                        values[i] = number;
+                    }
+                    case Long number -> {
+                        layouts[i] = ValueLayout.JAVA_LONG;
+                        values[i] = number;
+                    }
+                    case String text -> {
+                        layouts[i] = ValueLayout.ADDRESS;
+                        values[i] = arena.allocateFrom(text);
+                    }
+                    default -> throw new IllegalArgumentException(String.valueOf(arguments[i]));
+                }
+            }
+            return Linker.nativeLinker()
+                    .downcallHandle(symbols.findOrThrow(function), FunctionDescriptor.of(result, layouts))
+                    .invokeWithArguments(values);
+        } catch (Throwable thrown) {
+            throw new IllegalStateException(function, thrown);
+        }
+    }
+}
