@@ -9,28 +9,39 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmEvent;
+import org.verbena.cm.CmException;
 import org.verbena.cm.CmId;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
 import org.verbena.verbs.NativeRdmaException;
+import org.verbena.verbs.ffm.Errno;
 
 /**
  * A listening id.
  *
- * <pre>
- * NEW --start0--> LISTENING --close(), or the device is gone--> CLOSED
- *   |                                                             ^
- *   +--cannot listen----------------------------------------------+
- * </pre>
+ * <pre>{@code
+ *               completion loop                            connection loop
+ *
+ *   NEW         start0 ---------------------------------->  create the id, bind, listen
+ *   STARTING    listening0: onListening  <----------------
+ *   LISTENING   requested0: onConnectRequest  <-----------  CONNECT_REQUEST
+ *               close(), or the device is gone ----------->  destroy the id
+ *   CLOSING     closed0: onClosed  <----------------------
+ *   CLOSED
+ * }</pre>
+ *
+ * <p>What cannot listen goes from STARTING to CLOSED.
  */
 final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsListener.class);
 
     private enum State {
         NEW,
+        STARTING,
         LISTENING,
+        CLOSING,
         CLOSED
     }
 
@@ -43,9 +54,14 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
     /** Written by the loop, read by any thread. */
     private volatile @Nullable InetSocketAddress localAddress;
 
+    /** Written by the loop once; read by those who hop to it. */
+    private volatile @Nullable CompletionIoHandler ioHandler;
+
     // The loop's thread alone.
     private State state = State.NEW;
     private @Nullable IoRegistration registration;
+
+    // The connection loop's thread alone.
     private @Nullable CmId id;
 
     VerbsListener(
@@ -71,11 +87,40 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         if (!registered.isSuccess()) {
             throw new IllegalStateException("not a loop of the verbs provider", registered.cause());
         }
-        registration = registered.getNow();
-        if (state == State.CLOSED) {
-            finish(null);
+        IoRegistration known = registered.getNow();
+        registration = known;
+        ioHandler = known.attachment();
+        if (state != State.NEW) {
+            closed0(null);
             return;
         }
+        state = State.STARTING;
+        try {
+            provider.connectionLoop().loop().execute(this::listen);
+        } catch (NativeRdmaException | UnsupportedOperationException unavailable) {
+            closed0(failureOf(unavailable));
+        }
+    }
+
+    /** Runs something on the loop, also while that ends. */
+    private void execute(Runnable task) {
+        CompletionIoHandler known = ioHandler;
+        if (known != null) {
+            known.execute(loop, task);
+        }
+    }
+
+    private ConnectionException failureOf(RuntimeException refused) {
+        RuntimeException why = refused;
+        if (refused instanceof CmException cm && cm.errno() == Errno.ENODEV) {
+            NativeRdmaException unopened = VerbsProvider.openFailure();
+            why = unopened == null ? refused : unopened;
+        }
+        return new ConnectionException(
+                "cannot listen on " + VerbsProvider.format(requestedAddress) + ": " + why.getMessage(), why);
+    }
+
+    private void listen() {
         try {
             CmId listening = provider.connectionLoop().newId(this);
             id = listening;
@@ -83,19 +128,23 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
             listening.bind(requestedAddress);
             listening.listen(options.backlog());
             localAddress = listening.localAddress();
-        } catch (NativeRdmaException | UnsupportedOperationException refused) {
-            state = State.CLOSED;
-            finish(new ConnectionException(
-                    "cannot listen on " + VerbsProvider.format(requestedAddress) + ": " + refused.getMessage(),
-                    refused));
+        } catch (RuntimeException refused) {
+            destroyId();
+            execute(() -> closed0(failureOf(refused)));
+            return;
+        }
+        execute(this::listening0);
+    }
+
+    private void listening0() {
+        if (state != State.STARTING) {
             return;
         }
         state = State.LISTENING;
         try {
             listenerHandler.onListening(this);
         } catch (RuntimeException thrown) {
-            state = State.CLOSED;
-            finish(thrown);
+            end0(thrown);
         }
     }
 
@@ -121,10 +170,9 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
     private void close0() {
         if (state == State.NEW) {
             // start0 comes behind this task only if the loop ends meanwhile; it finds the state.
-            state = State.CLOSED;
-        } else if (state == State.LISTENING) {
-            state = State.CLOSED;
-            finish(null);
+            state = State.CLOSING;
+        } else {
+            end0(null);
         }
     }
 
@@ -133,17 +181,36 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         close0();
     }
 
-    private void finish(@Nullable Throwable cause) {
-        if (id != null) {
+    private void end0(@Nullable Throwable cause) {
+        if (state == State.STARTING || state == State.LISTENING) {
+            state = State.CLOSING;
+            provider.connectionLoop().loop().execute(() -> {
+                destroyId();
+                execute(() -> closed0(cause));
+            });
+        }
+    }
+
+    /** On the connection loop: it waits for events of the id that are being handled. */
+    private void destroyId() {
+        CmId known = id;
+        if (known != null) {
             try {
-                id.close();
-            } catch (NativeRdmaException failure) {
+                known.close();
+            } catch (RuntimeException failure) {
                 LOG.warn(
                         "The listening id for {} could not be destroyed",
                         VerbsProvider.format(requestedAddress),
                         failure);
             }
         }
+    }
+
+    private void closed0(@Nullable Throwable cause) {
+        if (state == State.CLOSED) {
+            return;
+        }
+        state = State.CLOSED;
         if (registration != null) {
             registration.cancel();
         }
@@ -166,13 +233,8 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
                 }
             }
             case DEVICE_REMOVAL ->
-                loop.execute(() -> {
-                    if (state == State.LISTENING) {
-                        state = State.CLOSED;
-                        finish(new ConnectionException.Lost(
-                                "the device that served " + VerbsProvider.format(localAddress()) + " was removed"));
-                    }
-                });
+                execute(() -> end0(new ConnectionException.Lost(
+                        "the device that served " + VerbsProvider.format(localAddress()) + " was removed")));
             default -> LOG.debug("Listener on {}: {}", VerbsProvider.format(requestedAddress), event.describe());
         }
     }
