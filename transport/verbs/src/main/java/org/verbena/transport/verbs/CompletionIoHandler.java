@@ -56,6 +56,10 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     private final SpinBudget spin;
     private final PollCounters.Loop counters;
     private final List<LoopDevice> devices = new ArrayList<>();
+
+    /** Those of them whose channel is broken. */
+    private final Set<LoopDevice> unwatched = Collections.newSetFromMap(new IdentityHashMap<>());
+
     private final Set<VerbsHandle> handles = Collections.newSetFromMap(new IdentityHashMap<>());
 
     /** What comes from other threads once the loop takes no tasks any more; {@link #destroy()} runs it. */
@@ -177,7 +181,11 @@ final class CompletionIoHandler extends DescriptorIoHandler {
 
     @Override
     protected void onReadable(long data) {
-        devices.get((int) data).takeEvents();
+        LoopDevice device = devices.get((int) data);
+        if (!device.takeEvents()) {
+            unwatch(device.fd());
+            unwatched.add(device);
+        }
     }
 
     /** Looks after an endpoint until everything it posted has come back. */
@@ -266,7 +274,9 @@ final class CompletionIoHandler extends DescriptorIoHandler {
                         handles);
             }
             for (LoopDevice device : devices) {
-                unwatch(device.fd());
+                if (!unwatched.contains(device)) {
+                    unwatch(device.fd());
+                }
                 device.close();
             }
             devices.clear();

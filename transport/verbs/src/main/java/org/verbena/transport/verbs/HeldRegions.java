@@ -50,6 +50,14 @@ final class HeldRegions {
         }
     }
 
+    /** Adds what a slot holds to a list, with addresses and lengths from a row of places for each slot. */
+    void addTo(ScatterGatherList list, int slot, long[] addresses, int[] lengths) {
+        int first = slot * maxSges;
+        for (int i = first; i < first + counts[slot]; i++) {
+            list.add(regions[i], addresses[i] - regions[i].address(), lengths[i]);
+        }
+    }
+
     /** Forgets what a slot holds without letting go: the device may still use it. */
     void forget(int slot) {
         counts[slot] = 0;

@@ -50,6 +50,9 @@ final class LoopDevice {
 
     private boolean canResize = true;
 
+    /** Why the channel tells of no completions any more, null while it does. */
+    private @Nullable NativeRdmaException channelFailure;
+
     private @Nullable VerbsEndpoint[] endpoints = new VerbsEndpoint[FIRST_TABLE_LENGTH];
     private short[] generations = new short[FIRST_TABLE_LENGTH];
     private int[] freeIndexes = new int[FIRST_TABLE_LENGTH];
@@ -90,7 +93,12 @@ final class LoopDevice {
         private int reserved;
         private int sharedEndpoints;
         private boolean armed;
+
+        /** It serves the endpoints it has until they have drained, and no others. */
         private boolean broken;
+
+        /** There is nothing more to be had from it. */
+        private boolean unpollable;
 
         LoopQueue(CompletionQueue queue) {
             this.queue = queue;
@@ -109,6 +117,11 @@ final class LoopDevice {
      * @return the queue, with the room reserved until {@link #release}
      */
     LoopQueue reserve(int entries, boolean shared) {
+        NativeRdmaException failure = channelFailure;
+        if (failure != null) {
+            throw new ConnectionException(
+                    device.name() + " tells this loop of no completions any more: " + failure.getMessage(), failure);
+        }
         int max = device.attributes().maxCompletionQueueEntries();
         int shareDepth = shared ? sharedReceiveQueue().depth() : 0;
         for (LoopQueue candidate : queues) {
@@ -237,18 +250,36 @@ final class LoopDevice {
         for (int i = 0; i < queues.size(); i++) {
             LoopQueue queue = queues.get(i);
             if (!queue.armed && !queue.broken) {
-                queue.queue.requestNotify(false);
+                try {
+                    queue.queue.requestNotify(false);
+                } catch (NativeRdmaException refused) {
+                    // It is polled until its endpoints have drained, which wakes the loop.
+                    breakQueue(queue, refused);
+                    continue;
+                }
                 queue.armed = true;
                 armedQueues++;
             }
         }
     }
 
-    /** Takes the events of the channel: each disarmed its queue, so there are never more than armed queues. */
-    void takeEvents() {
+    /**
+     * Takes the events of the channel: each disarmed its queue, so there are never more than armed queues.
+     *
+     * @return false if the channel is broken, which it stays: not to be watched any more
+     */
+    boolean takeEvents() {
         CompletionQueue queue;
         do {
-            queue = channel.tryGetEvent();
+            try {
+                queue = channel.tryGetEvent();
+            } catch (NativeRdmaException failure) {
+                channelFailure = failure;
+                for (int i = 0; i < queues.size(); i++) {
+                    breakQueue(queues.get(i), failure);
+                }
+                return false;
+            }
             for (int i = 0; i < queues.size(); i++) {
                 if (queues.get(i).queue == queue && queues.get(i).armed) {
                     queues.get(i).armed = false;
@@ -256,6 +287,7 @@ final class LoopDevice {
                 }
             }
         } while (queue != null && armedQueues > 0);
+        return true;
     }
 
     /**
@@ -295,17 +327,19 @@ final class LoopDevice {
     }
 
     private int pollOnce(LoopQueue queue) {
-        if (queue.broken) {
+        if (queue.unpollable) {
             return 0;
         }
         try {
             return queue.queue.poll(completions);
         } catch (NativeRdmaException failure) {
+            queue.unpollable = true;
             breakQueue(queue, failure);
             return 0;
         }
     }
 
+    /** Gives a completion to its endpoint. Whatever fails then ends that endpoint alone: the rest of the batch is off the queue and has to reach its own. */
     private void dispatch(int i) {
         long id = completions.workRequestId(i);
         int kind = WorkRequestId.kind(id);
@@ -318,12 +352,9 @@ final class LoopDevice {
                     ? endpoints[index]
                     : null;
         }
+        int slot = WorkRequestId.slot(id);
         if (endpoint == null) {
-            staleCompletions++;
-            LOG.debug(
-                    "Dropped completion {} of a connection that is gone, the {}th",
-                    Long.toHexString(id),
-                    staleCompletions);
+            drop(id, kind, slot);
             return;
         }
         if (!endpoint.touch()) {
@@ -332,7 +363,23 @@ final class LoopDevice {
             }
             touched[touchedCount++] = endpoint;
         }
-        int slot = WorkRequestId.slot(id);
+        try {
+            complete(endpoint, kind, slot, i);
+        } catch (RuntimeException | Error failure) {
+            endpoint.drain(failure);
+        }
+    }
+
+    private void drop(long id, int kind, int slot) {
+        staleCompletions++;
+        LOG.debug(
+                "Dropped completion {} of a connection that is gone, the {}th", Long.toHexString(id), staleCompletions);
+        if (kind == WorkRequestId.SHARED_RECEIVE && sharedReceives != null) {
+            sharedReceives.postAgain(slot);
+        }
+    }
+
+    private void complete(VerbsEndpoint endpoint, int kind, int slot, int i) {
         if (kind == WorkRequestId.SEND) {
             if (completions.isSuccess(i)) {
                 endpoint.onSendDone(slot);
@@ -355,7 +402,11 @@ final class LoopDevice {
         for (int i = 0; i < touchedCount; i++) {
             VerbsEndpoint endpoint = touched[i];
             touched[i] = null;
-            endpoint.onBatchEnd();
+            try {
+                endpoint.onBatchEnd();
+            } catch (RuntimeException | Error failure) {
+                endpoint.drain(failure);
+            }
         }
         touchedCount = 0;
     }
@@ -393,6 +444,9 @@ final class LoopDevice {
     // ---- what breaks
 
     private void breakQueue(LoopQueue queue, NativeRdmaException failure) {
+        if (queue.broken) {
+            return;
+        }
         queue.broken = true;
         LOG.error("A completion queue of {} is broken; its connections are lost", device.name(), failure);
         for (VerbsEndpoint endpoint : endpoints) {

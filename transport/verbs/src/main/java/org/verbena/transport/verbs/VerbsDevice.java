@@ -19,6 +19,7 @@ import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.DeviceAttributes;
 import org.verbena.verbs.MemoryRegion;
+import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.PortAttributes;
 import org.verbena.verbs.PortState;
 import org.verbena.verbs.ProtectionDomain;
@@ -230,7 +231,7 @@ final class VerbsDevice {
             }
             case DEVICE_FATAL -> onLost("the device reported a fatal error (DEVICE_FATAL)");
             case PORT_ERR -> {
-                trouble = "port " + event.port() + " of " + name() + " is down";
+                trouble = portIsDown(event.port());
                 LOG.warn(
                         "Port {} of {} is down; connections over it fail when their retries are used up",
                         event.port(),
@@ -243,6 +244,28 @@ final class VerbsDevice {
             case COMM_EST, SQ_DRAINED, SRQ_LIMIT_REACHED, PATH_MIG -> LOG.debug("{} on {}", event.type(), name());
             case PATH_MIG_ERR, LID_CHANGE, PKEY_CHANGE, SM_CHANGE, CLIENT_REREGISTER, GID_CHANGE, WQ_FATAL, UNKNOWN ->
                 LOG.info("{} on port {} of {}", event.type(), event.port(), name());
+        }
+    }
+
+    private String portIsDown(int number) {
+        return "port " + number + " of " + name() + " is down";
+    }
+
+    /**
+     * Asks for the state of a port, before the device tells of it. The connection loop's thread.
+     *
+     * @param number the port
+     */
+    void lookAt(int number) {
+        if (trouble != null) {
+            return;
+        }
+        try {
+            if (port(number).state() != PortState.ACTIVE) {
+                trouble = portIsDown(number);
+            }
+        } catch (NativeRdmaException gone) {
+            LOG.debug("{} does not tell the state of its port {}", name(), number, gone);
         }
     }
 

@@ -125,6 +125,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     private @Nullable ReceiveQueue receiveQueue;
     private @Nullable VerbsSharedReceiveQueue sharedReceives;
     private @Nullable EndpointCapabilities capabilities;
+    private int port;
     private int index;
     private int generation;
     private boolean isTouched;
@@ -162,6 +163,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     private boolean isInErrorState;
     private boolean isDestroyAsked;
     private boolean isLastReceiveTaken;
+    private boolean isPollAsked;
+    private boolean isPolledEmpty;
     private boolean isSilent;
     private long lastProgressNanos;
 
@@ -273,11 +276,12 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         }
     }
 
-    void prepare0(Context context, int port, @Nullable InetSocketAddress local) {
+    void prepare0(Context context, int portNumber, @Nullable InetSocketAddress local) {
         if (state != State.RESOLVING) {
             return;
         }
         state = State.PREPARING;
+        port = portNumber;
         setup.setStep("creating the queue pair");
         if (local != null) {
             localAddress = local;
@@ -907,7 +911,12 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     private void completeReceive(int kind, int slot, WorkStatus status, int length, int flags, int immediate) {
         long workId;
         if (kind == WorkRequestId.SHARED_RECEIVE) {
-            workId = required(sharedReceives).complete(slot);
+            VerbsSharedReceiveQueue shared = required(sharedReceives);
+            if (!shared.isOut(slot)) {
+                strayCompletion("shared receive", slot);
+                return;
+            }
+            workId = shared.complete(slot);
         } else {
             if (receives.count() == 0 || slot != receives.head()) {
                 strayCompletion("receive", slot);
@@ -1036,15 +1045,38 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         }
         boolean allBack = sends.count() == unpostedSends && receives.count() == unpostedReceives;
         boolean sharedBack = sharedReceives == null || queuePair == null || isLastReceiveTaken;
-        if (isSilent || (allBack && sharedBack)) {
+        if (!isSilent && !(allBack && sharedBack)) {
+            return;
+        }
+        LoopDevice queues = loopDevice;
+        if (queues != null && sharedReceives != null && !isPolledEmpty) {
+            // Adapters throw away the completions of a queue pair that is destroyed, and the shared receives with them.
+            if (!isPollAsked) {
+                isPollAsked = true;
+                execute(() -> pollEmpty0(queues)); // this may be within a batch
+            }
+        } else {
             isDestroyAsked = true;
             boolean hadPeer = wasConnected;
+            VerbsDevice asked = cause instanceof WorkCompletionException ? device : null;
             try {
-                setup.execute(() -> setup.destroy(hadPeer));
+                setup.execute(() -> {
+                    if (asked != null) {
+                        // The completion may have overtaken the event that says why.
+                        asked.lookAt(port);
+                    }
+                    setup.destroy(hadPeer);
+                });
             } catch (RuntimeException never) {
                 execute(() -> finish0(true));
             }
         }
+    }
+
+    private void pollEmpty0(LoopDevice queues) {
+        queues.pollAll();
+        isPolledEmpty = true;
+        checkDrained();
     }
 
     /**
@@ -1099,7 +1131,12 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             registration.cancel();
         }
         try {
-            handler.onDisconnected(this, cause);
+            VerbsDevice used = device;
+            handler.onDisconnected(
+                    this,
+                    used != null && cause instanceof WorkCompletionException vague
+                            ? used.explain(vague, connection())
+                            : cause);
         } catch (Throwable thrown) {
             LOG.warn("onDisconnected of {} threw", connection(), thrown);
         }

@@ -23,8 +23,19 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
 
     private final HeldRegions held;
 
+    /** What each slot's receive scatters to, for the case that it has to be posted once more: as many pieces a slot as there may be. */
+    private final long[] addresses;
+
+    private final int[] lengths;
+
     /** Slots that nothing is posted in; receives complete in any order, as messages come from many peers. */
     private final int[] freeSlots;
+
+    /** By slot: whether a receive is posted in it. */
+    private final boolean[] isOut;
+
+    /** For {@link #postAgain}. */
+    private final ScatterGatherList again;
 
     private int freeCount;
     private @Nullable Object attachment;
@@ -36,7 +47,11 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
         this.maxSges = maxSges;
         queue = device.memoryDomain().protectionDomain().createSharedReceiveQueue(depth, maxSges);
         workIds = new long[depth];
+        isOut = new boolean[depth];
+        again = new ScatterGatherList(Math.max(1, maxSges));
         held = new HeldRegions(depth, maxSges);
+        addresses = new long[depth * maxSges];
+        lengths = new int[depth * maxSges];
         freeSlots = new int[depth];
         for (int slot = depth - 1; slot >= 0; slot--) {
             freeSlots[freeCount++] = slot;
@@ -72,8 +87,32 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
             throw refused;
         }
         workIds[slot] = workId;
+        for (int i = 0; i < buffers.count(); i++) {
+            addresses[slot * maxSges + i] = buffers.address(i);
+            lengths[slot * maxSges + i] = buffers.length(i);
+        }
+        isOut[slot] = true;
         freeCount--;
         return true;
+    }
+
+    /**
+     * Posts a receive again that was consumed for an endpoint that is gone: nobody is there to be told, and what the receives are promised to is owed
+     * it still. Whatever came is dropped.
+     */
+    void postAgain(int slot) {
+        if (closed || slot >= depth || !isOut[slot]) {
+            return;
+        }
+        again.clear();
+        held.addTo(again, slot, addresses, lengths);
+        ReceiveQueue receives = queue.receiveQueue();
+        if (receives.isFull()) {
+            flush();
+        }
+        receives.receive(WorkRequestId.of(0, 0, WorkRequestId.SHARED_RECEIVE, slot));
+        device.addPieces(receives, again);
+        flush();
     }
 
     @Override
@@ -87,8 +126,14 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
         }
     }
 
+    /** Whether a slot's receive is out: what completes should be. */
+    boolean isOut(int slot) {
+        return slot < depth && isOut[slot];
+    }
+
     /** Takes a receive that has completed off the queue, and gives its work id. */
     long complete(int slot) {
+        isOut[slot] = false;
         held.release(slot);
         freeSlots[freeCount++] = slot;
         return workIds[slot];

@@ -1,0 +1,330 @@
+package org.verbena.transport.verbs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import java.lang.foreign.Arena;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.cm.CmEventType;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.ListenOptions;
+import org.verbena.transport.spi.Listener;
+import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RecordingEndpointHandler;
+import org.verbena.transport.spi.RecordingListenerHandler;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.SharedReceiveQueue;
+import org.verbena.transport.spi.WorkCompletionException;
+import org.verbena.transport.spi.WorkRequest;
+import org.verbena.transport.spi.WorkStatus;
+import org.verbena.verbs.CompletionStatus;
+import org.verbena.verbs.ffm.Errno;
+
+/** What devices do when they fail or go, on devices in memory: each connection hears why, the others do not notice, and nothing is lost. */
+@Timeout(value = 60, unit = TimeUnit.SECONDS)
+class DeviceFailureTest {
+    private static final int ALWAYS = Integer.MAX_VALUE;
+
+    private final VerbsProvider provider = new VerbsProvider();
+    private final List<RegisteredMemory> regions = new ArrayList<>();
+    private final List<Client> clients = new ArrayList<>();
+    private MultiThreadIoEventLoopGroup group;
+    private IoEventLoop loop;
+
+    @BeforeAll
+    static void installStub() throws Exception {
+        StubDevice.install();
+    }
+
+    @BeforeEach
+    void startLoop() throws Exception {
+        StubDevice.install();
+        group = new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
+        loop = group.next();
+    }
+
+    @AfterEach
+    void endLoop() {
+        StubDevice.call("stub_unblock");
+        StubDevice.call("stub_hold_flushes", 0);
+        Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
+        clients.forEach(client -> client.handler.assertNoViolations());
+        regions.forEach(RegisteredMemory::close);
+    }
+
+    private static EndpointOptions options(boolean shared, int timeoutMillis) {
+        return new EndpointOptions(null, timeoutMillis, 16, 4, 2, 0, 4, 7, 7, 0, shared, new byte[0]);
+    }
+
+    /** One side of a connection, and its queue pair. */
+    private record Client(RecordingEndpointHandler handler, int number) {}
+
+    private RecordingEndpointHandler connect(InetSocketAddress address, EndpointOptions options) {
+        RecordingEndpointHandler handler = new RecordingEndpointHandler("client " + clients.size(), loop);
+        clients.add(new Client(handler, 0));
+        provider.connect(loop, address, options, handler);
+        return handler;
+    }
+
+    private Client connected(InetSocketAddress address, boolean shared) {
+        RecordingEndpointHandler handler = connect(address, options(shared, 20_000));
+        if (shared) {
+            handler.sharesReceives();
+        }
+        handler.awaitConnected();
+        return new Client(handler, StubDevice.lastNumber());
+    }
+
+    private RegisteredMemory memory(Client client) {
+        RegisteredMemory region = client.handler.call(endpoint ->
+                endpoint.memoryDomain().register(Arena.global().allocate(4096), Set.of(Access.LOCAL_WRITE)));
+        regions.add(region);
+        return region;
+    }
+
+    private static void send(Client client, RegisteredMemory region, long id) {
+        WorkRequest work = new WorkRequest(1).asSend(id, 0);
+        work.buffers().add(region, 0, 64);
+        client.handler.send(work);
+    }
+
+    private static void shareReceives(Client client, RegisteredMemory region, int count) {
+        client.handler.run(endpoint -> {
+            SharedReceiveQueue queue = endpoint.sharedReceiveQueue();
+            for (int i = 0; i < count; i++) {
+                assertThat(queue.postReceive(100 + i, new ScatterGatherList(1).add(region, i * 64L, 64)))
+                        .isTrue();
+            }
+            queue.flush();
+        });
+    }
+
+    /** Waits until the connection loop has handled so many asynchronous events. */
+    private void awaitAsyncs(int count) {
+        Patience.until("asynchronous events", () -> StubDevice.call("stub_asyncs_taken") >= count);
+        Patience.await("their turn", provider.connectionLoop().loop().submit(() -> {}));
+    }
+
+    @Test
+    void aDeviceThatCannotArmLosesItsConnectionsAlone() {
+        Client failing = connected(StubDevice.ROCE, false);
+        Client healthy = connected(StubDevice.IWARP, false);
+        RegisteredMemory region = memory(healthy);
+        failing.handler.receive(1, memory(failing), 0, 64);
+        StubDevice.fail("req_notify_cq:stub0", Errno.EIO, ALWAYS);
+        // What comes disarms the queue, so that the loop arms again.
+        StubDevice.call("stub_receive", failing.number, 10, 0);
+        assertThat(failing.handler.awaitDisconnected())
+                .isInstanceOf(ConnectionException.Lost.class)
+                .hasMessageContaining("completion queue")
+                .hasMessageContaining("ibv_req_notify_cq")
+                .hasMessageContaining("EIO");
+        assertThat(failing.handler.awaitReceive().status()).isEqualTo(WorkStatus.SUCCESS);
+        send(healthy, region, 7);
+        assertThat(healthy.handler.awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
+        assertThat(healthy.handler.isDisconnected()).isFalse();
+    }
+
+    @Test
+    void aDeviceWhoseEventsCannotBeReadLosesItsConnectionsAlone() {
+        Client failing = connected(StubDevice.ROCE, false);
+        Client healthy = connected(StubDevice.IWARP, false);
+        failing.handler.receive(1, memory(failing), 0, 64);
+        StubDevice.fail("ibv_get_cq_event:stub0", Errno.EIO, ALWAYS);
+        StubDevice.call("stub_receive", failing.number, 10, 0);
+        assertThat(failing.handler.awaitDisconnected())
+                .isInstanceOf(ConnectionException.Lost.class)
+                .hasMessageContaining("ibv_get_cq_event");
+        send(healthy, memory(healthy), 7);
+        assertThat(healthy.handler.awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
+        RecordingEndpointHandler late = connect(StubDevice.ROCE, options(false, 20_000));
+        assertThat(late.awaitDisconnected()).hasMessageContaining("ibv_get_cq_event");
+    }
+
+    @Test
+    void aDeviceThatCannotBePolledLosesItsConnectionsAlone() {
+        Client failing = connected(StubDevice.ROCE, false);
+        Client healthy = connected(StubDevice.IWARP, false);
+        StubDevice.fail("poll_cq:stub0", Errno.EIO, ALWAYS);
+        assertThat(loop.submit(() -> {}).awaitUninterruptibly(20_000)).isTrue();
+        assertThat(failing.handler.awaitDisconnected()).hasMessageContaining("ibv_poll_cq");
+        send(healthy, memory(healthy), 7);
+        assertThat(healthy.handler.awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
+    }
+
+    @Test
+    void whatFailsInABatchDoesNotLoseTheRestOfIt() {
+        Client failing = connected(StubDevice.ROCE, true);
+        Client healthy = connected(StubDevice.ROCE, false);
+        RegisteredMemory region = memory(healthy);
+        StubDevice.call("stub_hold_sends", 1);
+        send(healthy, region, 7);
+        loop.submit(() -> {
+            // No such receive is out: a driver that says so is wrong.
+            long stray = WorkRequestId.of(0, 0, WorkRequestId.SHARED_RECEIVE, WorkRequestId.MAX_SLOTS - 1);
+            StubDevice.call("stub_stray", failing.number, stray);
+            StubDevice.call("stub_complete", healthy.number, 0, 0);
+        });
+        assertThat(healthy.handler.awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
+        assertThat(failing.handler.awaitDisconnected())
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("report the driver");
+        assertThat(healthy.handler.isDisconnected()).isFalse();
+    }
+
+    @Test
+    void sharedReceivesThatCompletedComeBackBeforeTheirQueuePairGoes() {
+        Client client = connected(StubDevice.ROCE, true);
+        shareReceives(client, memory(client), 4);
+        int before = StubDevice.call("stub_asyncs_taken");
+        client.handler.loop().submit(() -> {
+            client.handler.awaitPrepared().disconnect();
+            // Both that it is in its error state and that the last receive was taken wait for the loop; so does this:
+            awaitAsyncs(before + 1);
+            StubDevice.call("stub_receive", client.number, 10, 0);
+            // And what they lead to has all the time that it needs before the loop polls.
+            loop.execute(() -> {
+                for (int i = 0; i < 100 && StubDevice.call("stub_exists", client.number) == 1; i++) {
+                    Patience.sleep(5);
+                }
+            });
+        });
+        assertThat(client.handler.awaitDisconnected()).isNull();
+        assertThat(StubDevice.call("stub_cleaned")).isZero();
+        assertThat(client.handler.awaitReceive())
+                .isEqualTo(new RecordingEndpointHandler.Completion(100, WorkStatus.SUCCESS, 10, 0, 0));
+    }
+
+    @Test
+    void aSharedReceiveOfAConnectionThatIsGoneIsPostedAgain() {
+        Client client = connected(StubDevice.ROCE, true);
+        RegisteredMemory region = memory(client);
+        shareReceives(client, region, 3);
+        int gone = client.number + 100;
+        StubDevice.call("stub_receive", client.number, 10, gone);
+        Patience.until("it is posted again", () -> StubDevice.call("stub_receives", client.number) == 3);
+        for (long id : new long[] {101, 102, 100}) {
+            StubDevice.call("stub_receive", client.number, 10, 0);
+            assertThat(client.handler.awaitReceive().workId()).isEqualTo(id);
+        }
+    }
+
+    @Test
+    void aPortThatIsDownIsTheReasonThoughTheCompletionComesFirst() {
+        Client client = connected(StubDevice.ROCE, false);
+        StubDevice.call("stub_hold_sends", 1);
+        send(client, memory(client), 7);
+        StubDevice.call("stub_port_down", 1);
+        StubDevice.call("stub_complete", client.number, CompletionStatus.LOC_QP_OP_ERR.value(), 0);
+        assertThat(client.handler.awaitSend().status()).isEqualTo(WorkStatus.LOCAL_QUEUE_PAIR_OPERATION_ERROR);
+        assertThat(client.handler.awaitDisconnected())
+                .isInstanceOf(ConnectionException.Lost.class)
+                .hasMessageEndingWith("was lost: port 1 of stub0 is down")
+                .hasCauseInstanceOf(WorkCompletionException.class);
+    }
+
+    @Test
+    void whatIsNotThePortsFaultIsNotSaidToBe() {
+        Client client = connected(StubDevice.ROCE, false);
+        StubDevice.call("stub_hold_sends", 1);
+        send(client, memory(client), 7);
+        StubDevice.call("stub_complete", client.number, CompletionStatus.REM_ACCESS_ERR.value(), 0);
+        StubDevice.call("stub_port_down", 1);
+        assertThat(client.handler.awaitDisconnected()).isInstanceOf(WorkCompletionException.class);
+    }
+
+    @Test
+    void hostsThatDoNotAnswerDoNotHoldUpConnectsToOthers() {
+        List<RecordingEndpointHandler> first = new ArrayList<>();
+        for (int i = 0; i < BlockingConnects.MAX_PER_ADDRESS; i++) {
+            first.add(connect(StubDevice.SILENT, options(false, 60_000)));
+        }
+        Patience.until("the calls block", () -> StubDevice.call("stub_blocked") == first.size());
+        List<RecordingEndpointHandler> abandoned = new ArrayList<>();
+        for (int i = 0; i < 40; i++) {
+            abandoned.add(connect(StubDevice.SILENT, options(false, 200)));
+        }
+        for (RecordingEndpointHandler handler : abandoned) {
+            assertThat(handler.awaitDisconnected())
+                    .isInstanceOf(ConnectionException.TimedOut.class)
+                    .hasMessageContaining("10.0.1.250:7471 took longer than 200 ms");
+        }
+        assertThat(StubDevice.call("stub_blocked")).isEqualTo(first.size());
+        RecordingEndpointHandler healthy = connect(StubDevice.IWARP, options(false, 20_000));
+        healthy.awaitConnected();
+        assertThat(connect(StubDevice.SILENT, options(false, 500)).awaitDisconnected())
+                .hasMessageContaining("while waiting for 4 earlier connects to 10.0.1.250:7471");
+        // When the kernel gives up, the address is free again.
+        StubDevice.call("stub_unblock");
+        first.add(connect(StubDevice.SILENT, options(false, 60_000)));
+        for (RecordingEndpointHandler handler : first) {
+            assertThat(handler.awaitDisconnected())
+                    .isInstanceOf(ConnectionException.TimedOut.class)
+                    .hasMessageContaining("while the kernel opens the TCP connection")
+                    .hasMessageContaining("ETIMEDOUT");
+        }
+    }
+
+    @Test
+    void listenersLiveOnTheConnectionLoop() {
+        connected(StubDevice.ROCE, false);
+        RecordingListenerHandler handler = new RecordingListenerHandler(loop);
+        Listener listener = provider.listen(loop, StubDevice.ROCE, ListenOptions.DEFAULTS, handler);
+        handler.awaitListening();
+        assertThat(listener.localAddress()).isEqualTo(StubDevice.ROCE);
+        listener.close();
+        assertThat(handler.awaitClosed()).isNull();
+        String thread = StubDevice.threadsOf("rdma_resolve_addr");
+        assertThat(thread).isNotEmpty().doesNotContain(" ");
+        for (String function : new String[] {"rdma_create_id", "rdma_bind_addr", "rdma_listen", "rdma_destroy_id"}) {
+            assertThat(StubDevice.threadsOf(function)).as(function).isEqualTo(thread);
+        }
+        handler.assertNoViolations();
+    }
+
+    @Test
+    void aListenerSaysWhyItCannotListenOrListensNoMore() {
+        StubDevice.fail("rdma_listen", Errno.EADDRINUSE, 1);
+        RecordingListenerHandler refused = new RecordingListenerHandler(loop);
+        provider.listen(loop, StubDevice.ROCE, ListenOptions.DEFAULTS, refused);
+        assertThat(refused.awaitClosed())
+                .isInstanceOf(ConnectionException.class)
+                .hasMessageContaining("cannot listen on 10.0.0.1:7471")
+                .hasMessageContaining("EADDRINUSE");
+        RecordingListenerHandler removed = new RecordingListenerHandler(loop);
+        provider.listen(loop, StubDevice.ROCE, ListenOptions.DEFAULTS, removed);
+        removed.awaitListening();
+        StubDevice.call("stub_cm_listener", StubDevice.ROCE.getPort(), CmEventType.DEVICE_REMOVAL.value(), 0);
+        assertThat(removed.awaitClosed())
+                .isInstanceOf(ConnectionException.Lost.class)
+                .hasMessageContaining("the device that served 10.0.0.1:7471 was removed");
+        refused.assertNoViolations();
+        removed.assertNoViolations();
+    }
+
+    @Test
+    void aListenerMayBeClosedAtOnce() {
+        for (int i = 0; i < 20; i++) {
+            RecordingListenerHandler handler = new RecordingListenerHandler(loop);
+            provider.listen(loop, StubDevice.ROCE, ListenOptions.DEFAULTS, handler)
+                    .close();
+            assertThat(handler.awaitClosed()).isNull();
+            handler.assertNoViolations();
+        }
+        assertThat(StubDevice.threadsOf("rdma_destroy_id")).isEqualTo(StubDevice.threadsOf("rdma_create_id"));
+    }
+}
