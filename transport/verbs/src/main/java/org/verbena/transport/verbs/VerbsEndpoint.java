@@ -4,7 +4,6 @@ import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoRegistration;
 import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
-import java.util.ArrayDeque;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -26,17 +25,12 @@ import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.DeviceAttributes;
-import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.ReceiveQueue;
-import org.verbena.verbs.SendFlags;
-import org.verbena.verbs.SendQueue;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.VerbsObject;
-import org.verbena.verbs.WorkCompletionOpcode;
 import org.verbena.verbs.WorkCompletions;
 import org.verbena.verbs.ffm.Siw;
 
@@ -64,20 +58,13 @@ import org.verbena.verbs.ffm.Siw;
  * <p>The left column is this class: everything in it runs on the completion loop, and so do posting and polling. The right column is {@link
  * ConnectionSetup}, on the connection loop.
  *
- * <p>Send queue: a ring of slots. A completion of a slot completes all slots before it as well (those were not signalled), so work completes once and in
- * order whatever is signalled. Not so over iWARP, where siw completes a write while a read before it is still under way, and a failure before the work it
- * follows: there each work request is signalled, and its outcome waits in its slot until those before it are known. On siw a read of few bytes on two of the peer's
- * pages, which siw would answer wrongly, is posted in two parts, each on one page; the slot is done with the second. The receive queue is a ring too, each
- * receive with a completion of its own.
+ * <p>Work goes through {@link SendPath} and {@link ReceivePath}; what becomes of it comes back to this class, which has the handler.
  */
-final class VerbsEndpoint implements Endpoint, VerbsHandle {
+final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, ReceivePath.Events {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsEndpoint.class);
 
     /** In a queue pair in its error state the rest is lost if nothing came for so long; destroying it is safe at any time. */
     private static final long DRAIN_SILENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
-
-    /** One signalled work request in so many at the least, so that slots come back while a long batch is under way. */
-    private static final int MAX_UNSIGNALLED = 32;
 
     /** Those of many connections are pinned: more would be much. */
     private static final int RECEIVE_BUFFER_BYTES = 16 << 10;
@@ -121,13 +108,9 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     private @Nullable LoopDevice loopDevice;
     private LoopDevice.@Nullable LoopQueue loopQueue;
     private @Nullable QueuePair queuePair;
-    private @Nullable SendQueue sendQueue;
-    private @Nullable ReceiveQueue receiveQueue;
-    private @Nullable VerbsSharedReceiveQueue sharedReceives;
     private @Nullable EndpointCapabilities capabilities;
     private int port;
     private int index;
-    private int generation;
     private boolean isTouched;
     private @Nullable Throwable cause;
 
@@ -137,29 +120,10 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     private boolean wasConnected;
     private boolean isLocalEnd;
 
-    private final SendRing sends;
-    private int unsignalled;
-    private int maxUnsignalled;
-
-    /** Over iWARP, see above. */
-    private boolean completesInAnyOrder;
-
-    /** On siw, see above: reads of few bytes are split, and as few are inline whatever was asked for. */
-    private boolean splitsShortReads;
-
-    /** The slot whose first part failed, of its own doing; the second is flushed then. */
-    private int failedFirstPart = -1;
-
-    private WorkStatus firstPartStatus = WorkStatus.FLUSHED;
-
-    private final WorkRing receives;
-
-    /** Receives that completed before the connection was told to be up: slot, length, flags and immediate data of each. */
-    private final ArrayDeque<int[]> early = new ArrayDeque<>();
+    private final SendPath sends;
+    private final ReceivePath receives;
 
     // Draining.
-    private int unpostedSends;
-    private int unpostedReceives;
     private boolean isInErrorState;
     private boolean isDestroyAsked;
     private boolean isLastReceiveTaken;
@@ -182,8 +146,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         this.remoteAddress = remoteAddress;
         this.request = request;
         setup = new ConnectionSetup(this, provider, options, remoteAddress, request);
-        sends = new SendRing(options.sendDepth(), options.maxSges());
-        receives = new WorkRing(options.sharedReceiveQueue() ? 0 : options.receiveDepth(), options.maxSges());
+        sends = new SendPath(options.sendDepth(), options.maxSges(), this);
+        receives = new ReceivePath(options.sharedReceiveQueue() ? 0 : options.receiveDepth(), options.maxSges(), this);
     }
 
     /** An endpoint that will connect. */
@@ -289,29 +253,30 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         try {
             VerbsDevice used = provider.device(context);
             device = used;
-            splitsShortReads = used.isSiw();
             checkLimits(used);
             LoopDevice queues = handlerOfLoop().deviceFor(used);
             boolean shared = options.sharedReceiveQueue() && used.attributes().maxSharedReceiveQueues() > 0;
             if (options.sharedReceiveQueue() && !shared) {
                 throw new ConnectionException(used.name() + " has no shared receive queues: connect without one");
             }
-            LoopDevice.LoopQueue completions = queues.reserve(reservedEntries(), shared);
+            LoopDevice.LoopQueue completions = queues.reserve(reservedEntries(used), shared);
             loopDevice = queues;
             loopQueue = completions;
             QueuePairOptions wanted = QueuePairOptions.reliable(
                     completions.queue(),
                     new QueuePairCapabilities(
-                            sendWorkRequests(),
+                            sendWorkRequests(used),
                             receives.depth(),
                             options.maxSges(),
                             shared ? 0 : options.maxSges(),
-                            splitsShortReads
+                            // siw sends few bytes rightly only so.
+                            used.isSiw()
                                     ? Math.max(options.maxInlineBytes(), Siw.SHORT_BYTES)
                                     : options.maxInlineBytes()));
             if (shared) {
-                sharedReceives = queues.sharedReceiveQueue();
-                wanted = wanted.withSharedReceives(sharedReceives.queue());
+                VerbsSharedReceiveQueue common = queues.sharedReceiveQueue();
+                receives.share(common);
+                wanted = wanted.withSharedReceives(common.queue());
             }
             QueuePairOptions all = wanted;
             long maxMessageBytes = Math.min(Integer.MAX_VALUE, used.port(port).maxMessageBytes());
@@ -321,18 +286,18 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         }
     }
 
-    private int reservedEntries() {
-        return sendWorkRequests() + receives.depth();
+    private int reservedEntries(VerbsDevice used) {
+        return sendWorkRequests(used) + receives.depth();
     }
 
-    /** Those that may be out on the device: any read may be in two parts. */
-    private int sendWorkRequests() {
-        return splitsShortReads ? 2 * options.sendDepth() : options.sendDepth();
+    /** Those that may be out on the device: on siw any read may be in two parts. */
+    private int sendWorkRequests(VerbsDevice used) {
+        return used.isSiw() ? 2 * options.sendDepth() : options.sendDepth();
     }
 
     private void checkLimits(VerbsDevice used) {
         DeviceAttributes limits = used.attributes();
-        checkLimit(used, "sendDepth", options.sendDepth(), limits.maxWorkRequests() / (splitsShortReads ? 2 : 1));
+        checkLimit(used, "sendDepth", options.sendDepth(), limits.maxWorkRequests() / (used.isSiw() ? 2 : 1));
         checkLimit(used, "receiveDepth", receives.depth(), limits.maxWorkRequests());
         checkLimit(used, "maxSges", options.maxSges(), limits.maxSges());
     }
@@ -356,19 +321,16 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             drain(full);
             return;
         }
-        generation = queues.generation(index);
+        int generation = queues.generation(index);
         queuePair = made;
-        sendQueue = made.sendQueue();
-        VerbsSharedReceiveQueue shared = sharedReceives;
-        if (shared == null) {
-            receiveQueue = made.receiveQueue();
-        } else {
+        VerbsSharedReceiveQueue shared = receives.shared();
+        sends.prepared(made.sendQueue(), used, index, generation);
+        receives.prepared(shared == null ? made.receiveQueue() : null, used, index, generation);
+        if (shared != null) {
             queues.share(made.number(), this);
         }
         used.add(made, this);
         boolean iwarp = used.isIwarp();
-        completesInAnyOrder = iwarp;
-        maxUnsignalled = iwarp ? 1 : Math.clamp(options.sendDepth() / 4, 1, MAX_UNSIGNALLED);
         capabilities = new EndpointCapabilities(
                 options.sendDepth(),
                 shared == null ? receives.depth() : shared.depth(),
@@ -422,7 +384,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
                 false,
                 options.retryCount(),
                 options.rnrRetryCount(),
-                sharedReceives != null,
+                receives.shared() != null,
                 0);
     }
 
@@ -444,9 +406,9 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         } catch (Throwable thrown) {
             drain(thrown);
         }
-        if (!early.isEmpty()) {
+        if (receives.hasEarly()) {
             isTouched = true;
-            deliverEarly();
+            receives.deliverEarly(wasConnected);
             onBatchEnd();
         }
     }
@@ -502,8 +464,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     /** A queue is lost. Any thread. */
     void onQueueError(@Nullable VerbsObject source) {
         execute(() -> {
-            if ((loopQueue != null && loopQueue.queue() == source)
-                    || (sharedReceives != null && sharedReceives.queue() == source)) {
+            VerbsSharedReceiveQueue shared = receives.shared();
+            if ((loopQueue != null && loopQueue.queue() == source) || (shared != null && shared.queue() == source)) {
                 drain(new ConnectionException.Lost(
                         connection() + " was lost: the device reported an error of " + source));
             }
@@ -535,171 +497,26 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         }
         PostChecks.request(work, can);
         VerbsMemoryDomain.checkOwn(work.buffers());
-        SendQueue queue = required(sendQueue);
-        boolean inTwoParts = splitsShortReads && isShortReadOfTwoPages(work);
-        if (queue.isFull() || inTwoParts) {
-            flushSends();
-            if (state != State.CONNECTED) {
-                return false;
-            }
-        }
-        sends.holdForNext(work.buffers());
-        try {
-            if (inTwoParts) {
-                stageInTwoParts(queue, work, sends.next());
-            } else {
-                stage(queue, work, sends.next(), can);
-            }
-        } catch (RuntimeException refused) {
-            sends.releaseNext();
-            throw refused;
-        }
-        if ((work.flags() & WorkRequest.INLINE) != 0) {
-            sends.releaseNext();
-        }
-        sends.take(work);
-        if (inTwoParts) {
-            // Elsewhere what is staged is one work request a slot.
-            flushSends();
-        }
-        return true;
-    }
-
-    private static final int PAGE_BYTES = 4096;
-
-    private static boolean isShortReadOfTwoPages(WorkRequest work) {
-        if (work.opcode() != WorkRequest.Opcode.READ) {
-            return false;
-        }
-        long bytes = work.buffers().totalBytes();
-        return bytes <= Siw.SHORT_BYTES && bytes > bytesOfPageFrom(work.remoteAddress());
-    }
-
-    private static int bytesOfPageFrom(long address) {
-        return PAGE_BYTES - (int) (address & PAGE_BYTES - 1);
-    }
-
-    private void stageInTwoParts(SendQueue queue, WorkRequest work, int slot) {
-        ScatterGatherList piece = work.buffers();
-        MemoryRegion region = VerbsMemoryDomain.regionOf(piece.region(0));
-        long offset = PostChecks.offset(piece, 0);
-        long address = work.remoteAddress();
-        int first = bytesOfPageFrom(address);
-        int fence = (work.flags() & WorkRequest.FENCE) != 0 ? SendFlags.FENCE : 0;
-        queue.read(
-                WorkRequestId.of(index, generation, WorkRequestId.FIRST_PART, slot),
-                SendFlags.SIGNALED | fence,
-                address,
-                work.remoteKey());
-        queue.piece(region, offset, first);
-        queue.read(
-                WorkRequestId.of(index, generation, WorkRequestId.SEND, slot),
-                SendFlags.SIGNALED,
-                address + first,
-                work.remoteKey());
-        queue.piece(region, offset + first, piece.length(0) - first);
-    }
-
-    private void stage(SendQueue queue, WorkRequest work, int slot, EndpointCapabilities can) {
-        long wrId = WorkRequestId.of(index, generation, WorkRequestId.SEND, slot);
-        ScatterGatherList pieces = work.buffers();
-        boolean copied = (work.flags() & WorkRequest.INLINE) != 0;
-        int flags = 0;
-        if ((work.flags() & WorkRequest.FENCE) != 0) {
-            flags |= SendFlags.FENCE;
-        }
-        if ((work.flags() & WorkRequest.SOLICITED) != 0) {
-            flags |= SendFlags.SOLICITED;
-        }
-        boolean signalled = unsignalled + 1 >= maxUnsignalled;
-        if (signalled) {
-            flags |= SendFlags.SIGNALED;
-        }
-        long address = work.remoteAddress();
-        int key = work.remoteKey();
-        switch (work.opcode()) {
-            case SEND -> queue.send(wrId, flags | inline(pieces, can));
-            case SEND_WITH_IMMEDIATE ->
-                queue.sendWithImmediate(wrId, flags | inline(pieces, can), work.immediateData());
-            case SEND_WITH_INVALIDATE -> queue.sendWithInvalidate(wrId, flags | inline(pieces, can), key);
-            case WRITE -> queue.write(wrId, flags | inline(pieces, can), address, key);
-            case WRITE_WITH_IMMEDIATE ->
-                queue.writeWithImmediate(wrId, flags | inline(pieces, can), address, key, work.immediateData());
-            case READ -> queue.read(wrId, flags, address, key);
-            case COMPARE_AND_SWAP ->
-                queue.compareAndSwap(
-                        wrId,
-                        flags,
-                        address,
-                        key,
-                        work.compareOrAdd(),
-                        work.swap(),
-                        VerbsMemoryDomain.regionOf(pieces.region(0)),
-                        PostChecks.offset(pieces, 0));
-            case FETCH_AND_ADD ->
-                queue.fetchAndAdd(
-                        wrId,
-                        flags,
-                        address,
-                        key,
-                        work.compareOrAdd(),
-                        VerbsMemoryDomain.regionOf(pieces.region(0)),
-                        PostChecks.offset(pieces, 0));
-        }
-        if (work.opcode() != WorkRequest.Opcode.COMPARE_AND_SWAP && work.opcode() != WorkRequest.Opcode.FETCH_AND_ADD) {
-            for (int i = 0; i < pieces.count(); i++) {
-                MemoryRegion region = VerbsMemoryDomain.regionOf(pieces.region(i));
-                long offset = PostChecks.offset(pieces, i);
-                if (copied) {
-                    queue.inline(region.segment(), offset, pieces.length(i));
-                } else {
-                    queue.piece(region, offset, pieces.length(i));
-                }
-            }
-        }
-        unsignalled = signalled ? 0 : unsignalled + 1;
-    }
-
-    /** What is small goes into the work request itself, which saves the adapter a read of memory. */
-    private static int inline(ScatterGatherList pieces, EndpointCapabilities can) {
-        return pieces.totalBytes() <= can.maxInlineBytes() ? SendFlags.INLINE : 0;
+        return sends.post(work, can);
     }
 
     @Override
     public boolean postReceive(long workId, ScatterGatherList buffers) {
         checkLoop();
-        if (sharedReceives != null) {
+        if (receives.shared() != null) {
             throw new IllegalStateException(
                     "this endpoint's receives come from its shared receive queue: post them there");
         }
         if ((state != State.PREPARED && state != State.CONNECTED) || receives.isFull()) {
             return false;
         }
-        PostChecks.receive(buffers, options.maxSges());
-        VerbsMemoryDomain.checkOwn(buffers);
-        ReceiveQueue queue = required(receiveQueue);
-        if (queue.isFull()) {
-            flushReceives();
-            if (state == State.DRAINING) {
-                return false;
-            }
-        }
-        receives.holdForNext(buffers);
-        try {
-            queue.receive(WorkRequestId.of(index, generation, WorkRequestId.RECEIVE, receives.next()));
-            required(device).addPieces(queue, buffers);
-        } catch (RuntimeException refused) {
-            receives.releaseNext();
-            throw refused;
-        }
-        receives.take(workId);
-        return true;
+        return receives.post(workId, buffers);
     }
 
     @Override
     public int freeSendSlots() {
         checkLoop();
-        return state == State.CONNECTED ? sends.depth() - sends.count() : 0;
+        return state == State.CONNECTED ? sends.free() : 0;
     }
 
     @Override
@@ -709,47 +526,29 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     }
 
     private void flush0() {
+        if (state == State.PREPARED || state == State.CONNECTED) {
+            receives.flush();
+        }
         if (state == State.CONNECTED) {
-            flushReceives();
-            flushSends();
-        } else if (state == State.PREPARED) {
-            flushReceives();
+            sends.flush();
         }
     }
 
-    private void flushSends() {
-        SendQueue queue = sendQueue;
-        if (queue == null || queue.stagedWrs() == 0) {
-            return;
-        }
-        if (unsignalled > 0) {
-            queue.signalLast();
-            unsignalled = 0;
-        }
-        int errno = queue.tryFlush();
-        if (errno != 0) {
-            drain(new VerbsException(
-                    "ibv_post_send() on " + connection(),
-                    errno,
-                    "the device took " + (sends.count() - queue.stagedWrs()) + " of " + sends.count()
-                            + " work requests; those it did not take complete as FLUSHED"));
-        }
+    @Override
+    public void onSendsRefused(int errno, int taken, int out) {
+        drain(new VerbsException(
+                "ibv_post_send() on " + connection(),
+                errno,
+                "the device took " + taken + " of " + out
+                        + " work requests; those it did not take complete as FLUSHED"));
     }
 
-    private void flushReceives() {
-        ReceiveQueue queue = receiveQueue;
-        if (queue == null || queue.stagedWrs() == 0) {
-            return;
-        }
-        int errno = queue.tryFlush();
-        if (errno != 0) {
-            drain(new VerbsException(
-                    "ibv_post_recv() on " + connection(),
-                    errno,
-                    "the device took "
-                            + (receives.count() - queue.stagedWrs()) + " of " + receives.count()
-                            + " receives; those it did not take complete as FLUSHED"));
-        }
+    @Override
+    public void onReceivesRefused(int errno, int taken, int out) {
+        drain(new VerbsException(
+                "ibv_post_recv() on " + connection(),
+                errno,
+                "the device took " + taken + " of " + out + " receives; those it did not take complete as FLUSHED"));
     }
 
     // ---- completions, from LoopDevice
@@ -761,43 +560,34 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         return before;
     }
 
-    /** A slot was done; where completions come in order, all before it as well. */
+    /** A slot of the send queue was done. */
     void onSendDone(int slot) {
-        int position = sends.position(slot);
-        if (position >= sends.count()) {
+        if (!sends.isOut(slot)) {
             strayCompletion("send", slot);
             return;
         }
-        if (state == State.DRAINING) {
-            lastProgressNanos = System.nanoTime();
-        }
-        if (completesInAnyOrder) {
-            sends.keepOutcome(slot, WorkStatus.SUCCESS);
-            completeKnownSends();
-            return;
-        }
-        for (int i = 0; i <= position; i++) {
-            completeSend(WorkStatus.SUCCESS);
-        }
+        noteProgress();
+        sends.onDone(slot);
     }
 
-    /** A slot failed; where completions come in order, those before it, which have no completion of their own, were done. */
+    /** A slot of the send queue failed. */
     void onSendFailed(int slot, WorkStatus status, int vendorError) {
-        int position = sends.position(slot);
-        if (position >= sends.count()) {
+        if (!sends.isOut(slot)) {
             strayCompletion("send", slot);
             return;
         }
         endFailed(slot, status, vendorError);
-        if (completesInAnyOrder) {
-            sends.keepOutcome(slot, status);
-            completeKnownSends();
+        sends.onFailed(slot, status);
+    }
+
+    /** The first part of a slot of the send queue failed; the second is still to come. */
+    void onFirstPartFailed(int slot, WorkStatus status, int vendorError) {
+        if (!sends.isOut(slot)) {
+            strayCompletion("send", slot);
             return;
         }
-        for (int i = 0; i < position; i++) {
-            completeSend(WorkStatus.SUCCESS);
-        }
-        completeSend(status);
+        sends.onFirstPartFailed(slot, status);
+        endFailed(slot, status, vendorError);
     }
 
     private void endFailed(int slot, WorkStatus status, int vendorError) {
@@ -808,26 +598,12 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             // The queue pair went to its error state by the peer's doing: over iWARP a TERMINATE gives no other sign.
             drain(lostWith(describeSend(slot)));
         }
-        lastProgressNanos = System.nanoTime();
+        noteProgress();
     }
 
-    /** The first part of a slot failed; the second is still to come, flushed. */
-    void onFirstPartFailed(int slot, WorkStatus status, int vendorError) {
-        if (sends.position(slot) >= sends.count()) {
-            strayCompletion("send", slot);
-            return;
-        }
-        if (status != WorkStatus.FLUSHED) {
-            failedFirstPart = slot;
-            firstPartStatus = status;
-        }
-        endFailed(slot, status, vendorError);
-    }
-
-    private void completeKnownSends() {
-        WorkStatus outcome;
-        while (sends.count() > 0 && (outcome = sends.headOutcome()) != null) {
-            completeSend(outcome);
+    private void noteProgress() {
+        if (state == State.DRAINING) {
+            lastProgressNanos = System.nanoTime();
         }
     }
 
@@ -838,13 +614,10 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
                 + (trouble == null ? "" : " (" + trouble + ")"));
     }
 
-    private void completeSend(WorkStatus outcome) {
-        int slot = sends.head();
-        WorkStatus status = slot == failedFirstPart ? firstPartStatus : outcome;
-        sends.free();
+    @Override
+    public void onSendCompleted(long workId, WorkStatus status, int lengthBytes) {
         try {
-            handler.onSendCompletion(
-                    this, sends.workId(slot), status, status == WorkStatus.SUCCESS ? sends.lengthBytes(slot) : 0);
+            handler.onSendCompletion(this, workId, status, lengthBytes);
         } catch (Throwable thrown) {
             drain(thrown);
         }
@@ -856,40 +629,15 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
 
     /** A receive has a message. */
     void onReceiveDone(int kind, int slot, WorkCompletions completions, int i) {
-        int flags = 0;
-        int immediate = 0;
-        if (completions.hasImmediateData(i)) {
-            flags |= EndpointHandler.WITH_IMMEDIATE;
-            immediate = completions.immediateData(i);
-        } else if (completions.hasInvalidatedKey(i)) {
-            flags |= EndpointHandler.WITH_INVALIDATE;
-            immediate = completions.invalidatedKey(i);
-        }
-        if (completions.opcodeValue(i) == RECEIVED_WRITE) {
-            flags |= EndpointHandler.REMOTE_WRITE;
-        }
-        int length = completions.lengthBytes(i);
+        noteProgress();
         if (state == State.CONNECTED || (state == State.DRAINING && wasConnected)) {
-            completeReceive(kind, slot, WorkStatus.SUCCESS, length, flags, immediate);
+            receives.onDone(kind, slot, completions, i);
         } else if (state == State.PREPARED) {
             // The peer was told before this side: the event is on its way.
-            early.add(new int[] {kind, slot, length, flags, immediate});
+            receives.onEarly(kind, slot, completions, i);
         } else {
-            deliverEarly();
-            completeReceive(kind, slot, WorkStatus.FLUSHED, 0, 0, 0);
-        }
-    }
-
-    private static final int RECEIVED_WRITE = WorkCompletionOpcode.RECV_RDMA_WITH_IMM.value();
-
-    private void deliverEarly() {
-        int[] receive;
-        while ((receive = early.poll()) != null) {
-            if (wasConnected) {
-                completeReceive(receive[0], receive[1], WorkStatus.SUCCESS, receive[2], receive[3], receive[4]);
-            } else {
-                completeReceive(receive[0], receive[1], WorkStatus.FLUSHED, 0, 0, 0);
-            }
+            receives.deliverEarly(wasConnected);
+            receives.onFailed(kind, slot, WorkStatus.FLUSHED);
         }
     }
 
@@ -904,35 +652,23 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             // The peer ended the connection, and over iWARP its receives come back before the event that says so.
             drain(null);
         }
-        deliverEarly();
-        completeReceive(kind, slot, status, 0, 0, 0);
+        noteProgress();
+        receives.deliverEarly(wasConnected);
+        receives.onFailed(kind, slot, status);
     }
 
-    private void completeReceive(int kind, int slot, WorkStatus status, int length, int flags, int immediate) {
-        long workId;
-        if (kind == WorkRequestId.SHARED_RECEIVE) {
-            VerbsSharedReceiveQueue shared = required(sharedReceives);
-            if (!shared.isOut(slot)) {
-                strayCompletion("shared receive", slot);
-                return;
-            }
-            workId = shared.complete(slot);
-        } else {
-            if (receives.count() == 0 || slot != receives.head()) {
-                strayCompletion("receive", slot);
-                return;
-            }
-            workId = receives.workId(slot);
-            receives.free();
-        }
-        if (state == State.DRAINING) {
-            lastProgressNanos = System.nanoTime();
-        }
+    @Override
+    public void onReceiveCompleted(long workId, WorkStatus status, int lengthBytes, int flags, int immediate) {
         try {
-            handler.onReceiveCompletion(this, workId, status, length, flags, immediate);
+            handler.onReceiveCompletion(this, workId, status, lengthBytes, flags, immediate);
         } catch (Throwable thrown) {
             drain(thrown);
         }
+    }
+
+    @Override
+    public void onStrayReceive(int slot) {
+        strayCompletion("receive", slot);
     }
 
     private void strayCompletion(String queue, int slot) {
@@ -975,7 +711,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             required(loopDevice).pollAll();
         }
         if (state == State.CONNECTED) {
-            drain(sends.count() == 0 ? null : lostWith(describeSend(sends.head())));
+            drain(sends.count() == 0 ? null : lostWith(sends.describeOldest() + " on " + connection()));
         } else if (state != State.DRAINING && state != State.CLOSED) {
             drain(setup.failureOf(event));
         }
@@ -1006,14 +742,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         cause = why;
         cancelTimeout();
         LOG.debug("{} ends in state {}: {}", connection(), before, why == null ? "in good order" : why.toString());
-        if (sendQueue != null) {
-            unpostedSends = sendQueue.stagedWrs();
-            sendQueue.discard();
-        }
-        if (receiveQueue != null) {
-            unpostedReceives = receiveQueue.stagedWrs();
-            receiveQueue.discard();
-        }
+        sends.discard();
+        receives.discard();
         lastProgressNanos = System.nanoTime();
         required(ioHandler).startDraining(loop, this);
         boolean connected = before == State.CONNECTED;
@@ -1043,13 +773,14 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         if (state != State.DRAINING || !isInErrorState || isDestroyAsked) {
             return;
         }
-        boolean allBack = sends.count() == unpostedSends && receives.count() == unpostedReceives;
-        boolean sharedBack = sharedReceives == null || queuePair == null || isLastReceiveTaken;
+        boolean shares = receives.shared() != null;
+        boolean allBack = sends.areAllBack() && receives.areAllBack();
+        boolean sharedBack = !shares || queuePair == null || isLastReceiveTaken;
         if (!isSilent && !(allBack && sharedBack)) {
             return;
         }
         LoopDevice queues = loopDevice;
-        if (queues != null && sharedReceives != null && !isPolledEmpty) {
+        if (queues != null && shares && !isPolledEmpty) {
             // Adapters throw away the completions of a queue pair that is destroyed, and the shared receives with them.
             if (!isPollAsked) {
                 isPollAsked = true;
@@ -1106,20 +837,16 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         if (made != null && queues != null) {
             // What the device wrote before the queue pair was gone.
             queues.pollAll();
-            boolean anything = sends.count() > 0 || receives.count() > 0 || !early.isEmpty();
-            deliverEarly();
-            while (sends.count() > 0) {
-                completeLeftSend(queuePairGone);
-            }
-            while (receives.count() > 0) {
-                completeLeftReceive(queuePairGone);
-            }
+            boolean anything = sends.count() > 0 || receives.hasRest();
+            receives.deliverEarly(wasConnected);
+            sends.completeRest(queuePairGone);
+            receives.completeRest(queuePairGone);
             if (anything) {
                 onBatchEnd();
             }
             queues.remove(index);
             required(device).remove(made);
-            if (sharedReceives != null) {
+            if (receives.shared() != null) {
                 queues.unshare(made.number());
             }
         }
@@ -1147,23 +874,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         LoopDevice.LoopQueue reserved = loopQueue;
         if (queues != null && reserved != null) {
             loopQueue = null;
-            queues.release(reserved, reservedEntries(), sharedReceives != null);
+            queues.release(reserved, reservedEntries(required(device)), receives.shared() != null);
         }
-    }
-
-    private void completeLeftSend(boolean queuePairGone) {
-        if (!queuePairGone) {
-            sends.forgetHead();
-        }
-        WorkStatus outcome = sends.headOutcome();
-        completeSend(outcome == null ? WorkStatus.FLUSHED : outcome);
-    }
-
-    private void completeLeftReceive(boolean queuePairGone) {
-        if (!queuePairGone) {
-            receives.forgetHead();
-        }
-        completeReceive(WorkRequestId.RECEIVE, receives.head(), WorkStatus.FLUSHED, 0, 0, 0);
     }
 
     @Override
@@ -1218,7 +930,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
 
     @Override
     public @Nullable SharedReceiveQueue sharedReceiveQueue() {
-        return sharedReceives;
+        return receives.shared();
     }
 
     @Override

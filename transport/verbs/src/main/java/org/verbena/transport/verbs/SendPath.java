@@ -1,0 +1,327 @@
+package org.verbena.transport.verbs;
+
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.WorkRequest;
+import org.verbena.transport.spi.WorkStatus;
+import org.verbena.verbs.MemoryRegion;
+import org.verbena.verbs.SendFlags;
+import org.verbena.verbs.SendQueue;
+
+/**
+ * An endpoint's way to its send queue and back: a ring of slots. The loop's thread alone.
+ *
+ * <p>A completion of a slot completes all slots before it as well (those were not signalled), so work completes once and in order whatever is signalled. Not
+ * so over iWARP, where siw completes a write while a read before it is still under way, and a failure before the work it follows: there each work request is
+ * signalled, and its outcome waits in its slot until those before it are known. On siw a read of few bytes on two of the peer's pages is posted in two parts
+ * ({@link ShortReads}); the slot is done with the second.
+ */
+final class SendPath {
+    /** One signalled work request in so many at the least, so that slots come back while a long batch is under way. */
+    private static final int MAX_UNSIGNALLED = 32;
+
+    /** What becomes of the work. */
+    interface Events {
+        /**
+         * A work request is done.
+         *
+         * @param workId as posted
+         * @param status how it ended
+         * @param lengthBytes what it moved; 0 unless it succeeded
+         */
+        void onSendCompleted(long workId, WorkStatus status, int lengthBytes);
+
+        /**
+         * The device did not take all that was staged.
+         *
+         * @param errno why
+         * @param taken how many of those that are out it has taken
+         * @param out how many are out
+         */
+        void onSendsRefused(int errno, int taken, int out);
+    }
+
+    private final Events events;
+    private final SendRing ring;
+    private @Nullable SendQueue queue;
+    private int index;
+    private int generation;
+    private int unsignalled;
+    private int maxUnsignalled;
+
+    /** Over iWARP, see above. */
+    private boolean completesInAnyOrder;
+
+    /** On siw, see above. */
+    private boolean splitsShortReads;
+
+    /** The slot whose first part failed, of its own doing; the second is flushed then. */
+    private int failedFirstPart = -1;
+
+    private WorkStatus firstPartStatus = WorkStatus.FLUSHED;
+
+    /** How many of those that are out the device was never given. */
+    private int unposted;
+
+    SendPath(int depth, int maxSges, Events events) {
+        this.events = events;
+        ring = new SendRing(depth, maxSges);
+    }
+
+    /**
+     * The queue is there.
+     *
+     * @param made the queue
+     * @param device whose it is
+     * @param endpointIndex of the ids of its work requests
+     * @param endpointGeneration and this
+     */
+    void prepared(SendQueue made, VerbsDevice device, int endpointIndex, int endpointGeneration) {
+        queue = made;
+        index = endpointIndex;
+        generation = endpointGeneration;
+        completesInAnyOrder = device.isIwarp();
+        splitsShortReads = device.isSiw();
+        maxUnsignalled = device.isIwarp() ? 1 : Math.clamp(ring.depth() / 4, 1, MAX_UNSIGNALLED);
+    }
+
+    /** How many are out. */
+    int count() {
+        return ring.count();
+    }
+
+    int free() {
+        return ring.depth() - ring.count();
+    }
+
+    boolean isFull() {
+        return ring.isFull();
+    }
+
+    /** Whether all that are out were never given to the device. */
+    boolean areAllBack() {
+        return ring.count() == unposted;
+    }
+
+    /** Whether a slot is out. */
+    boolean isOut(int slot) {
+        return ring.position(slot) < ring.count();
+    }
+
+    String describe(int slot) {
+        return ring.describe(slot);
+    }
+
+    /** What has been out for the longest. */
+    String describeOldest() {
+        return ring.describe(ring.head());
+    }
+
+    // ---- posting
+
+    /**
+     * Stages a work request.
+     *
+     * @param work checked, and there is a free slot for it
+     * @param can what the endpoint can do
+     * @return false if the device refused what had been staged before: {@link Events#onSendsRefused} has been told
+     * @throws IllegalStateException memory of it is closed; nothing is staged
+     */
+    boolean post(WorkRequest work, EndpointCapabilities can) {
+        SendQueue staging = VerbsEndpoint.required(queue);
+        boolean inTwoParts = splitsShortReads && ShortReads.isOne(work);
+        if ((staging.isFull() || inTwoParts) && !flush()) {
+            return false;
+        }
+        ring.holdForNext(work.buffers());
+        try {
+            if (inTwoParts) {
+                ShortReads.stage(
+                        staging,
+                        work,
+                        WorkRequestId.of(index, generation, WorkRequestId.FIRST_PART, ring.next()),
+                        WorkRequestId.of(index, generation, WorkRequestId.SEND, ring.next()));
+            } else {
+                stage(staging, work, can);
+            }
+        } catch (RuntimeException refused) {
+            ring.releaseNext();
+            throw refused;
+        }
+        if ((work.flags() & WorkRequest.INLINE) != 0) {
+            ring.releaseNext();
+        }
+        ring.take(work);
+        if (inTwoParts) {
+            // Elsewhere what is staged is one work request a slot. A refusal has been told, and the slot comes back.
+            flush();
+        }
+        return true;
+    }
+
+    private void stage(SendQueue staging, WorkRequest work, EndpointCapabilities can) {
+        long wrId = WorkRequestId.of(index, generation, WorkRequestId.SEND, ring.next());
+        ScatterGatherList pieces = work.buffers();
+        int flags = 0;
+        if ((work.flags() & WorkRequest.FENCE) != 0) {
+            flags |= SendFlags.FENCE;
+        }
+        if ((work.flags() & WorkRequest.SOLICITED) != 0) {
+            flags |= SendFlags.SOLICITED;
+        }
+        boolean signalled = unsignalled + 1 >= maxUnsignalled;
+        if (signalled) {
+            flags |= SendFlags.SIGNALED;
+        }
+        long address = work.remoteAddress();
+        int key = work.remoteKey();
+        switch (work.opcode()) {
+            case SEND -> staging.send(wrId, flags | inline(pieces, can));
+            case SEND_WITH_IMMEDIATE ->
+                staging.sendWithImmediate(wrId, flags | inline(pieces, can), work.immediateData());
+            case SEND_WITH_INVALIDATE -> staging.sendWithInvalidate(wrId, flags | inline(pieces, can), key);
+            case WRITE -> staging.write(wrId, flags | inline(pieces, can), address, key);
+            case WRITE_WITH_IMMEDIATE ->
+                staging.writeWithImmediate(wrId, flags | inline(pieces, can), address, key, work.immediateData());
+            case READ -> staging.read(wrId, flags, address, key);
+            case COMPARE_AND_SWAP ->
+                staging.compareAndSwap(
+                        wrId,
+                        flags,
+                        address,
+                        key,
+                        work.compareOrAdd(),
+                        work.swap(),
+                        VerbsMemoryDomain.regionOf(pieces.region(0)),
+                        PostChecks.offset(pieces, 0));
+            case FETCH_AND_ADD ->
+                staging.fetchAndAdd(
+                        wrId,
+                        flags,
+                        address,
+                        key,
+                        work.compareOrAdd(),
+                        VerbsMemoryDomain.regionOf(pieces.region(0)),
+                        PostChecks.offset(pieces, 0));
+        }
+        if (work.opcode() != WorkRequest.Opcode.COMPARE_AND_SWAP && work.opcode() != WorkRequest.Opcode.FETCH_AND_ADD) {
+            addPieces(staging, pieces, (work.flags() & WorkRequest.INLINE) != 0);
+        }
+        unsignalled = signalled ? 0 : unsignalled + 1;
+    }
+
+    private static void addPieces(SendQueue staging, ScatterGatherList pieces, boolean copied) {
+        for (int i = 0; i < pieces.count(); i++) {
+            MemoryRegion region = VerbsMemoryDomain.regionOf(pieces.region(i));
+            long offset = PostChecks.offset(pieces, i);
+            if (copied) {
+                staging.inline(region.segment(), offset, pieces.length(i));
+            } else {
+                staging.piece(region, offset, pieces.length(i));
+            }
+        }
+    }
+
+    /** What is small goes into the work request itself, which saves the adapter a read of memory. */
+    private static int inline(ScatterGatherList pieces, EndpointCapabilities can) {
+        return pieces.totalBytes() <= can.maxInlineBytes() ? SendFlags.INLINE : 0;
+    }
+
+    /**
+     * Gives what is staged to the device.
+     *
+     * @return false if it refused: {@link Events#onSendsRefused} has been told
+     */
+    boolean flush() {
+        SendQueue staged = queue;
+        if (staged == null || staged.stagedWrs() == 0) {
+            return true;
+        }
+        if (unsignalled > 0) {
+            staged.signalLast();
+            unsignalled = 0;
+        }
+        int errno = staged.tryFlush();
+        if (errno != 0) {
+            events.onSendsRefused(errno, ring.count() - staged.stagedWrs(), ring.count());
+            return false;
+        }
+        return true;
+    }
+
+    /** Forgets what is staged: it stays out, and {@link #completeRest} completes it. */
+    void discard() {
+        if (queue != null) {
+            unposted = queue.stagedWrs();
+            queue.discard();
+        }
+    }
+
+    // ---- completions of slots that are out
+
+    /** A slot was done; where completions come in order, all before it as well. */
+    void onDone(int slot) {
+        if (completesInAnyOrder) {
+            ring.keepOutcome(slot, WorkStatus.SUCCESS);
+            completeKnown();
+            return;
+        }
+        completeUpTo(slot);
+        complete(WorkStatus.SUCCESS);
+    }
+
+    /** A slot failed; where completions come in order, those before it, which have no completion of their own, were done. */
+    void onFailed(int slot, WorkStatus status) {
+        if (completesInAnyOrder) {
+            ring.keepOutcome(slot, status);
+            completeKnown();
+            return;
+        }
+        completeUpTo(slot);
+        complete(status);
+    }
+
+    /** The first part of a slot failed; the second is still to come, flushed. */
+    void onFirstPartFailed(int slot, WorkStatus status) {
+        if (status != WorkStatus.FLUSHED) {
+            failedFirstPart = slot;
+            firstPartStatus = status;
+        }
+    }
+
+    private void completeUpTo(int slot) {
+        for (int i = ring.position(slot); i > 0; i--) {
+            complete(WorkStatus.SUCCESS);
+        }
+    }
+
+    private void completeKnown() {
+        WorkStatus outcome;
+        while (ring.count() > 0 && (outcome = ring.headOutcome()) != null) {
+            complete(outcome);
+        }
+    }
+
+    private void complete(WorkStatus outcome) {
+        int slot = ring.head();
+        WorkStatus status = slot == failedFirstPart ? firstPartStatus : outcome;
+        ring.free();
+        events.onSendCompleted(ring.workId(slot), status, status == WorkStatus.SUCCESS ? ring.lengthBytes(slot) : 0);
+    }
+
+    /**
+     * Completes what is out still: nothing comes any more.
+     *
+     * @param isQueuePairGone false if the device may still use the memory, which then stays registered for ever
+     */
+    void completeRest(boolean isQueuePairGone) {
+        while (ring.count() > 0) {
+            if (!isQueuePairGone) {
+                ring.forgetHead();
+            }
+            WorkStatus outcome = ring.headOutcome();
+            complete(outcome == null ? WorkStatus.FLUSHED : outcome);
+        }
+    }
+}
