@@ -625,6 +625,35 @@ static void tell(struct rdma_cm_id *id, int type, int status)
 
 static struct rdma_cm_id *ids[MAX_QPS];
 
+static int rejected;
+
+EXPORT int stub_rejected(void) { return rejected; }
+
+/* A connect request to the id that listens on a port. */
+EXPORT void stub_request(int port)
+{
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < MAX_QPS; i++) {
+		struct rdma_cm_id *listener = ids[i];
+		struct sockaddr_in *local = listener ? (struct sockaddr_in *) &listener->route.addr.src_addr : NULL;
+
+		if (!listener || !listener->event || ntohs(local->sin_port) != port)
+			continue;
+		struct rdma_cm_id *id = calloc(1, sizeof(*id));
+		*id = *listener;
+		id->event = NULL;
+		*(struct sockaddr_in *) &id->route.addr.dst_addr = *local;
+		struct rdma_cm_event *event = calloc(1, sizeof(*event));
+		event->id = id;
+		event->listen_id = listener;
+		event->event = RDMA_CM_EVENT_CONNECT_REQUEST;
+		event->param.conn.responder_resources = event->param.conn.initiator_depth = 16;
+		if (write(((struct stub_events *) id->channel)->write_fd, &event, sizeof(event)) != sizeof(event))
+			abort();
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 /* An event of the id that listens on a port. */
 EXPORT void stub_cm_listener(int port, int type, int status)
 {
@@ -772,6 +801,14 @@ EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *parameter
 	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
 	DONE(0);
 }
+
+EXPORT int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *parameters)
+{
+	LOCKED(id->qp->state = IBV_QPS_RTS; tell(id, RDMA_CM_EVENT_ESTABLISHED, 0));
+	return 0;
+}
+
+EXPORT int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t length) { LOCKED(rejected++); return 0; }
 
 EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 {

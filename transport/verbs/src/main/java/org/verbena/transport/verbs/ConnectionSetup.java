@@ -122,7 +122,7 @@ final class ConnectionSetup implements CmEventSink {
     }
 
     private void fail(Throwable cause) {
-        endpoint.execute(() -> endpoint.drain(cause));
+        endpoint.execute(() -> endpoint.refuse0(cause));
     }
 
     // ---- connecting and accepting

@@ -282,8 +282,16 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
             long maxMessageBytes = Math.min(Integer.MAX_VALUE, used.port(port).maxMessageBytes());
             setup.execute(() -> setup.createQueuePair(used, all, maxMessageBytes));
         } catch (RuntimeException refused) {
-            drain(setup.failureOf(refused));
+            refuse0(setup.failureOf(refused));
         }
+    }
+
+    /** This side lacks something, so that there will be no connection. */
+    void refuse0(Throwable why) {
+        if (request != null && state != State.DRAINING && state != State.CLOSED) {
+            provider.refusals().refused(remoteAddress, why);
+        }
+        drain(why);
     }
 
     private int reservedEntries(VerbsDevice used) {
@@ -318,7 +326,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
         try {
             index = queues.add(this);
         } catch (RuntimeException full) {
-            drain(full);
+            refuse0(full);
             return;
         }
         int generation = queues.generation(index);
@@ -353,7 +361,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
         try {
             handler.onPrepared(this);
         } catch (Throwable thrown) {
-            drain(thrown);
+            refuse0(thrown);
         }
         if (state != State.PREPARED) {
             return;

@@ -49,6 +49,7 @@ public final class VerbsProvider implements RdmaProvider {
 
     private final ConcurrentHashMap<Context, VerbsDevice> devices = new ConcurrentHashMap<>();
     private final PollCounters pollCounters = new PollCounters();
+    private final Refusals refusals = new Refusals(System::nanoTime);
     private @Nullable ConnectionLoop connectionLoop; // guarded by this
 
     /** For the service loader. */
@@ -182,6 +183,10 @@ public final class VerbsProvider implements RdmaProvider {
 
     PollCounters pollCounters() {
         return pollCounters;
+    }
+
+    Refusals refusals() {
+        return refusals;
     }
 
     @Override

@@ -23,6 +23,7 @@ import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.ProviderException;
 import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingListenerHandler;
 import org.verbena.transport.spi.RegisteredMemory;
@@ -314,6 +315,24 @@ class DeviceFailureTest {
                 .hasMessageContaining("the device that served 10.0.0.1:7471 was removed");
         refused.assertNoViolations();
         removed.assertNoViolations();
+    }
+
+    @Test
+    void theOperatorIsToldWhatAnAcceptingSideLacks() {
+        RecordingEndpointHandler server = new RecordingEndpointHandler("server", loop).whenPrepared(endpoint -> {
+            throw new ProviderException("ibv_reg_mr: the locked-memory limit");
+        });
+        RecordingListenerHandler listener = new RecordingListenerHandler(loop)
+                .whenRequested(request -> request.accept(loop, options(false, 20_000), server));
+        provider.listen(loop, StubDevice.ROCE, ListenOptions.DEFAULTS, listener);
+        listener.awaitListening();
+        int before = StubDevice.call("stub_rejected");
+        StubDevice.call("stub_request", StubDevice.ROCE.getPort());
+        assertThat(server.awaitDisconnected()).hasMessageContaining("the locked-memory limit");
+        assertThat(StubDevice.call("stub_rejected")).isEqualTo(before + 1);
+        assertThat(provider.refusals().count()).isOne();
+        server.assertNoViolations();
+        listener.assertNoViolations();
     }
 
     @Test
