@@ -13,11 +13,15 @@ final class Deadlines {
     /** How soon to try again for memory that the device refused to register: nobody tells when its limit allows more. */
     private static final long MEMORY_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
+    /** How long a message may stand still half sent while others wait for memory: as long as a peer may take for its part of anything else. */
+    private static final long MESSAGE_NANOS = TimeUnit.SECONDS.toNanos(10);
+
     private final MessageOptions options;
     private final LongSupplier clock;
     private long helloNanos = NONE;
     private long closeNanos = NONE;
     private long retryNanos = NONE;
+    private long messageNanos = NONE;
     private long silentSinceNanos;
     private boolean watchesSilence;
     /** What the listener was told last. */
@@ -56,6 +60,24 @@ final class Deadlines {
         }
     }
 
+    /** The peer is within a message, or is not any more. */
+    void watchMessage(boolean within) {
+        if (!within) {
+            messageNanos = NONE;
+        } else if (messageNanos == NONE) {
+            messageNanos = clock.getAsLong() + MESSAGE_NANOS;
+        }
+    }
+
+    /** Whether to see now if the message has moved; then again after as long. */
+    boolean takeMessage(long nowNanos) {
+        boolean due = isDue(messageNanos, nowNanos);
+        if (due) {
+            messageNanos = nowNanos + MESSAGE_NANOS;
+        }
+        return due;
+    }
+
     /** Memory is to be tried again soon. */
     void retry() {
         retryNanos = clock.getAsLong() + MEMORY_RETRY_NANOS;
@@ -76,6 +98,10 @@ final class Deadlines {
 
     boolean isCloseLate(long nowNanos) {
         return isDue(closeNanos, nowNanos);
+    }
+
+    boolean watchesSilence() {
+        return watchesSilence;
     }
 
     /** How long the peer has said nothing; 0 without keepalive. */
@@ -103,10 +129,14 @@ final class Deadlines {
         } else if (watchesSilence) {
             nanos = silentSinceNanos + (asked ? 2 : 1) * keepAliveNanos();
         }
-        if (nanos == NONE || retryNanos == NONE) {
-            return nanos == NONE ? retryNanos : nanos;
+        return sooner(nanos, sooner(retryNanos, messageNanos));
+    }
+
+    private static long sooner(long one, long other) {
+        if (one == NONE || other == NONE) {
+            return one == NONE ? other : one;
         }
-        return nanos - retryNanos < 0 ? nanos : retryNanos;
+        return one - other < 0 ? one : other;
     }
 
     /** Whether the listener is to be told of this one: it is nearer than what it knows. From now on it knows. */

@@ -46,6 +46,8 @@ final class Inbox {
     /** In the queue for memory for a whole message. */
     private boolean waitsForMemory;
 
+    private int lastExpectedBytes;
+
     private boolean reading = true;
     private boolean delivered;
     /** Receives of what is not delivered, and of fragments that came while the user did not read. */
@@ -105,6 +107,14 @@ final class Inbox {
     /** Whether a message has begun and is not complete. */
     boolean isWithinMessage() {
         return open != null;
+    }
+
+    /** Whether the message that has begun holds memory and has not moved since the last time that this was asked. */
+    boolean standsStill() {
+        Inbound inbound = open;
+        boolean still = inbound != null && inbound.message != null && inbound.remainingBytes == lastExpectedBytes;
+        lastExpectedBytes = expectedBytes();
+        return still;
     }
 
     /** How much of the message that has begun is still to come; 0 if none has. */

@@ -53,6 +53,15 @@ final class MemoryQueue {
         }
     }
 
+    boolean isMessageAwaited() {
+        lock.lock();
+        try {
+            return !messages.isEmpty();
+        } finally {
+            lock.unlock();
+        }
+    }
+
     void leaveReceives(MessageBuffers.Waiter waiter) {
         tell(leave(receives, waiter));
     }

@@ -103,6 +103,13 @@ public interface MessageBuffers {
     int promise(int wantedBytes);
 
     /**
+     * Whether someone waits for a message's memory.
+     *
+     * @return a moment's answer
+     */
+    boolean isMessageAwaited();
+
+    /**
      * What one connection may have in messages that its user has not released, if it is more than one message.
      *
      * @return bytes

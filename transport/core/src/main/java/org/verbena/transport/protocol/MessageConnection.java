@@ -584,11 +584,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         boolean retry = false;
         if (Deadlines.isDue(nextDeadlineNanos(), nowNanos)) {
             retry = deadlines.takeRetry(nowNanos);
+            checkMessage(nowNanos);
             if (life.is(Phase.HANDSHAKE)) {
                 checkHello(nowNanos);
             } else if (life.isClosing()) {
                 checkClose(nowNanos);
-            } else {
+            } else if (deadlines.watchesSilence()) {
                 checkSilence(nowNanos);
             }
         }
@@ -629,6 +630,18 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
     }
 
+    /** A peer that stops within a message, though it may send, holds memory that others wait for. */
+    private void checkMessage(long nowNanos) {
+        if (deadlines.takeMessage(nowNanos)
+                && inbox.standsStill()
+                && inbox.isReading()
+                && credits.outstandingGrant() > 0
+                && buffers.isMessageAwaited()) {
+            abort(new ConnectionException.TimedOut(peer() + " stopped within a message, " + inbox.expectedBytes()
+                    + " bytes before its end, while others waited for memory to receive into"));
+        }
+    }
+
     private String peer() {
         Endpoint current = endpoint;
         return current == null ? "the peer" : String.valueOf(current.remoteAddress());
@@ -645,6 +658,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 deadlines.watchSilence();
             }
         }
+        deadlines.watchMessage(inbox.isWithinMessage());
         long nextNanos = nextDeadlineNanos();
         if (deadlines.takeNearer(nextNanos)) {
             try {

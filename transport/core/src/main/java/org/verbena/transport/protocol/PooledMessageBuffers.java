@@ -136,6 +136,11 @@ public final class PooledMessageBuffers implements MessageBuffers {
     }
 
     @Override
+    public boolean isMessageAwaited() {
+        return queue.isMessageAwaited();
+    }
+
+    @Override
     public long shareBytes() {
         return receivePool.options().maxRegisteredBytes() / SHARE_DIVISOR;
     }

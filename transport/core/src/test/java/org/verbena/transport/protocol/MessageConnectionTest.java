@@ -630,6 +630,26 @@ class MessageConnectionTest {
     }
 
     @Test
+    void whoStopsWithinAMessageIsCutOffOnlyWhileOthersWaitForItsMemory() throws Exception {
+        Rogue rogue = rogue(OPTIONS, Rogue::acknowledge);
+        settle();
+        rogue.type(Wire.MESSAGE, 1000, 240);
+        settle();
+        pass(60_000);
+        assertThat(left.inactive).as("nobody waits").isZero();
+        MessageBuffers.Waiter other = () -> {};
+        HeldByUser account = new HeldByUser(() -> {});
+        assertThat(left.buffers.tryAllocateMessage((int) Party.POOL_BYTES, other, account))
+                .isNull();
+        pass(21_000);
+        assertThat(left.inactiveCause)
+                .isInstanceOf(ConnectionException.TimedOut.class)
+                .hasMessageContaining("760 bytes before its end");
+        left.buffers.forgetMessage(other);
+        left.checkMemory();
+    }
+
+    @Test
     void largeMessagesOfManyPeersTakeTurns() throws Exception {
         // 8 peers at once, each with messages of more than half of the pool, in fragments or by rendezvous.
         for (int threshold : new int[] {Integer.MAX_VALUE, 10_000}) {
