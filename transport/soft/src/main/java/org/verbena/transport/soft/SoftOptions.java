@@ -4,7 +4,7 @@ import org.verbena.transport.spi.OptionProperties;
 
 /**
  * How the software provider behaves. The provider that {@link java.util.ServiceLoader} finds takes them from system
- * properties named {@code org.verbena.transport.soft.} and the component's name.
+ * properties named {@code org.verbena.soft.} and the component's name; {@link #toBuilder()} changes some of them.
  *
  * @param crc whether to ask for CRC32C over every FPDU; it is used as soon as one side asks. TCP's own checksum is weak, but
  *     on one host or a link that checks itself a CRC is only cost
@@ -14,9 +14,16 @@ import org.verbena.transport.spi.OptionProperties;
  *     immediate data are not available
  * @param handshakeTimeoutMillis how long a client may take to send its request after connecting, and a user to accept or
  *     reject it, 1 or more
- * @param maxHandshakes connections of one listener that are not accepted yet, 1 or more; more wait in the backlog
+ * @param maxHandshakes connections of one listener that are not accepted yet, 1 or more. When there are as many, the oldest one whose
+ *     request is not complete makes room
+ * @param maxHandshakesPerAddress how many of them an address is let have while others want to connect, 1 or more: an address that has
+ *     more makes room itself. IPv6 addresses count by their network of 64 bits
+ * @param wrongKeysPerSecond wrong keys (STags) of an address that go unpunished in the long run, up to 1000. An address that names more
+ *     gets new connections no faster; 0 for no limit
  * @param stallTimeoutMillis how long a peer that owes something (the rest of a message, a response, room in its receive
- *     window) may be silent before the connection is given up, 250 or more; 0 waits for ever
+ *     window) may be silent, or slower than {@code leastBytesPerSecond}, before the connection is given up, 250 or more; 0 waits for ever
+ * @param leastBytesPerSecond what a peer must get done of what it owes, on average over a stall timeout, 0 or more; 0 lets a byte in each
+ *     stall timeout do
  * @param maxFpduBytes the largest FPDU to send; 0 for as large as possible towards this provider, and as fits a TCP segment
  *     towards others; else 128 to 65540
  * @param sharedReceiveDepth how many receives a loop's shared receive queue holds, 1 to 2^20
@@ -27,12 +34,15 @@ public record SoftOptions(
         boolean peerToPeer,
         int handshakeTimeoutMillis,
         int maxHandshakes,
+        int maxHandshakesPerAddress,
+        int wrongKeysPerSecond,
         int stallTimeoutMillis,
+        int leastBytesPerSecond,
         int maxFpduBytes,
         int sharedReceiveDepth) {
 
-    /** No CRC unless the peer wants it, revision 2, 5 s to set up, 256 in handshake, 30 s without progress, 4096 shared receives. */
-    public static final SoftOptions DEFAULTS = new SoftOptions(false, 2, true, 5_000, 256, 30_000, 0, 4096);
+    /** No CRC unless the peer wants it, revision 2, 5 s to set up, 4096 in handshake, 30 s without progress, 4096 shared receives. */
+    public static final SoftOptions DEFAULTS = new Builder().build();
 
     private static final String PREFIX = "org.verbena.soft.";
 
@@ -41,9 +51,12 @@ public record SoftOptions(
         check("mpaRevision", mpaRevision, 1, 2);
         check("handshakeTimeoutMillis", handshakeTimeoutMillis, 1, Integer.MAX_VALUE);
         check("maxHandshakes", maxHandshakes, 1, 1 << 20);
+        check("maxHandshakesPerAddress", maxHandshakesPerAddress, 1, 1 << 20);
+        check("wrongKeysPerSecond", wrongKeysPerSecond, 0, 1000);
         if (stallTimeoutMillis != 0) {
             check("stallTimeoutMillis", stallTimeoutMillis, 250, Integer.MAX_VALUE);
         }
+        check("leastBytesPerSecond", leastBytesPerSecond, 0, 1 << 30);
         if (maxFpduBytes != 0) {
             check("maxFpduBytes", maxFpduBytes, 128, Rdmap.MAX_ULPDU_BYTES + 2 + Rdmap.CRC_BYTES);
         }
@@ -57,21 +70,28 @@ public record SoftOptions(
     }
 
     /**
-     * The defaults, changed by system properties such as {@code -Dorg.verbena.transport.soft.crc=true}.
+     * The defaults, changed by system properties such as {@code -Dorg.verbena.soft.crc=true}.
      *
      * @return the options
      * @throws IllegalArgumentException a property is out of range or no number
      */
     public static SoftOptions ofSystemProperties() {
-        return new SoftOptions(
-                OptionProperties.flag(PREFIX + "crc", DEFAULTS.crc),
-                OptionProperties.number(PREFIX + "mpaRevision", DEFAULTS.mpaRevision),
-                OptionProperties.flag(PREFIX + "peerToPeer", DEFAULTS.peerToPeer),
-                OptionProperties.number(PREFIX + "handshakeTimeoutMillis", DEFAULTS.handshakeTimeoutMillis),
-                OptionProperties.number(PREFIX + "maxHandshakes", DEFAULTS.maxHandshakes),
-                OptionProperties.number(PREFIX + "stallTimeoutMillis", DEFAULTS.stallTimeoutMillis),
-                OptionProperties.number(PREFIX + "maxFpduBytes", DEFAULTS.maxFpduBytes),
-                OptionProperties.number(PREFIX + "sharedReceiveDepth", DEFAULTS.sharedReceiveDepth));
+        return new Builder()
+                .crc(OptionProperties.flag(PREFIX + "crc", DEFAULTS.crc))
+                .mpaRevision(OptionProperties.number(PREFIX + "mpaRevision", DEFAULTS.mpaRevision))
+                .peerToPeer(OptionProperties.flag(PREFIX + "peerToPeer", DEFAULTS.peerToPeer))
+                .handshakeTimeoutMillis(
+                        OptionProperties.number(PREFIX + "handshakeTimeoutMillis", DEFAULTS.handshakeTimeoutMillis))
+                .maxHandshakes(OptionProperties.number(PREFIX + "maxHandshakes", DEFAULTS.maxHandshakes))
+                .maxHandshakesPerAddress(
+                        OptionProperties.number(PREFIX + "maxHandshakesPerAddress", DEFAULTS.maxHandshakesPerAddress))
+                .wrongKeysPerSecond(OptionProperties.number(PREFIX + "wrongKeysPerSecond", DEFAULTS.wrongKeysPerSecond))
+                .stallTimeoutMillis(OptionProperties.number(PREFIX + "stallTimeoutMillis", DEFAULTS.stallTimeoutMillis))
+                .leastBytesPerSecond(
+                        OptionProperties.number(PREFIX + "leastBytesPerSecond", DEFAULTS.leastBytesPerSecond))
+                .maxFpduBytes(OptionProperties.number(PREFIX + "maxFpduBytes", DEFAULTS.maxFpduBytes))
+                .sharedReceiveDepth(OptionProperties.number(PREFIX + "sharedReceiveDepth", DEFAULTS.sharedReceiveDepth))
+                .build();
     }
 
     /**
@@ -81,14 +101,186 @@ public record SoftOptions(
      * @return a copy
      */
     public SoftOptions withCrc(boolean on) {
-        return new SoftOptions(
-                on,
-                mpaRevision,
-                peerToPeer,
-                handshakeTimeoutMillis,
-                maxHandshakes,
-                stallTimeoutMillis,
-                maxFpduBytes,
-                sharedReceiveDepth);
+        return toBuilder().crc(on).build();
+    }
+
+    /**
+     * To change some of them.
+     *
+     * @return with these options to begin with
+     */
+    public Builder toBuilder() {
+        return new Builder()
+                .crc(crc)
+                .mpaRevision(mpaRevision)
+                .peerToPeer(peerToPeer)
+                .handshakeTimeoutMillis(handshakeTimeoutMillis)
+                .maxHandshakes(maxHandshakes)
+                .maxHandshakesPerAddress(maxHandshakesPerAddress)
+                .wrongKeysPerSecond(wrongKeysPerSecond)
+                .stallTimeoutMillis(stallTimeoutMillis)
+                .leastBytesPerSecond(leastBytesPerSecond)
+                .maxFpduBytes(maxFpduBytes)
+                .sharedReceiveDepth(sharedReceiveDepth);
+    }
+
+    /** Options on their way. */
+    public static final class Builder {
+        private boolean crc = false;
+        private int mpaRevision = 2;
+        private boolean peerToPeer = true;
+        private int handshakeTimeoutMillis = 5_000;
+        private int maxHandshakes = 4096;
+        private int maxHandshakesPerAddress = 1024;
+        private int wrongKeysPerSecond = 4;
+        private int stallTimeoutMillis = 30_000;
+        private int leastBytesPerSecond = 1024;
+        private int maxFpduBytes = 0;
+        private int sharedReceiveDepth = 4096;
+
+        /** Begins with the defaults. */
+        public Builder() {}
+
+        /**
+         * Sets {@link SoftOptions#crc()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder crc(boolean value) {
+            crc = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link SoftOptions#mpaRevision()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder mpaRevision(int value) {
+            mpaRevision = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link SoftOptions#peerToPeer()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder peerToPeer(boolean value) {
+            peerToPeer = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link SoftOptions#handshakeTimeoutMillis()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder handshakeTimeoutMillis(int value) {
+            handshakeTimeoutMillis = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link SoftOptions#maxHandshakes()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder maxHandshakes(int value) {
+            maxHandshakes = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link SoftOptions#maxHandshakesPerAddress()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder maxHandshakesPerAddress(int value) {
+            maxHandshakesPerAddress = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link SoftOptions#wrongKeysPerSecond()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder wrongKeysPerSecond(int value) {
+            wrongKeysPerSecond = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link SoftOptions#stallTimeoutMillis()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder stallTimeoutMillis(int value) {
+            stallTimeoutMillis = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link SoftOptions#leastBytesPerSecond()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder leastBytesPerSecond(int value) {
+            leastBytesPerSecond = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link SoftOptions#maxFpduBytes()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder maxFpduBytes(int value) {
+            maxFpduBytes = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link SoftOptions#sharedReceiveDepth()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder sharedReceiveDepth(int value) {
+            sharedReceiveDepth = value;
+            return this;
+        }
+
+        /**
+         * Makes the options.
+         *
+         * @return checked
+         * @throws IllegalArgumentException one of them is out of its range
+         */
+        public SoftOptions build() {
+            return new SoftOptions(
+                    crc,
+                    mpaRevision,
+                    peerToPeer,
+                    handshakeTimeoutMillis,
+                    maxHandshakes,
+                    maxHandshakesPerAddress,
+                    wrongKeysPerSecond,
+                    stallTimeoutMillis,
+                    leastBytesPerSecond,
+                    maxFpduBytes,
+                    sharedReceiveDepth);
+        }
     }
 }

@@ -37,8 +37,11 @@ class CaptureTest {
     void isUnderstoodByWireshark(boolean crc, int maxFpduBytes) throws IOException, InterruptedException {
         Path file = folder.resolve("capture.pcapng");
         int messages = 0;
-        try (SoftFixture fixture =
-                new SoftFixture(new SoftOptions(crc, 2, true, 5_000, 64, 30_000, maxFpduBytes, 64))) {
+        try (SoftFixture fixture = new SoftFixture(SoftOptions.DEFAULTS.toBuilder()
+                .crc(crc)
+                .maxFpduBytes(maxFpduBytes)
+                .sharedReceiveDepth(64)
+                .build())) {
             Process capture = startCapture(fixture.address.getPort(), file);
             RegisteredMemory memory = fixture.region(
                     1 << 20, Access.LOCAL_WRITE, Access.REMOTE_WRITE, Access.REMOTE_READ, Access.REMOTE_ATOMIC);

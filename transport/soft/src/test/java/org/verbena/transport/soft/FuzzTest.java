@@ -108,7 +108,14 @@ class FuzzTest {
         appender.start();
         logger.addAppender(appender);
         logger.setLevel(Level.WARN);
-        provider = new SoftProvider(new SoftOptions(crc, 2, true, 2_000, 64, 2_000, 0, 64));
+        provider = new SoftProvider(SoftOptions.DEFAULTS.toBuilder()
+                .crc(crc)
+                .handshakeTimeoutMillis(2_000)
+                .maxHandshakes(64)
+                .wrongKeysPerSecond(0)
+                .stallTimeoutMillis(2_000)
+                .sharedReceiveDepth(64)
+                .build());
         MultiThreadIoEventLoopGroup group =
                 new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
         loop = group.next();

@@ -8,7 +8,8 @@ import org.verbena.transport.spi.WorkRequest;
 
 /** The provider contract, on loopback. */
 class SoftContractTest extends ProviderContract {
-    private static final RdmaProvider PROVIDER = new SoftProvider(SoftOptions.DEFAULTS);
+    private static final RdmaProvider PROVIDER = new SoftProvider(
+            SoftOptions.DEFAULTS.toBuilder().handshakeTimeoutMillis(1_000).build());
 
     @Override
     protected RdmaProvider provider() {

@@ -4,8 +4,10 @@ import org.verbena.transport.spi.RdmaProvider;
 
 /** The provider contract, with CRC32C on. */
 class SoftCrcContractTest extends SoftContractTest {
-    private static final RdmaProvider PROVIDER =
-            new SoftProvider(new SoftOptions(true, 2, true, 1_000, 256, 30_000, 0, 4096));
+    private static final RdmaProvider PROVIDER = new SoftProvider(SoftOptions.DEFAULTS.toBuilder()
+            .crc(true)
+            .handshakeTimeoutMillis(1_000)
+            .build());
 
     @Override
     protected RdmaProvider provider() {

@@ -4,8 +4,10 @@ import org.verbena.transport.spi.RdmaProvider;
 
 /** The provider contract, with segments of 200 bytes, as if every message were long. */
 class SoftSmallSegmentsContractTest extends SoftContractTest {
-    private static final RdmaProvider PROVIDER =
-            new SoftProvider(new SoftOptions(false, 2, true, 1_000, 256, 30_000, 200, 4096));
+    private static final RdmaProvider PROVIDER = new SoftProvider(SoftOptions.DEFAULTS.toBuilder()
+            .handshakeTimeoutMillis(1_000)
+            .maxFpduBytes(200)
+            .build());
 
     @Override
     protected RdmaProvider provider() {

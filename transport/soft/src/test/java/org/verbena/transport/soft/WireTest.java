@@ -34,7 +34,11 @@ import org.verbena.transport.spi.WorkStatus;
  */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 class WireTest {
-    private static final SoftOptions OPTIONS = new SoftOptions(false, 2, true, 5_000, 4, 2_000, 0, 64);
+    private static final SoftOptions OPTIONS = SoftOptions.DEFAULTS.toBuilder()
+            .maxHandshakes(4)
+            .stallTimeoutMillis(2_000)
+            .sharedReceiveDepth(64)
+            .build();
     private static final EndpointOptions NO_DATA = EndpointOptions.DEFAULTS;
 
     private SoftFixture fixture;
@@ -95,7 +99,8 @@ class WireTest {
 
     @Test
     void asksAsRfc5044DrawsInRevision1() throws IOException {
-        try (SoftFixture old = new SoftFixture(new SoftOptions(true, 1, true, 5_000, 4, 2_000, 0, 64))) {
+        try (SoftFixture old =
+                new SoftFixture(OPTIONS.toBuilder().crc(true).mpaRevision(1).build())) {
             RecordingEndpointHandler client = old.connect(peerAddress(), NO_DATA.withPrivateData(new byte[] {9}));
             try (RawPeer peer = acceptPeer()) {
                 assertThat(HexFormat.of().formatHex(peer.readBytes(21)))
@@ -387,7 +392,8 @@ class WireTest {
 
     @Test
     void cutsLongMessagesAtTheSegmentLimit() throws IOException {
-        try (SoftFixture small = new SoftFixture(new SoftOptions(true, 2, true, 5_000, 4, 2_000, 128, 64))) {
+        try (SoftFixture small =
+                new SoftFixture(OPTIONS.toBuilder().crc(true).maxFpduBytes(128).build())) {
             RegisteredMemory memory = small.region(300);
             RecordingEndpointHandler client = small.connect(peerAddress(), NO_DATA);
             try (RawPeer peer = acceptPeer()) {
