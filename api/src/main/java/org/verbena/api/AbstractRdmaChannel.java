@@ -94,6 +94,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
     private volatile @Nullable InetSocketAddress local;
     private volatile @Nullable InetSocketAddress remote;
     private volatile @Nullable MemoryDomain memory;
+    private volatile @Nullable MemoryDomain sharedMemory;
     private volatile @Nullable EndpointCapabilities capabilities;
     private volatile @Nullable MessageConnection connection;
 
@@ -193,14 +194,30 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
     }
 
     /**
-     * The device's memory: where to register what reads, writes and atomics use, on this side or for the peer. It is the same for all channels of a
-     * device, and regions outlive the channel.
+     * This channel's memory: where to register what its reads, writes and atomics use, on this side or for its peer. What is registered here is for
+     * this channel's peer alone: its token opens nothing to others, and nothing to anybody once the channel is closed. The region itself lives until it
+     * is closed. Devices that cannot bind memory to a connection say so with {@link EndpointCapabilities#connectionMemory()}: there it is
+     * {@link #sharedMemory()}.
      *
-     * @return the domain
+     * @return the domain of this channel
      * @throws NotYetConnectedException before the channel is active
      */
     public MemoryDomain memory() {
-        MemoryDomain domain = memory;
+        return known(memory);
+    }
+
+    /**
+     * The device's memory, for regions that several peers use: <b>whoever has the token of such a region may use it</b>, over any channel of the device,
+     * for as long as the region lives. It is the same for all channels of a device, so a region is registered once a device.
+     *
+     * @return the domain of the device
+     * @throws NotYetConnectedException before the channel is active
+     */
+    public MemoryDomain sharedMemory() {
+        return known(sharedMemory);
+    }
+
+    private static MemoryDomain known(@Nullable MemoryDomain domain) {
         if (domain == null) {
             throw new NotYetConnectedException();
         }
@@ -909,7 +926,8 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
                 local = prepared.localAddress();
                 remote = prepared.remoteAddress();
                 capabilities = prepared.capabilities();
-                memory = prepared.memoryDomain();
+                memory = prepared.connectionMemory();
+                sharedMemory = prepared.memoryDomain();
                 ChannelBuffers buffers = ChannelBuffers.of(prepared.memoryDomain());
                 ProviderAccount accountant = account;
                 if (accountant != null) {

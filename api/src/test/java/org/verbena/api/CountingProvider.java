@@ -232,6 +232,11 @@ final class CountingProvider implements RdmaProvider {
         }
 
         @Override
+        public MemoryDomain connectionMemory() {
+            return inner.connectionMemory();
+        }
+
+        @Override
         public InetSocketAddress localAddress() {
             return inner.localAddress();
         }

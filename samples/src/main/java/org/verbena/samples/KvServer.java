@@ -140,7 +140,7 @@ final class KvServer implements Callable<Integer> {
             }
             lastOwner = lastOwner % KvFormat.MAX_OWNER + 1;
             byte[][] tokens = store.tokens(
-                            channel.memory(), channel.capabilities().atomics())
+                            channel.sharedMemory(), channel.capabilities().atomics())
                     .toArray(byte[][]::new);
             ByteBuffer answer = ByteBuffer.allocate(1 + 3 * Integer.BYTES + tokens.length * tokens[0].length)
                     .put(KvFormat.OK)

@@ -70,13 +70,13 @@ final class TableServer implements Callable<Integer> {
         return CommandLine.ExitCode.OK;
     }
 
-    /** Tells everyone who asks where the table is; it is registered once a device. */
+    /** Tells everyone who asks where the table is; it is registered once a device, for all clients. */
     static MessageHandler handler(MemorySegment memory, int rows, int rowBytes) {
         Map<MemoryDomain, RegisteredMemory> registered = new ConcurrentHashMap<>();
         return (exchange, message) -> {
             RdmaChannel channel = exchange.channel();
-            RegisteredMemory region =
-                    registered.computeIfAbsent(channel.memory(), domain -> domain.register(memory, access(channel)));
+            RegisteredMemory region = registered.computeIfAbsent(
+                    channel.sharedMemory(), domain -> domain.register(memory, access(channel)));
             exchange.send(new Table(region.remote(), rows, rowBytes).encode());
         };
     }

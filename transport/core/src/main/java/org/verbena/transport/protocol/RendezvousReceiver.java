@@ -207,7 +207,8 @@ final class RendezvousReceiver {
         ByteBuf memory = ByteBufAllocator.DEFAULT.directBuffer(inbound.totalBytes);
         try {
             inbound.registration =
-                    OperationRegistration.register(memory, 0, inbound.totalBytes, endpoint.memoryDomain(), READ_SINK);
+                    OperationRegistration.register(
+                            memory, 0, inbound.totalBytes, endpoint.connectionMemory(), READ_SINK);
         } catch (RdmaException e) {
             // The limit of locked memory may be reached: later, then.
             inbound.registration = null;
@@ -237,7 +238,8 @@ final class RendezvousReceiver {
         }
         try {
             inbound.registration =
-                    OperationRegistration.register(message, 0, inbound.totalBytes, endpoint.memoryDomain(), READ_SINK);
+                    OperationRegistration.register(
+                            message, 0, inbound.totalBytes, endpoint.connectionMemory(), READ_SINK);
         } catch (RdmaException e) {
             // The limit of locked memory may be reached: later, then.
             inbound.registration = null;

@@ -31,7 +31,7 @@ final class SendMemory {
 
     void prepare(Endpoint endpoint, MessageBuffers memory) {
         buffers = memory;
-        domain = endpoint.memoryDomain();
+        domain = endpoint.connectionMemory();
     }
 
     static ByteBuf messageOf(Operation operation) {

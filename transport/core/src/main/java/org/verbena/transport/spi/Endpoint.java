@@ -44,11 +44,23 @@ public interface Endpoint {
     int rendezvousBytes(int peerReceiveBytes);
 
     /**
-     * Where memory for this endpoint is registered. Valid from {@code onPrepared} on.
+     * Where memory for this endpoint is registered. Valid from {@code onPrepared} on. A key of this domain opens its region to the peer of every
+     * connection of the device.
      *
      * @return the domain, shared by all endpoints of a device
      */
     MemoryDomain memoryDomain();
+
+    /**
+     * Where memory for this connection's peer alone is registered. Valid from {@code onPrepared} on. A key of this domain opens its region to no other
+     * peer, and to nobody once the connection has ended; a send with invalidate of this peer may take it back. The region itself stays registered until it
+     * is closed, and the device's endpoints may name it in their work requests.
+     *
+     * @return {@link #memoryDomain()} if {@link EndpointCapabilities#connectionMemory()} is false
+     */
+    default MemoryDomain connectionMemory() {
+        return memoryDomain();
+    }
 
     /**
      * The local address. Valid from {@code onPrepared} on.

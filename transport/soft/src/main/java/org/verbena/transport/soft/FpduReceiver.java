@@ -8,6 +8,7 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.MemoryDomain.Access;
 
 /**
  * The receiving half of a connection: reads the socket, finds the FPDUs, checks every field, and places payload where it
@@ -32,6 +33,8 @@ final class FpduReceiver {
 
     private static final VarHandle NATIVE_LONG = ValueLayout.JAVA_LONG.varHandle();
 
+    private static final String CLOSED_MEANWHILE = "the memory was closed, or its key taken back, in the middle of it";
+
     private static final int HEADER = 0;
     private static final int PAYLOAD = 1;
     private static final int TRAILER = 2;
@@ -41,6 +44,7 @@ final class FpduReceiver {
     private final SoftIoHandler io;
     private final FpduSender sender;
     private final SendRing sendRing;
+    private final ConnectionMemory own;
     private final boolean crc;
     private final Placement receive;
     private final Placement read;
@@ -89,6 +93,9 @@ final class FpduReceiver {
     private boolean immediateHeld;
     private int heldImmediate;
 
+    /** Why {@link #find} found nothing that the peer may use. */
+    private @Nullable String denial;
+
     /**
      * A receiver of a stream that begins.
      *
@@ -96,12 +103,20 @@ final class FpduReceiver {
      * @param socket connected
      * @param sender answers reads
      * @param sendRing whose reads wait for responses
+     * @param own what was registered for this peer alone
      * @param maxSges pieces of a receive or read
      * @param crc whether FPDUs have CRCs
      */
     FpduReceiver(
-            SoftEndpoint endpoint, SoftSocket socket, FpduSender sender, SendRing sendRing, int maxSges, boolean crc) {
+            SoftEndpoint endpoint,
+            SoftSocket socket,
+            FpduSender sender,
+            SendRing sendRing,
+            ConnectionMemory own,
+            int maxSges,
+            boolean crc) {
         this.endpoint = endpoint;
+        this.own = own;
         this.socket = socket;
         this.sender = sender;
         this.sendRing = sendRing;
@@ -193,6 +208,7 @@ final class FpduReceiver {
         if (opcode == Rdmap.WRITE) {
             SoftMemory target = writeTarget;
             if (target == null || !target.tryEnter()) {
+                denial = CLOSED_MEANWHILE;
                 refuse(TerminateReason.DDP_INVALID_STAG);
                 return 0;
             }
@@ -296,6 +312,7 @@ final class FpduReceiver {
             case Rdmap.WRITE -> {
                 SoftMemory target = writeTarget;
                 if (target == null || !target.tryEnter()) {
+                    denial = CLOSED_MEANWHILE;
                     refuse(TerminateReason.DDP_INVALID_STAG);
                     return false;
                 }
@@ -406,23 +423,39 @@ final class FpduReceiver {
         if (payloadBytes == 0) {
             return true;
         }
-        SoftMemory target = io.domain().find(key);
-        if (target == null || target.isClosed()) {
-            return refuse(TerminateReason.DDP_INVALID_STAG);
-        }
         if (wraps(taggedOffset, payloadBytes)) {
             return refuse(TerminateReason.DDP_TO_WRAP);
         }
-        if (!target.contains(taggedOffset, payloadBytes)) {
-            return refuse(TerminateReason.DDP_BOUNDS);
-        }
-        if (!target.allowsRemoteWrite()) {
-            // RFC 5041 has no code for a missing right; siw answers the same.
+        SoftMemory target = find(key, taggedOffset, payloadBytes, Access.REMOTE_WRITE);
+        if (target == null) {
             return refuse(TerminateReason.DDP_INVALID_STAG);
         }
         writeTarget = target;
         writeOffset = taggedOffset - target.address();
         return true;
+    }
+
+    /**
+     * The memory that a peer may use in this way. Why not, if not, is for this side's log alone: a peer that tries keys must
+     * not see whether one of them is closed, or too short, or none (RFC 5042, 6.1.1).
+     */
+    private @Nullable SoftMemory find(int stag, long offset, long bytes, Access right) {
+        SoftMemory memory = io.domain().find(stag);
+        if (memory == null) {
+            denial = "nothing is registered with this STag";
+        } else if (!memory.isFor(own)) {
+            denial = "the memory was given to the peer of another connection";
+        } else if (!memory.isOpenToPeers()) {
+            denial = "the memory is closed, or its key was taken back";
+        } else if (!memory.allows(right)) {
+            denial = "the memory was registered without " + right;
+        } else if (!memory.contains(offset, bytes)) {
+            denial = "it leaves the memory of " + memory.lengthBytes() + " bytes at 0x"
+                    + Long.toHexString(memory.address());
+        } else {
+            return memory;
+        }
+        return null;
     }
 
     private static boolean wraps(long offset, long bytes) {
@@ -520,24 +553,18 @@ final class FpduReceiver {
             sender.inbound().addRead(null, 0, 0, sinkStag, sinkOffset);
             return true;
         }
-        SoftMemory source = io.domain().find(sourceStag);
-        if (source == null || source.isClosed()) {
-            return refuse(TerminateReason.RDMAP_INVALID_STAG);
-        }
         long unsignedBytes = bytes & 0xffffffffL;
         if (wraps(sourceOffset, unsignedBytes)) {
             return refuse(TerminateReason.RDMAP_TO_WRAP);
         }
-        if (bytes < 0 || !source.contains(sourceOffset, unsignedBytes)) {
+        if (bytes < 0) {
+            // No message is as long, whatever the region.
             return refuse(TerminateReason.RDMAP_BOUNDS);
         }
-        if (!source.allowsRemoteRead()) {
-            return refuse(TerminateReason.RDMAP_ACCESS);
-        }
-        if (!source.tryEnter()) {
+        SoftMemory source = find(sourceStag, sourceOffset, unsignedBytes, Access.REMOTE_READ);
+        if (source == null) {
             return refuse(TerminateReason.RDMAP_INVALID_STAG);
         }
-        source.exit();
         sender.inbound().addRead(source, sourceOffset - source.address(), bytes, sinkStag, sinkOffset);
         return true;
     }
@@ -554,26 +581,14 @@ final class FpduReceiver {
         }
         int operation = buffer.getInt(at) & 0xf;
         long offset = buffer.getLong(at + 12);
-        SoftMemory target = io.domain().find(buffer.getInt(at + 8));
         if (operation != Rdmap.ATOMIC_FETCH_ADD && operation != Rdmap.ATOMIC_COMPARE_SWAP) {
             return refuse(TerminateReason.RDMAP_UNEXPECTED_OPCODE);
-        }
-        if (target == null || target.isClosed()) {
-            return refuse(TerminateReason.RDMAP_INVALID_STAG);
         }
         if ((offset & 7) != 0) {
             return refuse(TerminateReason.RDMAP_STREAM_CATASTROPHIC);
         }
-        if (wraps(offset, Long.BYTES)) {
-            return refuse(TerminateReason.RDMAP_TO_WRAP);
-        }
-        if (!target.contains(offset, Long.BYTES)) {
-            return refuse(TerminateReason.RDMAP_BOUNDS);
-        }
-        if (!target.allowsRemoteAtomic()) {
-            return refuse(TerminateReason.RDMAP_ACCESS);
-        }
-        if (!target.tryEnter()) {
+        SoftMemory target = find(buffer.getInt(at + 8), offset, Long.BYTES, Access.REMOTE_ATOMIC);
+        if (target == null || !target.tryEnter()) {
             return refuse(TerminateReason.RDMAP_INVALID_STAG);
         }
         long old;
@@ -736,7 +751,8 @@ final class FpduReceiver {
         int word = 0;
         if (opcode == Rdmap.SEND_INVALIDATE || opcode == Rdmap.SEND_SOLICITED_INVALIDATE) {
             SoftMemory region = io.domain().find(key);
-            if (region == null || !region.invalidate()) {
+            if (region == null || !region.isOwnOf(own) || !region.invalidate()) {
+                denial = "it is no key that was given to this peer alone";
                 refuse(TerminateReason.RDMAP_CANNOT_INVALIDATE);
                 return;
             }
@@ -777,14 +793,17 @@ final class FpduReceiver {
                 : String.format(
                         "queue %d, number %d, offset %d, %d bytes", queue, messageNumber, messageOffset, payloadBytes);
         endpoint.onRefused(
-                reason, Rdmap.name(opcode) + " (" + what + ")", Arrays.copyOf(message.array(), message.position()));
+                reason,
+                Rdmap.name(opcode) + " (" + what + ")",
+                denial,
+                Arrays.copyOf(message.array(), message.position()));
         return false;
     }
 
     private int refuseBare(TerminateReason reason, String what) {
         byte[] message =
                 ByteBuffer.allocate(4).putShort((short) reason.control()).array();
-        endpoint.onRefused(reason, what, message);
+        endpoint.onRefused(reason, what, null, message);
         return 0;
     }
 

@@ -90,6 +90,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
 
     private final IoEventLoop loop;
     private final SoftDomain domain;
+    private final ConnectionMemory connectionMemory;
     private final SoftOptions softOptions;
     private final EndpointOptions options;
     private final EndpointHandler handler;
@@ -156,6 +157,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
             boolean initiator) {
         this.loop = loop;
         this.domain = domain;
+        connectionMemory = new ConnectionMemory(domain);
         this.softOptions = softOptions;
         this.options = options;
         this.handler = handler;
@@ -308,7 +310,8 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
                 (peerFeatures & PeerFeatures.IMMEDIATE_DATA) != 0,
                 true,
                 false,
-                sharedQueue == null ? RECEIVE_BUFFER_BYTES : SHARED_RECEIVE_BUFFER_BYTES);
+                sharedQueue == null ? RECEIVE_BUFFER_BYTES : SHARED_RECEIVE_BUFFER_BYTES,
+                true);
     }
 
     /** A setup frame is tiny and the socket's buffer is empty: it goes out at once, or something is wrong. */
@@ -515,7 +518,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         int sges =
                 sharedQueue == null ? options.maxSges() : Math.max(options.maxSges(), SoftSharedReceiveQueue.MAX_SGES);
         sender = out;
-        receiver = new FpduReceiver(this, with, out, sendRing, sges, crc);
+        receiver = new FpduReceiver(this, with, out, sendRing, connectionMemory, sges, crc);
         readDepth = outbound;
         return out;
     }
@@ -615,6 +618,11 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
     }
 
     @Override
+    public MemoryDomain connectionMemory() {
+        return connectionMemory;
+    }
+
+    @Override
     public InetSocketAddress localAddress() {
         InetSocketAddress now = localAddress;
         if (now == null) {
@@ -672,7 +680,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
                 throw new IllegalArgumentException(
                         "piece " + i + " is not registered with this endpoint's memory domain");
             }
-            if (written && !memory.allowsLocalWrite()) {
+            if (written && !memory.allows(MemoryDomain.Access.LOCAL_WRITE)) {
                 throw new IllegalArgumentException(
                         "piece " + i + " lies in memory registered without LOCAL_WRITE, which receives and reads need");
             }
@@ -1112,15 +1120,16 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
      *
      * @param reason for the Terminate message
      * @param what it was
+     * @param denial what the peer is not told; null if it is told all
      * @param message the Terminate message's payload
      */
-    void onRefused(TerminateReason reason, String what, byte[] message) {
+    void onRefused(TerminateReason reason, String what, @Nullable String denial, byte[] message) {
         if (state >= DRAINING) {
             return;
         }
         terminate = message;
-        String text = "refused " + what + " from " + remoteAddress + ": " + TerminateReason.describe(reason.control())
-                + "; the peer was told with a TERMINATE message";
+        String text = "refused " + what + " from " + remoteAddress + ": " + (denial == null ? "" : denial + "; ")
+                + "the peer was told with a TERMINATE message: " + TerminateReason.describe(reason.control());
         Throwable why = receiveFailed
                 ? new WorkCompletionException(
                         "receive for a message from " + remoteAddress, WorkStatus.LOCAL_LENGTH_ERROR, 0)

@@ -3,6 +3,7 @@ package org.verbena.transport.soft;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RegisteredMemory;
 
@@ -20,6 +21,7 @@ final class SoftMemory extends RegisteredMemory {
     private static final int GONE = 1 << 31;
 
     private final SoftDomain domain;
+    private final @Nullable ConnectionMemory owner;
     private final int stag;
     private final boolean localWrite;
     private final boolean remoteWrite;
@@ -36,13 +38,20 @@ final class SoftMemory extends RegisteredMemory {
      * Made by its domain.
      *
      * @param domain where it is registered
+     * @param owner whose peer alone may use it; null for every peer that has the token
      * @param stag its key
      * @param segment the memory
      * @param access the rights, implied ones included
      */
-    SoftMemory(SoftDomain domain, int stag, MemorySegment segment, Set<MemoryDomain.Access> access) {
+    SoftMemory(
+            SoftDomain domain,
+            @Nullable ConnectionMemory owner,
+            int stag,
+            MemorySegment segment,
+            Set<MemoryDomain.Access> access) {
         super(segment, access);
         this.domain = domain;
+        this.owner = owner;
         this.stag = stag;
         localWrite = access.contains(MemoryDomain.Access.LOCAL_WRITE);
         remoteWrite = access.contains(MemoryDomain.Access.REMOTE_WRITE);
@@ -69,6 +78,9 @@ final class SoftMemory extends RegisteredMemory {
             inside = visits;
         }
         domain.forget(this);
+        if (owner != null) {
+            owner.forget(this);
+        }
     }
 
     /**
@@ -85,6 +97,31 @@ final class SoftMemory extends RegisteredMemory {
             }
         } while (!VISITS.compareAndSet(this, now, now + 1));
         return true;
+    }
+
+    /**
+     * Whether it was given to the peer of this connection alone.
+     *
+     * @param memory of the connection
+     * @return false also for memory that is open to all peers
+     */
+    boolean isOwnOf(ConnectionMemory memory) {
+        return owner == memory;
+    }
+
+    /**
+     * Whether it may be used by the peer of this connection.
+     *
+     * @param memory of the connection
+     * @return whether it is for this peer alone, or for every peer that has the token
+     */
+    boolean isFor(ConnectionMemory memory) {
+        return owner == null || owner == memory;
+    }
+
+    /** Whether a peer's access could begin now. */
+    boolean isOpenToPeers() {
+        return visits >= 0 && !invalidated && !isClosed();
     }
 
     /** Ends a peer's access. */
@@ -114,20 +151,19 @@ final class SoftMemory extends RegisteredMemory {
         return domain;
     }
 
-    boolean allowsLocalWrite() {
-        return localWrite;
-    }
-
-    boolean allowsRemoteWrite() {
-        return remoteWrite;
-    }
-
-    boolean allowsRemoteRead() {
-        return remoteRead;
-    }
-
-    boolean allowsRemoteAtomic() {
-        return remoteAtomic;
+    /**
+     * Whether it was registered with a right.
+     *
+     * @param right asked for
+     * @return whether it was, or another right implies it
+     */
+    boolean allows(MemoryDomain.Access right) {
+        return switch (right) {
+            case LOCAL_WRITE -> localWrite;
+            case REMOTE_WRITE -> remoteWrite;
+            case REMOTE_READ -> remoteRead;
+            case REMOTE_ATOMIC -> remoteAtomic;
+        };
     }
 
     /**

@@ -37,7 +37,12 @@ import org.verbena.transport.spi.WorkStatus;
 class AttackTest {
     private static final int TABLE_BYTES = 4096;
     private static final byte GUARD = 0x77;
-    private static final SoftOptions OPTIONS = new SoftOptions(false, 2, true, 600, 4, 1_000, 0, 64);
+    private static final SoftOptions OPTIONS = SoftOptions.DEFAULTS.toBuilder()
+            .handshakeTimeoutMillis(600)
+            .maxHandshakes(4)
+            .stallTimeoutMillis(1_000)
+            .sharedReceiveDepth(64)
+            .build();
     private static final int FIRST = 0x1002;
 
     private SoftFixture fixture;
@@ -47,6 +52,7 @@ class AttackTest {
     private RegisteredMemory closed;
     private RegisteredMemory secret;
     private RegisteredMemory receives;
+    private RegisteredMemory anothers;
     private RecordingEndpointHandler honest;
     private RecordingEndpointHandler honestServer;
 
@@ -69,6 +75,8 @@ class AttackTest {
         honestServer = fixture.awaitAccepted();
         honest.awaitConnected();
         honestServer.awaitConnected();
+        anothers = fixture.ownRegion(
+                honestServer, TABLE_BYTES, Access.REMOTE_READ, Access.REMOTE_WRITE, Access.REMOTE_ATOMIC);
         honestTraffic();
     }
 
@@ -84,6 +92,13 @@ class AttackTest {
                     .containsOnly(GUARD);
             assertThat(secret.segment().toArray(ValueLayout.JAVA_BYTE)).containsOnly(0);
             assertThat(closed.segment().toArray(ValueLayout.JAVA_BYTE)).containsOnly(0);
+            assertThat(anothers.segment().toArray(ValueLayout.JAVA_BYTE)).containsOnly(0);
+            WorkRequest invalidated = new WorkRequest(1).asRead(1, 0, anothers.address(), anothers.remoteKey());
+            invalidated.buffers().add(fixture.region(8, Access.LOCAL_WRITE), 0, 8);
+            honest.send(invalidated);
+            assertThat(honest.awaitSend().status())
+                    .as("its key was not taken back")
+                    .isEqualTo(WorkStatus.SUCCESS);
             assertThat(readOnly.segment().toArray(ValueLayout.JAVA_BYTE)).containsOnly(0);
         } finally {
             table.close();
@@ -203,7 +218,10 @@ class AttackTest {
         byte[] bytes(AttackTest test, RawPeer peer);
     }
 
-    /** What a plain iWARP peer may try, and the Terminate code that it earns: layer, type, code. */
+    /**
+     * What a plain iWARP peer may try, and the Terminate code that it earns: layer, type, code. Whether a key is unknown, closed, without that right or for
+     * less memory must not be told: 0x1100 and 0x0100 each time.
+     */
     enum Attack {
         DDP_VERSION_0_TAGGED(0x1104, (t, p) -> p.tagged(0xc040, t.table.remoteKey(), t.table.address(), new byte[4])),
         DDP_VERSION_2_UNTAGGED(0x1206, (t, p) -> p.untagged(0x4243, 0, 1, 0)),
@@ -253,6 +271,10 @@ class AttackTest {
                 0x0109, (t, p) -> p.untagged(RawPeer.SEND_INVALIDATE, t.secret.remoteKey(), 0, 1, 0, new byte[0])),
         INVALIDATE_CLOSED(
                 0x0109, (t, p) -> p.untagged(RawPeer.SEND_INVALIDATE, t.closed.remoteKey(), 0, 1, 0, new byte[0])),
+        INVALIDATE_WHAT_ALL_PEERS_MAY_USE(
+                0x0109, (t, p) -> p.untagged(RawPeer.SEND_INVALIDATE, t.table.remoteKey(), 0, 1, 0, new byte[0])),
+        INVALIDATE_WHAT_ANOTHER_PEER_MAY_USE(
+                0x0109, (t, p) -> p.untagged(RawPeer.SEND_INVALIDATE, t.anothers.remoteKey(), 0, 1, 0, new byte[0])),
 
         WRITE_UNKNOWN_STAG(0x1100, (t, p) -> p.tagged(RawPeer.WRITE, 0x12345678, t.table.address(), new byte[8])),
         WRITE_STAG_0(0x1100, (t, p) -> p.tagged(RawPeer.WRITE, 0, t.table.address(), new byte[8])),
@@ -263,24 +285,28 @@ class AttackTest {
                 0x1100, (t, p) -> p.tagged(RawPeer.WRITE, t.readOnly.remoteKey(), t.readOnly.address(), new byte[8])),
         WRITE_LOCAL_MEMORY(
                 0x1100, (t, p) -> p.tagged(RawPeer.WRITE, t.secret.remoteKey(), t.secret.address(), new byte[8])),
+        WRITE_WHAT_ANOTHER_PEER_MAY(
+                0x1100, (t, p) -> p.tagged(RawPeer.WRITE, t.anothers.remoteKey(), t.anothers.address(), new byte[8])),
         WRITE_BEFORE(
-                0x1101, (t, p) -> p.tagged(RawPeer.WRITE, t.table.remoteKey(), t.table.address() - 1, new byte[8])),
+                0x1100, (t, p) -> p.tagged(RawPeer.WRITE, t.table.remoteKey(), t.table.address() - 1, new byte[8])),
         WRITE_BEHIND(
-                0x1101,
+                0x1100,
                 (t, p) ->
                         p.tagged(RawPeer.WRITE, t.table.remoteKey(), t.table.address() + TABLE_BYTES - 7, new byte[8])),
         WRITE_FAR_BEHIND(
-                0x1101,
+                0x1100,
                 (t, p) -> p.tagged(RawPeer.WRITE, t.table.remoteKey(), t.table.address() + (1L << 40), new byte[8])),
-        WRITE_AT_0(0x1101, (t, p) -> p.tagged(RawPeer.WRITE, t.table.remoteKey(), 0, new byte[8])),
+        WRITE_AT_0(0x1100, (t, p) -> p.tagged(RawPeer.WRITE, t.table.remoteKey(), 0, new byte[8])),
         WRITE_WRAPS(0x1103, (t, p) -> p.tagged(RawPeer.WRITE, t.table.remoteKey(), -4, new byte[8])),
-        WRITE_WRAPS_AT_THE_END(0x1101, (t, p) -> p.tagged(RawPeer.WRITE, t.table.remoteKey(), -8, new byte[8])),
+        WRITE_WRAPS_AT_THE_END(0x1100, (t, p) -> p.tagged(RawPeer.WRITE, t.table.remoteKey(), -8, new byte[8])),
 
         READ_UNKNOWN_STAG(0x0100, (t, p) -> p.readRequest(1, 1, 0, 8, 0x12345678, t.table.address())),
         READ_CLOSED(0x0100, (t, p) -> p.readRequest(1, 1, 0, 8, t.closed.remoteKey(), t.closed.address())),
-        READ_WITHOUT_RIGHT(0x0102, (t, p) -> p.readRequest(1, 1, 0, 8, t.secret.remoteKey(), t.secret.address())),
-        READ_BEFORE(0x0101, (t, p) -> p.readRequest(1, 1, 0, 8, t.table.remoteKey(), t.table.address() - 1)),
-        READ_BEHIND(0x0101, (t, p) -> p.readRequest(1, 1, 0, TABLE_BYTES, t.table.remoteKey(), t.table.address() + 1)),
+        READ_WITHOUT_RIGHT(0x0100, (t, p) -> p.readRequest(1, 1, 0, 8, t.secret.remoteKey(), t.secret.address())),
+        READ_WHAT_ANOTHER_PEER_MAY(
+                0x0100, (t, p) -> p.readRequest(1, 1, 0, 8, t.anothers.remoteKey(), t.anothers.address())),
+        READ_BEFORE(0x0100, (t, p) -> p.readRequest(1, 1, 0, 8, t.table.remoteKey(), t.table.address() - 1)),
+        READ_BEHIND(0x0100, (t, p) -> p.readRequest(1, 1, 0, TABLE_BYTES, t.table.remoteKey(), t.table.address() + 1)),
         READ_OF_4_GIB(0x0101, (t, p) -> p.readRequest(1, 1, 0, -1, t.table.remoteKey(), t.table.address())),
         READ_WRAPS(0x0104, (t, p) -> p.readRequest(1, 1, 0, 16, t.table.remoteKey(), -8)),
         READ_NUMBER_2_FIRST(0x1203, (t, p) -> p.readRequest(2, 1, 0, 8, t.table.remoteKey(), t.table.address())),
@@ -352,11 +378,13 @@ class AttackTest {
         ATOMIC_UNKNOWN_STAG(0x0100, (t, p) -> p.atomicRequest(1, 0, 0x12345678, t.table.address(), 1, 0, 0)),
         ATOMIC_CLOSED(0x0100, (t, p) -> p.atomicRequest(1, 2, t.closed.remoteKey(), t.closed.address(), 1, -1, 0)),
         ATOMIC_WITHOUT_RIGHT(
-                0x0102, (t, p) -> p.atomicRequest(1, 0, t.readOnly.remoteKey(), t.readOnly.address(), 1, 0, 0)),
+                0x0100, (t, p) -> p.atomicRequest(1, 0, t.readOnly.remoteKey(), t.readOnly.address(), 1, 0, 0)),
+        ATOMIC_ON_WHAT_ANOTHER_PEER_MAY(
+                0x0100, (t, p) -> p.atomicRequest(1, 0, t.anothers.remoteKey(), t.anothers.address(), 1, 0, 0)),
         ATOMIC_BEHIND(
-                0x0101, (t, p) -> p.atomicRequest(1, 0, t.table.remoteKey(), t.table.address() + TABLE_BYTES, 1, 0, 0)),
-        ATOMIC_BEFORE(0x0101, (t, p) -> p.atomicRequest(1, 0, t.table.remoteKey(), t.table.address() - 8, 1, 0, 0)),
-        ATOMIC_AT_THE_END_OF_ALL_MEMORY(0x0101, (t, p) -> p.atomicRequest(1, 0, t.table.remoteKey(), -8, 1, 0, 0)),
+                0x0100, (t, p) -> p.atomicRequest(1, 0, t.table.remoteKey(), t.table.address() + TABLE_BYTES, 1, 0, 0)),
+        ATOMIC_BEFORE(0x0100, (t, p) -> p.atomicRequest(1, 0, t.table.remoteKey(), t.table.address() - 8, 1, 0, 0)),
+        ATOMIC_AT_THE_END_OF_ALL_MEMORY(0x0100, (t, p) -> p.atomicRequest(1, 0, t.table.remoteKey(), -8, 1, 0, 0)),
         ATOMIC_TOO_SHORT(0x02ff, (t, p) -> p.untagged(RawPeer.ATOMIC_REQUEST, 1, 1, 0, new byte[48])),
         ATOMIC_TOO_LONG(0x1205, (t, p) -> p.untagged(RawPeer.ATOMIC_REQUEST, 1, 1, 0, new byte[56])),
         IMMEDIATE_WITHIN_A_SEND(
@@ -557,7 +585,7 @@ class AttackTest {
             RecordingEndpointHandler victim = fixture.awaitAccepted();
             victim.awaitConnected();
             victim.receive(1, receives, 0, 64);
-            RegisteredMemory lent = fixture.region(64, Access.REMOTE_WRITE);
+            RegisteredMemory lent = fixture.ownRegion(victim, 64, Access.REMOTE_WRITE);
             peer.send(
                     peer.tagged(RawPeer.WRITE, lent.remoteKey(), lent.address(), new byte[] {1, 2, 3}),
                     peer.untagged(RawPeer.SEND_INVALIDATE, lent.remoteKey(), 0, 1, 0, new byte[0]));

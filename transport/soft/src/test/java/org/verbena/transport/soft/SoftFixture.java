@@ -81,6 +81,14 @@ final class SoftFixture implements AutoCloseable {
         return region;
     }
 
+    /** For the peer of this connection alone. */
+    RegisteredMemory ownRegion(RecordingEndpointHandler owner, long bytes, MemoryDomain.Access... access) {
+        RegisteredMemory region =
+                owner.awaitPrepared().connectionMemory().register(arena.allocate(bytes, 8), Set.of(access));
+        regions.add(region);
+        return region;
+    }
+
     @Override
     public void close() {
         listener.close();

@@ -1,0 +1,47 @@
+package org.verbena.transport.soft;
+
+import java.lang.foreign.MemorySegment;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RegisteredMemory;
+
+/**
+ * Memory registered for the peer of one connection: its keys open nothing to others, and nothing to anybody once the
+ * connection has ended.
+ */
+final class ConnectionMemory implements MemoryDomain {
+    private final SoftDomain domain;
+    private final AtomicLong registeredBytes = new AtomicLong();
+
+    /**
+     * Without a region.
+     *
+     * @param domain of the provider, which has the keys
+     */
+    ConnectionMemory(SoftDomain domain) {
+        this.domain = domain;
+    }
+
+    @Override
+    public RegisteredMemory register(MemorySegment segment, Set<Access> access) {
+        RegisteredMemory memory = domain.register(segment, access, this);
+        registeredBytes.addAndGet(memory.lengthBytes());
+        return memory;
+    }
+
+    /**
+     * Called when nobody uses a region any more.
+     *
+     * @param memory registered here
+     */
+    void forget(SoftMemory memory) {
+        registeredBytes.addAndGet(-memory.lengthBytes());
+    }
+
+    /** {@inheritDoc} Counts this connection's alone. */
+    @Override
+    public long registeredBytes() {
+        return registeredBytes.get();
+    }
+}
