@@ -896,7 +896,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
 
         @Override
         public MemoryDomain domain0() {
-            return Objects.requireNonNull(memory);
+            return Objects.requireNonNull(sharedMemory);
         }
 
         @Override

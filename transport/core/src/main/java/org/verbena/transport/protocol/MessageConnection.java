@@ -699,6 +699,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         settle(true);
     }
 
+    /** Whoever runs the other side can do nothing about what this side lacks, but come back later. */
+    @Override
+    public byte[] rejection(Endpoint endpoint) {
+        return raw ? new byte[0] : Wire.rejection("the server cannot serve another connection now");
+    }
+
     @Override
     public void onPrepared(Endpoint endpoint) {
         this.endpoint = endpoint;

@@ -206,9 +206,8 @@ final class RendezvousReceiver {
     private @Nullable ByteBuf registeredSink(Endpoint endpoint, Inbound inbound) {
         ByteBuf memory = ByteBufAllocator.DEFAULT.directBuffer(inbound.totalBytes);
         try {
-            inbound.registration =
-                    OperationRegistration.register(
-                            memory, 0, inbound.totalBytes, endpoint.connectionMemory(), READ_SINK);
+            inbound.registration = OperationRegistration.register(
+                    memory, 0, inbound.totalBytes, endpoint.connectionMemory(), READ_SINK);
         } catch (RdmaException e) {
             // The limit of locked memory may be reached: later, then.
             inbound.registration = null;
@@ -237,9 +236,8 @@ final class RendezvousReceiver {
             return true;
         }
         try {
-            inbound.registration =
-                    OperationRegistration.register(
-                            message, 0, inbound.totalBytes, endpoint.connectionMemory(), READ_SINK);
+            inbound.registration = OperationRegistration.register(
+                    message, 0, inbound.totalBytes, endpoint.connectionMemory(), READ_SINK);
         } catch (RdmaException e) {
             // The limit of locked memory may be reached: later, then.
             inbound.registration = null;

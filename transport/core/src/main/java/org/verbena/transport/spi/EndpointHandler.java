@@ -55,6 +55,17 @@ public interface EndpointHandler {
     void onCompletionsHandled(Endpoint endpoint);
 
     /**
+     * What to tell a peer whose connect request was accepted, when the endpoint is given up before the peer was answered: this side lacks something. Asked
+     * before {@link #onDisconnected}, by providers whose rejections can still be sent then.
+     *
+     * @param endpoint the endpoint, which accepts
+     * @return private data of the rejection, up to {@link EndpointOptions#MAX_PRIVATE_DATA_BYTES}; none unless overridden
+     */
+    default byte[] rejection(Endpoint endpoint) {
+        return new byte[0];
+    }
+
+    /**
      * The end: exactly once for each endpoint, after the completions of everything that was posted. After it the memory of this
      * endpoint is nobody's business but its owner's.
      *

@@ -23,13 +23,8 @@ final class FpduSender {
     /** What one connection may write before others have their turn. */
     static final long BYTES_PER_TURN = 1024 * 1024;
 
-    /** Takes the place of a sequence number in {@link #outstanding} for the read that says "ready to receive". */
-    private static final long READY_READ = -1;
-
     /** Linux's siw answers what is not longer and lies on two of its pages with wrong bytes. */
     private static final int SHORT_READ_BYTES = 32;
-
-    private static final int PAGE_BYTES = 4096;
 
     private static final int NO_MESSAGE = 0;
     private static final int SEND_MESSAGE = 1;
@@ -41,11 +36,7 @@ final class FpduSender {
     private final @Nullable CRC32C crc;
 
     private final InboundReads inbound;
-    private final long[] outstanding;
-    private final int outstandingMask;
-    private final int outboundDepth;
-    private long outstandingHead;
-    private long outstandingTail;
+    private final OutboundReads outbound;
 
     private int maxUlpduBytes = Rdmap.MAX_HEADER_BYTES + 64;
 
@@ -57,7 +48,6 @@ final class FpduSender {
     private long writtenPosition;
 
     private int nextSendNumber = 1;
-    private int nextReadNumber = 1;
     private int nextAtomicResponseNumber = 1;
 
     /** Whether FPDUs may go out: the accepting side waits for the first one of the other. */
@@ -96,20 +86,16 @@ final class FpduSender {
      * @param socket connected
      * @param ring the send queue
      * @param crc whether FPDUs have CRCs
-     * @param outboundDepth reads and atomics out at a time
-     * @param inboundDepth reads and atomics of the peer at a time
+     * @param outbound reads and atomics that wait for the peer
+     * @param inbound reads and atomics of the peer
      */
-    FpduSender(SoftSocket socket, SendRing ring, boolean crc, int outboundDepth, int inboundDepth) {
+    FpduSender(SoftSocket socket, SendRing ring, boolean crc, OutboundReads outbound, InboundReads inbound) {
         this.socket = socket;
         this.ring = ring;
-        this.outboundDepth = outboundDepth;
+        this.outbound = outbound;
+        this.inbound = inbound;
         io = socket.io();
         this.crc = crc ? io.crc() : null;
-        inbound = new InboundReads(inboundDepth);
-        // One more for the ready-to-receive read.
-        int slots = Integer.highestOneBit(outboundDepth * 2 + 1);
-        outstanding = new long[slots];
-        outstandingMask = slots - 1;
     }
 
     /**
@@ -140,11 +126,6 @@ final class FpduSender {
         ready = message;
     }
 
-    /** The peer's reads that wait for responses. */
-    InboundReads inbound() {
-        return inbound;
-    }
-
     /** Whether the request at the head is done. */
     boolean isHeadDone() {
         if (ring.isEmpty() || ring.head() >= next) {
@@ -167,56 +148,6 @@ final class FpduSender {
     /** Bytes of the stream that the socket has taken. */
     long writtenPosition() {
         return writtenPosition;
-    }
-
-    /** Whether reads of this side wait for the peer. */
-    boolean awaitsResponse() {
-        return outstandingHead != outstandingTail;
-    }
-
-    /** Whether the next response belongs to a read, an atomic, or was not asked for. */
-    boolean awaitsRead() {
-        if (!awaitsResponse()) {
-            return false;
-        }
-        long sequence = outstanding[(int) outstandingHead & outstandingMask];
-        return sequence <= READY_READ || ring.opcode(ring.slot(sequence)) == WorkRequest.Opcode.READ;
-    }
-
-    /** The sequence number of the read or atomic that the next response belongs to; -1 for the ready-to-receive read. */
-    long awaitedSequence() {
-        long sequence = outstanding[(int) outstandingHead & outstandingMask];
-        return sequence < READY_READ ? firstPartOf(sequence) : sequence;
-    }
-
-    /** What stands in {@link #outstanding} for the first part of a read, and back. */
-    private static long firstPartOf(long sequence) {
-        return READY_READ - 1 - sequence;
-    }
-
-    /** Whether the next response brings the first of two parts of a read. */
-    boolean awaitsFirstPart() {
-        return outstanding[(int) outstandingHead & outstandingMask] < READY_READ;
-    }
-
-    /** How much of the read that the next response belongs to has come with it. */
-    int awaitedEndBytes() {
-        int slot = ring.slot(awaitedSequence());
-        return awaitsFirstPart() ? bytesOfPageFrom(ring.remoteAddress(slot)) : ring.totalBytes(slot);
-    }
-
-    /** The message number that the next response's request had. */
-    int awaitedNumber() {
-        return nextReadNumber - (int) (outstandingTail - outstandingHead);
-    }
-
-    /** The response to the oldest read or atomic is complete. */
-    void answered() {
-        long sequence = outstanding[(int) outstandingHead & outstandingMask];
-        outstandingHead++;
-        if (sequence > READY_READ) {
-            ring.setAnswered(ring.slot(sequence));
-        }
     }
 
     /**
@@ -267,23 +198,19 @@ final class FpduSender {
             return true;
         }
         int slot = ring.slot(next);
-        if (ring.has(slot, WorkRequest.FENCE) && awaitsResponse()) {
+        if (ring.has(slot, WorkRequest.FENCE) && outbound.awaitsResponse()) {
             return false;
         }
-        return !ring.isAnsweredByPeer(slot) || outstandingTail - outstandingHead + partsOf(slot) <= outboundDepth;
+        return !ring.isAnsweredByPeer(slot) || outbound.hasRoom(partsOf(slot));
     }
 
     /** How many requests a request of the send queue makes on the wire. */
     private int partsOf(int slot) {
-        if (!splitsShortReads || outboundDepth < 2 || ring.opcode(slot) != WorkRequest.Opcode.READ) {
+        if (!splitsShortReads || outbound.depth() < 2 || ring.opcode(slot) != WorkRequest.Opcode.READ) {
             return 1;
         }
         int bytes = ring.totalBytes(slot);
-        return bytes <= SHORT_READ_BYTES && bytes > bytesOfPageFrom(ring.remoteAddress(slot)) ? 2 : 1;
-    }
-
-    private static int bytesOfPageFrom(long address) {
-        return PAGE_BYTES - (int) (address & PAGE_BYTES - 1);
+        return bytes <= SHORT_READ_BYTES && bytes > OutboundReads.bytesOfPageFrom(ring.remoteAddress(slot)) ? 2 : 1;
     }
 
     /**
@@ -311,6 +238,11 @@ final class FpduSender {
                 }
             }
             long taken = now.write(socket.channel());
+            if (taken < 0 && now.isUntouched()) {
+                // The stream is between two FPDUs: it can still say why it ends.
+                dropBatch();
+                throw refusedResponse();
+            }
             if (taken < 0) {
                 throw new RegionGoneException();
             }
@@ -363,6 +295,9 @@ final class FpduSender {
     @Nullable ByteBuffer lastBytes(byte @Nullable [] terminate) {
         TxBatch now = batch;
         ByteBuffer rest = now == null ? ByteBuffer.allocate(0) : now.copyOfRest();
+        if (rest == null && now != null && now.isUntouched()) {
+            rest = ByteBuffer.allocate(0);
+        }
         if (rest == null || terminate == null) {
             return rest;
         }
@@ -521,25 +456,25 @@ final class FpduSender {
         boolean none = ring.sgeCount(slot) == 0;
         int sinkStag = none ? 0 : ring.region(slot, 0).remoteKey();
         long sinkOffset = none ? 0 : ring.region(slot, 0).address() + ring.offset(slot, 0);
-        ring.setMessageNumber(slot, nextReadNumber);
+        ring.setMessageNumber(slot, outbound.nextNumber());
         int key = ring.remoteKey(slot);
         long address = ring.remoteAddress(slot);
         int first = 0;
         if (parts > 1) {
-            first = bytesOfPageFrom(address);
-            outstanding[(int) outstandingTail++ & outstandingMask] = firstPartOf(next);
-            readRequest(to, sinkStag, sinkOffset, first, key, address);
+            first = OutboundReads.bytesOfPageFrom(address);
+            readRequest(to, outbound.addFirstPart(next), sinkStag, sinkOffset, first, key, address);
         }
-        outstanding[(int) outstandingTail++ & outstandingMask] = next;
-        readRequest(to, sinkStag, sinkOffset + first, ring.totalBytes(slot) - first, key, address + first);
+        int rest = outbound.add(next);
+        readRequest(to, rest, sinkStag, sinkOffset + first, ring.totalBytes(slot) - first, key, address + first);
         endRequest(to, slot);
         return true;
     }
 
-    private void readRequest(TxBatch to, int sinkStag, long sinkOffset, int bytes, int sourceStag, long sourceOffset) {
+    private void readRequest(
+            TxBatch to, int number, int sinkStag, long sinkOffset, int bytes, int sourceStag, long sourceOffset) {
         int from = to.position();
         int ulpdu = Rdmap.UNTAGGED_HEADER_BYTES - 2 + Rdmap.READ_REQUEST_BYTES;
-        untagged(to, ulpdu, Rdmap.READ_REQUEST, true, 0, Rdmap.QUEUE_READ_REQUEST, nextReadNumber++, 0);
+        untagged(to, ulpdu, Rdmap.READ_REQUEST, true, 0, Rdmap.QUEUE_READ_REQUEST, number, 0);
         ByteBuffer staging = to.staging();
         int at = to.position();
         staging.putInt(at, sinkStag)
@@ -558,9 +493,8 @@ final class FpduSender {
         int from = to.position();
         int ulpdu = Rdmap.UNTAGGED_HEADER_BYTES - 2 + Rdmap.ATOMIC_REQUEST_BYTES;
         boolean swap = ring.opcode(slot) == WorkRequest.Opcode.COMPARE_AND_SWAP;
-        int number = nextReadNumber++;
+        int number = outbound.add(next);
         ring.setMessageNumber(slot, number);
-        outstanding[(int) outstandingTail++ & outstandingMask] = next;
         untagged(to, ulpdu, Rdmap.ATOMIC_REQUEST, true, 0, Rdmap.QUEUE_READ_REQUEST, number, 0);
         int at = to.position();
         to.staging()
@@ -598,7 +532,7 @@ final class FpduSender {
         }
         SoftMemory source = inbound.source();
         if (source != null && !source.tryEnter()) {
-            throw new ResponseRefusedException();
+            throw refusedResponse();
         }
         int ulpdu = Rdmap.TAGGED_HEADER_BYTES - 2 + payload;
         int from = to.position();
@@ -625,6 +559,13 @@ final class FpduSender {
         return true;
     }
 
+    /** The reason goes out in its place, and no response follows it. */
+    private ResponseRefusedException refusedResponse() {
+        inbound.clear();
+        current = NO_MESSAGE;
+        return new ResponseRefusedException();
+    }
+
     private boolean putAtomicResponse(TxBatch to) {
         if (!to.hasRoom(Rdmap.MAX_HEADER_BYTES + Rdmap.MAX_TRAILER_BYTES + 1, 0)) {
             return false;
@@ -648,10 +589,7 @@ final class FpduSender {
                 tagged(to, ulpdu, Rdmap.WRITE, true, PeerFeatures.MAGIC, PeerFeatures.word());
                 to.trailer(Rdmap.trailerBytes(ulpdu), crc, from);
             }
-            case READ -> {
-                outstanding[(int) outstandingTail++ & outstandingMask] = READY_READ;
-                readRequest(to, 0, 0, 0, 0, 0);
-            }
+            case READ -> readRequest(to, outbound.addReady(), 0, 0, 0, 0, 0);
             case SEND -> {
                 int from = to.position();
                 int ulpdu = Rdmap.UNTAGGED_HEADER_BYTES - 2;

@@ -123,6 +123,18 @@ record MpaFrame(
     }
 
     /**
+     * The reply that says no.
+     *
+     * @param request what it replies to
+     * @param privateData for the peer's user
+     * @return the frame
+     */
+    static MpaFrame rejectionOf(MpaFrame request, byte[] privateData) {
+        EnhancedSetup answer = request.setup() == null ? null : new EnhancedSetup(0, 0, false, false, false, false);
+        return new MpaFrame(true, false, request.crc(), true, request.revision(), answer, privateData);
+    }
+
+    /**
      * Encodes it.
      *
      * @return the frame's bytes

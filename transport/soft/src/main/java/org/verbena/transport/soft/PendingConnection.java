@@ -22,10 +22,13 @@ import org.verbena.transport.spi.IncomingConnection;
  * A TCP connection that somebody opened to us, until it is accepted, rejected or dropped.
  *
  * <pre>{@code
- * READING --request complete--> ASKED --accept, reject, or out of time--> ENDED
- *    |  out of time, malformed, closed by the peer                          ^
- *    +----------------------------------------------------------------------+
+ * READING --request complete--> WAITING --its turn--> ASKED --accept, reject, or out of time--> ENDED
+ *    |                             | its address tried keys lately                                ^
+ *    | out of time, malformed, closed by the peer, had to make room                               |
+ *    +-----------------------------+--------------------------------------------------------------+
  * }</pre>
+ *
+ * <p>A stranger that says nothing costs this object, a socket and its registration: no buffer and no timer.
  */
 final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
     private static final Logger LOG = LoggerFactory.getLogger(PendingConnection.class);
@@ -33,10 +36,26 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
     private final SoftListener listener;
     private final InetSocketAddress localAddress;
     private final InetSocketAddress remoteAddress;
-    private final MpaFrameReader reader = new MpaFrameReader(false);
+
+    /** What its address is counted by. */
+    final long network;
+
+    /** When it was accepted, by {@link System#nanoTime()}. */
+    final long beganNanos;
+
+    /** Its place among the unfinished ones: {@link Handshakes}' alone. */
+    @Nullable PendingConnection older;
+
+    @Nullable PendingConnection newer;
+
+    boolean listed;
+
     private final AtomicBoolean decided = new AtomicBoolean();
     private @Nullable SoftSocket socket;
     private @Nullable ScheduledFuture<?> timeout;
+
+    /** From the first byte to the end of the request. */
+    private @Nullable MpaFrameReader reader;
 
     /** Written by the loop before the user hears of this, never again. */
     private @Nullable MpaFrame request;
@@ -50,11 +69,15 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
      * @param listener counts it until it has ended
      * @param localAddress ours
      * @param remoteAddress the peer's
+     * @param nowNanos of {@link System#nanoTime()}
      */
-    PendingConnection(SoftListener listener, InetSocketAddress localAddress, InetSocketAddress remoteAddress) {
+    PendingConnection(
+            SoftListener listener, InetSocketAddress localAddress, InetSocketAddress remoteAddress, long nowNanos) {
         this.listener = listener;
         this.localAddress = localAddress;
         this.remoteAddress = remoteAddress;
+        network = PeerAddress.networkOf(remoteAddress.getAddress());
+        beganNanos = nowNanos;
     }
 
     /**
@@ -66,9 +89,8 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
         IoEventLoop loop = listener.loop();
         try {
             SoftSocket made = new SoftSocket(loop, channel, this);
-            made.register();
             socket = made;
-            timeout = schedule();
+            made.register();
             made.await(NioIoOps.READ);
             // Who connects sends its request at once: it is often there already.
             onReadable();
@@ -77,24 +99,28 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
         }
     }
 
-    private ScheduledFuture<?> schedule() {
-        return listener.loop()
-                .schedule(this::onTimeout, listener.softOptions().handshakeTimeoutMillis(), TimeUnit.MILLISECONDS);
+    /** Its time for a request is over. */
+    void expire() {
+        drop("sent no complete MPA request within " + listener.softOptions().handshakeTimeoutMillis() + " ms");
     }
 
-    private void onTimeout() {
-        if (ended) {
-            return;
-        }
-        if (request == null) {
-            drop("sent no complete MPA request within " + listener.softOptions().handshakeTimeoutMillis() + " ms");
-        } else if (decided.compareAndSet(false, true)) {
-            LOG.warn(
-                    "the connect request of {} was neither accepted nor rejected within {} ms; rejecting it",
-                    remoteAddress,
-                    listener.softOptions().handshakeTimeoutMillis());
+    /** Makes room for another one. */
+    void evict() {
+        drop("sent no complete MPA request before too many others began one");
+    }
+
+    private void onUndecided() {
+        if (!ended && decided.compareAndSet(false, true)) {
+            report(
+                    Incidents.Kind.LOCAL,
+                    "the connect request of " + remoteAddress + " was neither accepted nor rejected within "
+                            + listener.softOptions().handshakeTimeoutMillis() + " ms; rejecting it");
             reject0(new byte[0]);
         }
+    }
+
+    private void report(Incidents.Kind kind, String text) {
+        listener.context().incidents().report(kind, text);
     }
 
     @Override
@@ -110,11 +136,23 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
                 drop(left ? "left before it was accepted" : "sent more than its MPA request before it was answered");
                 return;
             }
-            MpaFrame frame = reader.read(now.channel());
+            MpaFrameReader reading = reader;
+            if (reading == null) {
+                reading = new MpaFrameReader(false);
+                reader = reading;
+            }
+            MpaFrame frame = reading.read(now.channel());
             if (frame != null) {
                 onRequest(frame);
-            } else if (reader.isEnded()) {
-                drop(reader.hasBytes() ? "left within its MPA request" : "left without a word");
+            } else if (!reading.hasBytes()) {
+                reader = null;
+                if (reading.isEnded()) {
+                    // Probes that connect and leave are everyday life.
+                    LOG.debug("{} left without a word", remoteAddress);
+                    close();
+                }
+            } else if (reading.isEnded()) {
+                drop("left within its MPA request");
             }
         } catch (MpaException e) {
             drop("sent a frame that " + e.getMessage());
@@ -125,32 +163,49 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
 
     private void onRequest(MpaFrame frame) {
         request = frame;
-        ScheduledFuture<?> waiting = timeout;
-        if (waiting != null) {
-            waiting.cancel(false);
-        }
+        reader = null;
+        listener.handshakeComplete(this);
         if (frame.markers()) {
-            LOG.info("{} wants MPA markers, which are not supported; rejecting it", remoteAddress);
+            report(
+                    Incidents.Kind.HANDSHAKE,
+                    remoteAddress + " wants MPA markers, which are not supported; rejecting it");
             decided.set(true);
             reject0(new byte[0]);
             return;
         }
-        timeout = schedule();
+        long waitNanos = listener.context().guesses().waitNanos(remoteAddress.getAddress(), System.nanoTime());
+        if (waitNanos == 0) {
+            ask();
+        } else if (waitNanos > 0) {
+            timeout = listener.loop().schedule(this::ask, waitNanos, TimeUnit.NANOSECONDS);
+        } else {
+            report(
+                    Incidents.Kind.HANDSHAKE,
+                    "rejecting " + remoteAddress + ": its address has tried many wrong keys (STags) lately");
+            decided.set(true);
+            reject0(new byte[0]);
+        }
+    }
+
+    private void ask() {
+        if (ended) {
+            return;
+        }
+        timeout = listener.loop()
+                .schedule(this::onUndecided, listener.softOptions().handshakeTimeoutMillis(), TimeUnit.MILLISECONDS);
         if (!listener.onRequest(this) && decided.compareAndSet(false, true)) {
             reject0(new byte[0]);
         }
     }
 
     private void drop(String why) {
-        if (ended) {
-            return;
+        if (!ended) {
+            report(Incidents.Kind.HANDSHAKE, "dropped a connection that was not up yet: " + remoteAddress + " " + why);
+            close();
         }
-        // Probes that connect and leave are everyday life; strangers that talk are worth a line.
-        if (reader.hasBytes()) {
-            LOG.info("dropping a connection: {} {}", remoteAddress, why);
-        } else {
-            LOG.debug("dropping a connection: {} {}", remoteAddress, why);
-        }
+    }
+
+    private void close() {
         SoftSocket now = socket;
         end();
         if (now != null) {
@@ -167,7 +222,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
                 timeout = null;
                 waiting.cancel(false);
             }
-            listener.handshakeEnded();
+            listener.handshakeEnded(this);
         }
     }
 
@@ -210,8 +265,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
     public Endpoint accept(IoEventLoop loop, EndpointOptions options, EndpointHandler handler) {
         SoftProvider.checkLoop(loop);
         decide();
-        SoftEndpoint endpoint = new SoftEndpoint(
-                loop, listener.domain(), listener.softOptions(), options, handler, remoteAddress, false);
+        SoftEndpoint endpoint = new SoftEndpoint(loop, listener.context(), options, handler, remoteAddress, false);
         execute(
                 () -> handOver(loop, endpoint),
                 () -> loop.execute(() -> endpoint.accept(null, null, requireRequest())));
@@ -272,11 +326,8 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
         if (now == null) {
             return;
         }
-        MpaFrame from = requireRequest();
-        EnhancedSetup asked = from.setup();
-        EnhancedSetup answer = asked == null ? null : new EnhancedSetup(0, 0, false, false, false, false);
-        MpaFrame frame = new MpaFrame(true, false, from.crc(), true, from.revision(), answer, reason);
-        now.closeGracefully(ByteBuffer.wrap(frame.encode()));
+        now.closeGracefully(
+                ByteBuffer.wrap(MpaFrame.rejectionOf(requireRequest(), reason).encode()));
     }
 
     @Override

@@ -4,17 +4,11 @@ import io.netty.channel.IoEventLoop;
 import io.netty.channel.nio.NioIoOps;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.io.IOException;
-import java.net.ConnectException;
 import java.net.InetSocketAddress;
-import java.net.NetworkInterface;
-import java.net.NoRouteToHostException;
-import java.net.SocketException;
-import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
-import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -43,32 +37,17 @@ import org.verbena.transport.spi.WorkStatus;
  *      +-----------------------------+--------------------------------------------------------+
  * }</pre>
  */
-final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
+final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
     private static final Logger LOG = LoggerFactory.getLogger(SoftEndpoint.class);
 
     /** The most that an inline request carries: beyond it a copy costs more than holding the memory. */
     static final int MAX_INLINE_BYTES = 4096;
-
-    /** Reads and atomics in one direction, at the most. */
-    static final int MAX_READ_DEPTH = 128;
-
-    /** Unanswered TCP keepalive probes that make a connection lost. */
-    private static final int KEEPALIVE_PROBES = 3;
 
     /**
      * What one endpoint may read before others get their turn, and before what was read is answered. Peers that answer each other work at once only if
      * turns are short: as {@code bench/peers} and {@code bench/rpc} measured, turns of 1 MiB cost a tenth and more of the throughput of 64 messages of 64 KiB or 1 MiB.
      */
     private static final int TURN_BYTES = 256 * 1024;
-
-    /** When the interface does not tell: Ethernet's. */
-    private static final int DEFAULT_MTU = 1500;
-
-    /** IPv4 and TCP headers with the time stamp option. */
-    private static final int IP_TCP_HEADER_BYTES = 20 + 20 + 12;
-
-    /** What IPv6 has more. */
-    private static final int IPV6_EXTRA_BYTES = 20;
 
     /** The most that is one FPDU with its headers: so large a payload is read in place, and as few of them as can be make a long message. */
     private static final int RECEIVE_BUFFER_BYTES = 63 << 10;
@@ -89,6 +68,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
     private static final int CLOSED = 4;
 
     private final IoEventLoop loop;
+    private final SoftContext context;
     private final SoftDomain domain;
     private final ConnectionMemory connectionMemory;
     private final SoftOptions softOptions;
@@ -109,8 +89,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
     private final int maxInlineBytes;
     private final SendRing sendRing;
     private final WorkRing receiveRing;
-    private @Nullable FpduSender sender;
-    private @Nullable FpduReceiver receiver;
+    private @Nullable FpduStream stream;
     private @Nullable MpaFrameReader replyReader;
 
     /** Accepting side: the request, until the connection is up. */
@@ -133,15 +112,11 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
     private WorkStatus failedStatus = WorkStatus.FLUSHED;
     private boolean receiveFailed;
 
-    private int receiveTick;
-    private int sendTick;
-
     /**
      * Made by connect or accept.
      *
      * @param loop its thread
-     * @param domain of the provider
-     * @param softOptions of the provider
+     * @param context of the provider
      * @param options asked for
      * @param handler hears of it
      * @param remoteAddress the peer
@@ -149,16 +124,16 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
      */
     SoftEndpoint(
             IoEventLoop loop,
-            SoftDomain domain,
-            SoftOptions softOptions,
+            SoftContext context,
             EndpointOptions options,
             EndpointHandler handler,
             InetSocketAddress remoteAddress,
             boolean initiator) {
         this.loop = loop;
-        this.domain = domain;
+        this.context = context;
+        domain = context.domain();
         connectionMemory = new ConnectionMemory(domain);
-        this.softOptions = softOptions;
+        softOptions = context.options();
         this.options = options;
         this.handler = handler;
         this.remoteAddress = remoteAddress;
@@ -180,7 +155,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         SocketChannel channel = null;
         try {
             channel = SocketChannel.open();
-            configure(channel);
+            TcpChannels.configure(channel, softOptions.stallTimeoutMillis(), options.trafficClass());
             InetSocketAddress local = options.localAddress();
             if (local != null) {
                 channel.bind(local);
@@ -203,42 +178,9 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
                 }
             }
             inTurn = false;
-            fail(connectFailure(e));
+            fail(TcpChannels.connectFailure(remoteAddress, e));
             turn();
         }
-    }
-
-    private void configure(SocketChannel channel) throws IOException {
-        channel.configureBlocking(false);
-        channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
-        channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
-        int stallSeconds = softOptions.stallTimeoutMillis() / 1000;
-        if (stallSeconds > 0 && channel.supportedOptions().contains(ExtendedSocketOptions.TCP_KEEPIDLE)) {
-            // A peer that is gone without a word, and owes nothing, is noticed in about the stall timeout as well.
-            channel.setOption(ExtendedSocketOptions.TCP_KEEPIDLE, Math.max(1, stallSeconds / 2));
-            channel.setOption(ExtendedSocketOptions.TCP_KEEPINTERVAL, Math.max(1, stallSeconds / 2 / KEEPALIVE_PROBES));
-            channel.setOption(ExtendedSocketOptions.TCP_KEEPCOUNT, KEEPALIVE_PROBES);
-        }
-        if (options.trafficClass() != 0) {
-            channel.setOption(StandardSocketOptions.IP_TOS, options.trafficClass());
-        }
-    }
-
-    private ConnectionException connectFailure(Exception e) {
-        String what = "connecting to " + remoteAddress + ": " + e.getMessage();
-        String text = String.valueOf(e.getMessage());
-        if (e instanceof ConnectException && text.contains("refused")) {
-            return new ConnectionException.Rejected(
-                    what + "; nobody listens there (is the server up, and is it an iWARP or soft listener?)",
-                    new byte[0]);
-        }
-        if (text.contains("timed out")) {
-            return new ConnectionException.TimedOut(what);
-        }
-        if (e instanceof NoRouteToHostException || text.contains("unreachable")) {
-            return new ConnectionException.Unreachable(what, e);
-        }
-        return new ConnectionException(what, e);
     }
 
     private void startTimeout(String step) {
@@ -264,14 +206,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         state = SETUP;
         prepare(now);
         if (state == SETUP) {
-            boolean enhanced = softOptions.mpaRevision() == 2;
-            boolean peerToPeer = enhanced && softOptions.peerToPeer();
-            int depth = options.readDepth();
-            EnhancedSetup setup =
-                    enhanced ? new EnhancedSetup(depth, depth, peerToPeer, peerToPeer, peerToPeer, peerToPeer) : null;
-            MpaFrame frame = new MpaFrame(
-                    false, false, softOptions.crc(), false, softOptions.mpaRevision(), setup, options.privateData());
-            writeFrame(now, frame);
+            writeFrame(now, MpaNegotiation.request(softOptions, options));
             replyReader = new MpaFrameReader(true);
             now.await(NioIoOps.READ);
         }
@@ -339,7 +274,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
                                         ? "within its reply"
                                         : "without an MPA reply; is it an iWARP listener")
                                 + (softOptions.mpaRevision() == 2 && !reader.hasBytes()
-                                        ? ", and does it know revision 2 (else set org.verbena.transport.soft.mpaRevision=1)?"
+                                        ? ", and does it know revision 2 (else set org.verbena.soft.mpaRevision=1)?"
                                         : ""),
                         null);
             }
@@ -364,54 +299,27 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
 
     private void failSetup(String what, @Nullable TerminateReason reason) {
         if (reason != null) {
-            terminate =
-                    ByteBuffer.allocate(4).putShort((short) reason.control()).array();
+            terminate = message(reason);
         }
         fail(new ConnectionException("connecting to " + remoteAddress + ": " + what));
     }
 
     /** Connecting side: the reply says yes. */
     private void onAccepted(MpaFrame reply) {
-        byte[] privateData = reply.privateData();
-        EnhancedSetup setup = reply.setup();
-        int outbound = options.readDepth();
-        int inbound = options.readDepth();
-        FpduSender.ReadyMessage ready = null;
-        TerminateReason trouble = null;
-        if (setup != null && softOptions.mpaRevision() == 2) {
-            if (setup.inboundReads() != EnhancedSetup.NOT_NEGOTIATED) {
-                outbound = Math.min(outbound, setup.inboundReads());
-            }
-            if (setup.outboundReads() != EnhancedSetup.NOT_NEGOTIATED) {
-                inbound = Math.max(inbound, setup.outboundReads());
-                trouble = inbound > MAX_READ_DEPTH ? TerminateReason.MPA_INSUFFICIENT_IRD : null;
-            }
-            if (setup.peerToPeer() && softOptions.peerToPeer()) {
-                ready = setup.writeReady()
-                        ? FpduSender.ReadyMessage.WRITE
-                        : setup.readReady()
-                                ? FpduSender.ReadyMessage.READ
-                                : setup.sendReady() ? FpduSender.ReadyMessage.SEND : null;
-                trouble = ready == null ? TerminateReason.MPA_NO_MATCHING_RTR : trouble;
-            }
-        }
-        if (ready == FpduSender.ReadyMessage.WRITE) {
-            peerFeatures = PeerFeatures.shared(privateData);
-            if (peerFeatures != 0) {
-                privateData = PeerFeatures.withoutToken(privateData);
-            }
-        }
-        boolean crc = reply.crc() || softOptions.crc();
-        FpduSender out = startStream(crc, outbound, Math.min(inbound, MAX_READ_DEPTH));
+        MpaNegotiation.Terms terms = MpaNegotiation.accepted(softOptions, options, reply);
+        peerFeatures = terms.peerFeatures();
+        FpduSender out = startStream(terms.crc(), terms.outboundReads(), terms.inboundReads()).out;
         out.open();
+        TerminateReason trouble = terms.trouble();
         if (trouble != null) {
             failSetup("setup failed: " + trouble.meaning, trouble);
             return;
         }
+        FpduSender.ReadyMessage ready = terms.ready();
         if (ready != null) {
             out.sayReady(ready);
         }
-        becomeConnected(privateData);
+        becomeConnected(terms.privateData());
     }
 
     /**
@@ -427,7 +335,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
             if (inPlace != null) {
                 inPlace.closeNow();
             } else if (channel != null) {
-                closeQuietly(channel);
+                TcpChannels.closeQuietly(channel);
             }
             fail(new ConnectionException(
                     "accepting from " + remoteAddress + ": the peer gave up before it was accepted"));
@@ -435,7 +343,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
             return;
         }
         try {
-            configure(channel);
+            TcpChannels.configure(channel, softOptions.stallTimeoutMillis(), options.trafficClass());
             SoftSocket made = inPlace == null ? new SoftSocket(loop, channel, this) : inPlace;
             if (inPlace == null) {
                 made.register();
@@ -443,6 +351,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
                 made.setOwner(this);
             }
             socket = made;
+            request = from;
             startTimeout("accepting");
             inTurn = true;
             state = SETUP;
@@ -453,74 +362,51 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
             leaveTurn();
         } catch (IOException | RuntimeException e) {
             if (socket == null) {
-                closeQuietly(channel);
+                TcpChannels.closeQuietly(channel);
             }
             inTurn = false;
+            reset = e instanceof IOException;
             fail(new ConnectionException("accepting from " + remoteAddress + ": " + e.getMessage(), e));
             turn();
         }
     }
 
-    private static void closeQuietly(SocketChannel channel) {
-        try {
-            channel.close();
-        } catch (IOException e) {
-            LOG.debug("closing {}", channel, e);
-        }
-    }
-
     private void reply(SoftSocket to, MpaFrame from) throws IOException {
-        EnhancedSetup asked = from.setup();
-        int outbound = options.readDepth();
-        int inbound = options.readDepth();
-        EnhancedSetup answer = null;
-        byte[] privateData = options.privateData();
-        boolean peerToPeer = false;
-        if (asked != null) {
-            int ird = EnhancedSetup.NOT_NEGOTIATED;
-            int ord = EnhancedSetup.NOT_NEGOTIATED;
-            if (asked.outboundReads() != EnhancedSetup.NOT_NEGOTIATED) {
-                inbound = Math.min(inbound, asked.outboundReads());
-                ird = inbound;
-            }
-            if (asked.inboundReads() != EnhancedSetup.NOT_NEGOTIATED) {
-                outbound = Math.min(outbound, asked.inboundReads());
-                ord = outbound;
-            }
-            peerToPeer = asked.peerToPeer();
-            boolean read = peerToPeer && !asked.writeReady() && asked.readReady();
-            if (read) {
-                // The ready-to-receive read needs a place too.
-                inbound = Math.max(1, inbound);
-                ird = ird == EnhancedSetup.NOT_NEGOTIATED ? ird : inbound;
-            }
-            answer = new EnhancedSetup(ird, ord, peerToPeer, false, peerToPeer && !read, read);
-            if (asked.sendReady() && asked.writeReady() && asked.readReady()) {
-                privateData = PeerFeatures.withToken(privateData);
-            }
-        }
-        boolean crc = from.crc() || softOptions.crc();
-        writeFrame(to, new MpaFrame(true, false, crc, false, from.revision(), answer, privateData));
-        startStream(crc, outbound, inbound);
+        MpaNegotiation.Answer answer = MpaNegotiation.answer(softOptions, options, from);
+        writeFrame(to, answer.frame());
+        startStream(answer.frame().crc(), answer.outboundReads(), answer.inboundReads());
         awaitsFirstSegment = true;
-        request = from;
         to.await(NioIoOps.READ);
-        if (!peerToPeer) {
+        if (!answer.peerToPeer()) {
             // The peer says nothing until its user does: for the users the connection is up; what this side sends
             // waits.
             becomeConnected(from.privateData());
         }
     }
 
-    private FpduSender startStream(boolean crc, int outbound, int inbound) {
+    private FpduStream startStream(boolean crc, int outboundDepth, int inboundDepth) {
         SoftSocket with = requireSocket();
-        FpduSender out = new FpduSender(with, sendRing, crc, outbound, inbound);
+        OutboundReads outbound = new OutboundReads(sendRing, outboundDepth);
+        InboundReads inbound = new InboundReads(inboundDepth);
         int sges =
                 sharedQueue == null ? options.maxSges() : Math.max(options.maxSges(), SoftSharedReceiveQueue.MAX_SGES);
-        sender = out;
-        receiver = new FpduReceiver(this, with, out, sendRing, connectionMemory, sges, crc);
-        readDepth = outbound;
-        return out;
+        FpduParser parser = new FpduParser(
+                this,
+                domain,
+                connectionMemory,
+                sendRing,
+                outbound,
+                inbound,
+                sges,
+                crc ? with.io().crc() : null);
+        FpduStream made = new FpduStream(
+                new FpduSender(with, sendRing, crc, outbound, inbound),
+                outbound,
+                parser,
+                new SocketReader(with, parser, this));
+        stream = made;
+        readDepth = outboundDepth;
+        return made;
     }
 
     private int maxUlpduBytes() {
@@ -528,26 +414,9 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         if (most == 0) {
             most = (peerFeatures & PeerFeatures.LARGE_SEGMENTS) != 0
                     ? Rdmap.MAX_ULPDU_BYTES + 2 + Rdmap.CRC_BYTES
-                    : segmentBytes();
+                    : TcpChannels.segmentBytes(localAddress());
         }
         return Math.min(Rdmap.MAX_ULPDU_BYTES, (most & ~3) - 2 - Rdmap.CRC_BYTES);
-    }
-
-    /** What fits one TCP segment, as far as Java can tell. */
-    private int segmentBytes() {
-        InetSocketAddress local = localAddress;
-        int mtu = DEFAULT_MTU;
-        int headers = IP_TCP_HEADER_BYTES;
-        if (local != null) {
-            try {
-                NetworkInterface device = NetworkInterface.getByInetAddress(local.getAddress());
-                mtu = device == null || device.getMTU() < 576 ? DEFAULT_MTU : device.getMTU();
-            } catch (SocketException e) {
-                LOG.debug("asking for the MTU of {}", local, e);
-            }
-            headers += local.getAddress().getAddress().length > 4 ? IPV6_EXTRA_BYTES : 0;
-        }
-        return mtu - headers;
     }
 
     private void becomeConnected(byte[] privateData) {
@@ -557,17 +426,13 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
             timeout = null;
             waiting.cancel(false);
         }
-        SoftSocket now = requireSocket();
-        receiveTick = now.io().tick();
-        sendTick = receiveTick;
         capabilities = capabilities(readDepth);
-        FpduSender out = requireSender();
-        out.setMaxUlpduBytes(maxUlpduBytes());
+        FpduStream with = requireStream();
+        with.out.setMaxUlpduBytes(maxUlpduBytes());
         if (peerFeatures == 0) {
-            out.splitShortReads();
+            with.out.splitShortReads();
         }
-        FpduReceiver in = requireReceiver();
-        in.setFeatures(peerFeatures);
+        with.parser.setFeatures(peerFeatures);
         request = null;
         try {
             handler.onConnected(this, privateData);
@@ -576,21 +441,13 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         }
     }
 
-    /**
-     * A segment with a good header has come.
-     *
-     * @param opcode what it is
-     * @param key its STag, if tagged
-     * @param offset its offset, if tagged
-     * @param payloadBytes its payload
-     * @return whether to go on with it
-     */
-    boolean onSegment(int opcode, int key, long offset, int payloadBytes) {
+    @Override
+    public boolean onSegment(int opcode, int key, long offset, int payloadBytes) {
         if (!awaitsFirstSegment) {
             return true;
         }
         awaitsFirstSegment = false;
-        requireSender().open();
+        requireStream().out.open();
         MpaFrame from = request;
         if (state == SETUP && from != null) {
             if (opcode == Rdmap.WRITE && payloadBytes == 0) {
@@ -647,7 +504,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         if (sharedQueue != null) {
             throw new UnsupportedOperationException("receives of this endpoint are posted to its shared receive queue");
         }
-        checkReceive(domain, options.maxSges(), buffers);
+        WorkChecks.checkReceive(domain, options.maxSges(), buffers);
         if (!prepared || state >= DRAINING || receiveRing.isFull()) {
             return false;
         }
@@ -655,99 +512,18 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         return true;
     }
 
-    /**
-     * Checks a receive's pieces.
-     *
-     * @param domain where they must be registered
-     * @param maxSges how many there may be
-     * @param buffers the pieces
-     */
-    static void checkReceive(SoftDomain domain, int maxSges, ScatterGatherList buffers) {
-        checkPieces(domain, maxSges, buffers, true);
-        if (buffers.totalBytes() > Integer.MAX_VALUE) {
-            throw new IllegalArgumentException(
-                    "a receive of " + buffers.totalBytes() + " bytes is over the limit of " + Integer.MAX_VALUE);
-        }
-    }
-
-    private static void checkPieces(SoftDomain domain, int maxSges, ScatterGatherList buffers, boolean written) {
-        int count = buffers.count();
-        if (count > maxSges) {
-            throw new IllegalArgumentException(count + " pieces are over the limit of " + maxSges);
-        }
-        for (int i = 0; i < count; i++) {
-            if (!(buffers.region(i) instanceof SoftMemory memory) || memory.domain() != domain) {
-                throw new IllegalArgumentException(
-                        "piece " + i + " is not registered with this endpoint's memory domain");
-            }
-            if (written && !memory.allows(MemoryDomain.Access.LOCAL_WRITE)) {
-                throw new IllegalArgumentException(
-                        "piece " + i + " lies in memory registered without LOCAL_WRITE, which receives and reads need");
-            }
-        }
-    }
-
     @Override
     public boolean post(WorkRequest work) {
         assert loop.inEventLoop();
-        check(work);
+        WorkChecks.checkLocal(domain, options.maxSges(), maxInlineBytes, work);
+        if (state == CONNECTED) {
+            WorkChecks.checkRemote(remoteAddress, peerFeatures, readDepth, work);
+        }
         if (state != CONNECTED || sendRing.isFull()) {
             return false;
         }
         sendRing.add(work);
         return true;
-    }
-
-    private void check(WorkRequest work) {
-        ScatterGatherList buffers = work.buffers();
-        WorkRequest.Opcode opcode = work.opcode();
-        boolean answered = opcode.compareTo(WorkRequest.Opcode.READ) >= 0;
-        checkPieces(domain, options.maxSges(), buffers, answered);
-        if (buffers.totalBytes() > Integer.MAX_VALUE) {
-            throw new IllegalArgumentException(
-                    opcode + " of " + buffers.totalBytes() + " bytes is over the limit of " + Integer.MAX_VALUE);
-        }
-        if ((work.flags() & WorkRequest.INLINE) != 0) {
-            if (answered) {
-                throw new IllegalArgumentException(opcode + " cannot be inline: its data comes from the peer");
-            }
-            if (buffers.totalBytes() > maxInlineBytes) {
-                throw new IllegalArgumentException("an inline " + opcode + " of " + buffers.totalBytes()
-                        + " bytes is over the limit of " + maxInlineBytes);
-            }
-        }
-        if (state != CONNECTED) {
-            return;
-        }
-        switch (opcode) {
-            case SEND_WITH_IMMEDIATE, WRITE_WITH_IMMEDIATE -> {
-                if ((peerFeatures & PeerFeatures.IMMEDIATE_DATA) == 0) {
-                    throw unsupported("immediate data");
-                }
-            }
-            case COMPARE_AND_SWAP, FETCH_AND_ADD -> {
-                if ((peerFeatures & PeerFeatures.ATOMICS) == 0) {
-                    throw unsupported("atomics");
-                }
-                if (buffers.count() != 1 || buffers.length(0) != Long.BYTES) {
-                    throw new IllegalArgumentException(opcode + " needs one piece of 8 bytes for the old value");
-                }
-                if ((work.remoteAddress() & 7) != 0) {
-                    throw new IllegalArgumentException(
-                            opcode + " at 0x" + Long.toHexString(work.remoteAddress()) + ": not a multiple of 8");
-                }
-            }
-            default -> {}
-        }
-        if (answered && readDepth == 0) {
-            throw new UnsupportedOperationException("the connection with " + remoteAddress
-                    + " was set up for no reads and atomics; give both sides a readDepth of 1 or more");
-        }
-    }
-
-    private UnsupportedOperationException unsupported(String what) {
-        return new UnsupportedOperationException(
-                "the peer " + remoteAddress + " is not known to take " + what + " (plain iWARP has none)");
     }
 
     @Override
@@ -765,7 +541,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
             // The end of the turn sends everything together.
             return;
         }
-        FpduSender out = requireSender();
+        FpduSender out = requireStream().out;
         if (!out.isBlocked()) {
             pump();
         }
@@ -845,7 +621,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
             endBatch();
         }
         if (state == CONNECTED) {
-            FpduSender out = requireSender();
+            FpduSender out = requireStream().out;
             if (!out.isBlocked() && out.hasWork()) {
                 pump();
             }
@@ -853,7 +629,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         if (state == DRAINING) {
             drain();
         }
-        FpduSender out = sender;
+        FpduSender out = sender();
         if (state == CONNECTED && out != null && out.isHeadDone()) {
             scheduleTurn();
         }
@@ -873,13 +649,8 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
 
     private void pump() {
         try {
-            FpduSender out = requireSender();
-            long before = out.writtenPosition();
-            boolean more = out.pump();
-            if (out.writtenPosition() != before) {
-                sendTick = requireSocket().io().tick();
-            }
-            if (more) {
+            FpduSender out = requireStream().out;
+            if (out.pump()) {
                 scheduleTurn();
             }
         } catch (IOException e) {
@@ -889,9 +660,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
             reset = true;
             fail(new ConnectionException("serving " + remoteAddress + ": " + e.getMessage()));
         } catch (FpduSender.ResponseRefusedException e) {
-            terminate = ByteBuffer.allocate(4)
-                    .putShort((short) TerminateReason.RDMAP_LOCAL_CATASTROPHIC.control())
-                    .array();
+            terminate = message(TerminateReason.RDMAP_INVALID_STAG);
             fail(new ConnectionException("serving " + remoteAddress + ": " + e.getMessage()));
         } catch (IllegalStateException e) {
             // The arena of registered memory was closed while work was out.
@@ -901,7 +670,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
     }
 
     private void reportSends() {
-        FpduSender out = sender;
+        FpduSender out = sender();
         while (out != null && state == CONNECTED && out.isHeadDone()) {
             completeHead(WorkStatus.SUCCESS);
         }
@@ -949,8 +718,8 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
             MpaFrameReader reader = replyReader;
             if (reader != null) {
                 readReply(reader);
-            } else if (receiver != null) {
-                receive(receiver);
+            } else if (stream != null) {
+                receive(stream.in);
             }
         } catch (IOException e) {
             reset = true;
@@ -964,10 +733,15 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
 
     /** Payload that came and was not read straight to its place. On the loop. */
     long copiedBytes() {
-        return requireReceiver().copiedBytes();
+        return requireStream().parser.copiedBytes();
     }
 
-    private void receive(FpduReceiver in) throws IOException {
+    /** All that came once the stream had begun. On the loop. */
+    long receivedBytes() {
+        return requireStream().in.receivedBytes();
+    }
+
+    private void receive(SocketReader in) throws IOException {
         reportSends();
         int turnBytes = 0;
         while (turnBytes < TURN_BYTES && isOpen()) {
@@ -976,9 +750,6 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
                 onPeerEnded(in);
                 return;
             }
-            if (bytes > 0) {
-                receiveTick = requireSocket().io().tick();
-            }
             turnBytes += bytes;
             if (!in.hasMore()) {
                 return;
@@ -986,11 +757,11 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         }
     }
 
-    private void onPeerEnded(FpduReceiver in) {
+    private void onPeerEnded(SocketReader in) {
         if (state == SETUP) {
             fail(new ConnectionException(
                     "accepting from " + remoteAddress + ": the peer closed the connection before it was up"));
-        } else if (in.isInMessage()) {
+        } else if (in.isUnfinished()) {
             fail(new ConnectionException.Lost(
                     "the peer " + remoteAddress + " closed the connection in the middle of a message"));
         } else {
@@ -1007,7 +778,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
                 }
             } catch (IOException e) {
                 inTurn = false;
-                fail(connectFailure(e));
+                fail(TcpChannels.connectFailure(remoteAddress, e));
                 turn();
             }
         } else if (state == CONNECTED && !inTurn) {
@@ -1019,29 +790,18 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
 
     @Override
     public void onTick() {
-        int now = requireSocket().io().tick();
-        FpduSender out = sender;
-        FpduReceiver in = receiver;
-        if (state != CONNECTED || out == null || in == null) {
+        FpduStream watched = stream;
+        if (state != CONNECTED || watched == null) {
             return;
         }
-        String waitsFor = null;
-        if (now - receiveTick > SoftIoHandler.TICKS_PER_STALL && (in.isInMessage() || out.awaitsResponse())) {
-            waitsFor = in.isInMessage() ? "the rest of a message" : "the response to a read or atomic";
-        } else if (now - sendTick > SoftIoHandler.TICKS_PER_STALL && out.isBlocked()) {
-            waitsFor = "room to send";
-        }
-        if (!in.isInMessage() && !out.awaitsResponse()) {
-            receiveTick = now;
-        }
-        if (!out.isBlocked()) {
-            sendTick = now;
-        }
-        if (waitsFor != null) {
+        long least = Math.max(1, (long) softOptions.leastBytesPerSecond() * softOptions.stallTimeoutMillis() / 1000);
+        String slow = watched.overdue(requireSocket().io().tick(), least);
+        if (slow != null) {
             reset = true;
-            fail(new ConnectionException.Lost("the peer " + remoteAddress + " was silent for "
-                    + softOptions.stallTimeoutMillis() + " ms while this side waited for " + waitsFor
-                    + " (org.verbena.transport.soft.stallTimeoutMillis)"));
+            fail(new ConnectionException.Lost("the peer " + remoteAddress + " was silent, or slower than "
+                    + softOptions.leastBytesPerSecond() + " bytes a second, for " + softOptions.stallTimeoutMillis()
+                    + " ms while this side waited for " + slow
+                    + " (org.verbena.soft.stallTimeoutMillis, leastBytesPerSecond)"));
             turn();
         }
     }
@@ -1067,18 +827,13 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
 
     // What the receiver finds.
 
-    /** Whether the connection is in use: neither ending nor ended. */
-    boolean isOpen() {
+    @Override
+    public boolean isOpen() {
         return state < DRAINING;
     }
 
-    /**
-     * Takes the next receive for a message that begins.
-     *
-     * @param into filled with it
-     * @return false if none is posted
-     */
-    boolean takeReceive(Placement into) {
+    @Override
+    public boolean takeReceive(Placement into) {
         WorkRing ring = sharedQueue == null ? receiveRing : sharedQueue.ring();
         if (ring.isEmpty()) {
             return false;
@@ -1087,43 +842,25 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         return true;
     }
 
-    /**
-     * A message is longer than its receive.
-     *
-     * @param receive in progress
-     */
-    void receiveTooSmall(Placement receive) {
+    @Override
+    public void receiveTooSmall() {
         receiveFailed = true;
     }
 
-    /**
-     * A message is complete.
-     *
-     * @param receive what it filled
-     * @param bytes how much
-     * @param flags for the handler
-     * @param word for the handler
-     */
-    void onReceived(Placement receive, int bytes, int flags, int word) {
+    @Override
+    public void onReceived(Placement receive, int bytes, int flags, int word) {
         long workId = receive.workId();
         receive.endAndRelease();
         reportReceive(workId, WorkStatus.SUCCESS, bytes, flags, word);
     }
 
-    /** A read or atomic of this side is answered. */
-    void onAnswered() {
+    @Override
+    public void onAnswered() {
         reportSends();
     }
 
-    /**
-     * The peer sent something that cannot be accepted.
-     *
-     * @param reason for the Terminate message
-     * @param what it was
-     * @param denial what the peer is not told; null if it is told all
-     * @param message the Terminate message's payload
-     */
-    void onRefused(TerminateReason reason, String what, @Nullable String denial, byte[] message) {
+    @Override
+    public void onRefused(TerminateReason reason, String what, @Nullable String denial, byte[] message) {
         if (state >= DRAINING) {
             return;
         }
@@ -1134,60 +871,23 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
                 ? new WorkCompletionException(
                         "receive for a message from " + remoteAddress, WorkStatus.LOCAL_LENGTH_ERROR, 0)
                 : new ConnectionException(text);
-        LOG.info("{}", text);
+        if (denial != null) {
+            context.guesses().refused(remoteAddress.getAddress(), System.nanoTime());
+        }
+        context.incidents().report(Incidents.Kind.SEGMENT, text);
         fail(why);
     }
 
-    /**
-     * The peer has ended the connection because of something this side did.
-     *
-     * @param message the Terminate message's payload
-     */
-    void onTerminate(byte[] message) {
-        ByteBuffer in = ByteBuffer.wrap(message);
-        int word = in.getInt();
-        boolean siw = TerminateReason.isInOrderOfSiw(word);
-        if (siw) {
-            word = TerminateReason.inOrderOfRfc(word);
-        }
-        int control = word >>> 16;
-        int flags = word & 0xffff;
-        TerminateReason reason = TerminateReason.of(control);
-        String operation = "an operation on the connection with " + remoteAddress;
-        FpduSender out = requireSender();
-        long sequence = -1;
-        if ((flags & 0x4000) != 0 && in.remaining() >= 2 + 14) {
-            in.getShort();
-            int ddp = in.getShort() & 0xffff;
-            int opcode = ddp & Rdmap.OPCODE_MASK;
-            int key = in.getInt();
-            operation = Rdmap.name(opcode) + " to " + remoteAddress;
-            if ((ddp & Rdmap.TAGGED) != 0) {
-                long offset = in.getLong();
-                operation += String.format(" (address 0x%x, key 0x%08x)", offset, key);
-                if (opcode == Rdmap.WRITE) {
-                    sequence = out.sequenceOfWrite(key, offset);
-                }
-            } else if (in.remaining() >= 12) {
-                int queue = in.getInt();
-                if (siw && queue == Rdmap.QUEUE_READ_REQUEST) {
-                    // Its message number is the read's length. It answers in order, so it is the oldest.
-                    sequence = out.awaitsResponse() ? out.awaitedSequence() : -1;
-                } else {
-                    sequence = out.sequenceOf(queue, in.getInt());
-                }
-            }
-        } else if (reason.status == WorkStatus.REMOTE_ACCESS_ERROR && out.awaitsResponse()) {
-            // Not told which: of what can still be waiting, a read is the likeliest.
-            sequence = out.awaitedSequence();
-        }
-        failedSequence = sequence;
-        failedStatus = reason.status;
-        LOG.info("{} ended the connection: {}", remoteAddress, TerminateReason.describe(control));
+    @Override
+    public void onTerminate(byte[] message) {
+        FpduStream with = requireStream();
+        TerminateDecoder.Ending ending = TerminateDecoder.decode(message, remoteAddress, with.out, with.outbound);
+        failedSequence = ending.sequence();
+        failedStatus = ending.reason().status;
+        String why = TerminateReason.describe(ending.control());
+        LOG.info("{} ended the connection: {}", remoteAddress, why);
         fail(new WorkCompletionException(
-                operation + ", terminated by the peer with " + TerminateReason.describe(control) + ",",
-                reason.status,
-                control));
+                ending.operation() + ", terminated by the peer with " + why + ",", failedStatus, ending.control()));
     }
 
     // The end.
@@ -1210,22 +910,22 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
             waiting.cancel(false);
         }
         leaveSocket();
-        FpduSender out = sender;
+        FpduSender out = sender();
         while (out != null && out.isHeadDone() && sendRing.head() != failedSequence) {
             completeHead(WorkStatus.SUCCESS);
         }
         while (!sendRing.isEmpty()) {
             completeHead(sendRing.head() == failedSequence ? failedStatus : WorkStatus.FLUSHED);
         }
-        FpduReceiver in = receiver;
-        if (in != null) {
-            Placement receive = in.receiveInProgress();
+        FpduStream ended = stream;
+        if (ended != null) {
+            Placement receive = ended.parser.receiveInProgress();
             if (receive.isActive()) {
                 long workId = receive.workId();
                 receive.endAndRelease();
                 reportReceive(workId, receiveFailed ? WorkStatus.LOCAL_LENGTH_ERROR : WorkStatus.FLUSHED, 0, 0, 0);
             }
-            in.close();
+            ended.in.close();
         }
         while (!receiveRing.isEmpty()) {
             long workId = receiveRing.workId(receiveRing.slot(receiveRing.head()));
@@ -1244,26 +944,43 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         }
     }
 
+    /** A Terminate message's payload that names no segment. */
+    private static byte[] message(TerminateReason reason) {
+        return ByteBuffer.allocate(4).putShort((short) reason.control()).array();
+    }
+
     /** Sends what is owed to the peer, as far as that goes, and lets the socket close itself. */
     private void leaveSocket() {
         SoftSocket now = socket;
         if (now == null) {
             return;
         }
-        FpduSender out = sender;
+        FpduSender out = sender();
         if (out == null) {
-            now.closeNow();
+            MpaFrame from = request;
+            if (from == null || reset) {
+                now.closeNow();
+            } else {
+                // Accepted, but not answered: this side cannot do it after all.
+                context.incidents().report(Incidents.Kind.LOCAL, "cannot serve " + remoteAddress + ": " + cause);
+                now.closeGracefully(
+                        ByteBuffer.wrap(MpaFrame.rejectionOf(from, rejection()).encode()));
+            }
             return;
         }
         ByteBuffer lastBytes = null;
         if (!reset) {
             out.stopSending();
             try {
-                out.pump();
+                try {
+                    out.pump();
+                } catch (FpduSender.ResponseRefusedException e) {
+                    terminate = terminate == null ? message(TerminateReason.RDMAP_INVALID_STAG) : terminate;
+                }
                 lastBytes = out.lastBytes(terminate);
                 reset = lastBytes == null;
-            } catch (IOException | FpduSender.RegionGoneException | FpduSender.ResponseRefusedException e) {
-                LOG.debug("the last bytes to {}", remoteAddress, e);
+            } catch (IOException | FpduSender.RegionGoneException e) {
+                LOG.debug("the last bytes to {}: {}", remoteAddress, e.toString());
                 reset = true;
             }
         }
@@ -1271,6 +988,15 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
             now.reset();
         } else {
             now.closeGracefully(lastBytes != null && lastBytes.hasRemaining() ? lastBytes : null);
+        }
+    }
+
+    private byte[] rejection() {
+        try {
+            return handler.rejection(this);
+        } catch (Throwable t) {
+            LOG.warn("the handler of {} threw when asked for a rejection", this, t);
+            return new byte[0];
         }
     }
 
@@ -1282,16 +1008,13 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner {
         return now;
     }
 
-    private FpduSender requireSender() {
-        FpduSender now = sender;
-        if (now == null) {
-            throw new IllegalStateException("no stream yet");
-        }
-        return now;
+    private @Nullable FpduSender sender() {
+        FpduStream now = stream;
+        return now == null ? null : now.out;
     }
 
-    private FpduReceiver requireReceiver() {
-        FpduReceiver now = receiver;
+    private FpduStream requireStream() {
+        FpduStream now = stream;
         if (now == null) {
             throw new IllegalStateException("no stream yet");
         }

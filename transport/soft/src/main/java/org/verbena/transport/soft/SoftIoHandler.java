@@ -45,7 +45,6 @@ final class SoftIoHandler implements IoHandler {
     private final ArrayDeque<TxBatch> idleBatches = new ArrayDeque<>();
     private final CRC32C crc = new CRC32C();
     private @Nullable ByteBuffer readBuffer;
-    private @Nullable ByteBuffer checkedBuffer;
     private @Nullable MemorySegment readSegment;
     private @Nullable SoftSharedReceiveQueue sharedReceiveQueue;
     private @Nullable IoEventLoop loop;
@@ -205,6 +204,7 @@ final class SoftIoHandler implements IoHandler {
             loop = member.loop();
             member.bind(this);
             IoRegistration registration = nio.register(handle);
+            member.setPlace(members.size());
             members.add(member);
             watch();
             return registration;
@@ -234,9 +234,9 @@ final class SoftIoHandler implements IoHandler {
         while (!members.isEmpty()) {
             LoopMember member = members.getLast();
             member.onLoopEnding();
-            if (members.contains(member)) {
+            if (isMember(member)) {
                 member.closeNow();
-                members.remove(member);
+                remove(member);
             }
         }
     }
@@ -248,6 +248,16 @@ final class SoftIoHandler implements IoHandler {
 
         /** Its loop. */
         IoEventLoop loop();
+
+        /** Where it stands among the members. */
+        int place();
+
+        /**
+         * It moves.
+         *
+         * @param place where it stands from now on
+         */
+        void setPlace(int place);
 
         /**
          * It is being registered.
@@ -272,13 +282,19 @@ final class SoftIoHandler implements IoHandler {
      * @param member registered here
      */
     void remove(LoopMember member) {
-        int index = members.lastIndexOf(member);
-        if (index >= 0) {
+        int place = member.place();
+        if (isMember(member)) {
             LoopMember last = members.removeLast();
-            if (index < members.size()) {
-                members.set(index, last);
+            if (place < members.size()) {
+                members.set(place, last);
+                last.setPlace(place);
             }
         }
+    }
+
+    private boolean isMember(LoopMember member) {
+        int place = member.place();
+        return place < members.size() && members.get(place).equals(member);
     }
 
     SoftOptions options() {
@@ -307,24 +323,6 @@ final class SoftIoHandler implements IoHandler {
             readSegment = segment;
         }
         return segment;
-    }
-
-    /**
-     * Computes the CRC of received bytes.
-     *
-     * @param from where they begin in the read buffer
-     * @param to where they end
-     * @return as {@link CRC32C} gives it
-     */
-    int crcOfRead(int from, int to) {
-        ByteBuffer view = checkedBuffer;
-        if (view == null) {
-            view = readBuffer().duplicate();
-            checkedBuffer = view;
-        }
-        crc.reset();
-        crc.update(view.limit(to).position(from));
-        return (int) crc.getValue();
     }
 
     /** For one computation at a time. */
@@ -375,14 +373,19 @@ final class SoftIoHandler implements IoHandler {
 
     private void onTick() {
         nextTick = null;
+        passTick();
+        if (!members.isEmpty()) {
+            watch();
+        }
+    }
+
+    /** Time passes: for the loop, and for tests that have the time in their hands. */
+    void passTick() {
         tick++;
         for (int i = members.size() - 1; i >= 0; i--) {
             if (i < members.size()) {
                 members.get(i).onTick();
             }
-        }
-        if (!members.isEmpty()) {
-            watch();
         }
     }
 }

@@ -22,8 +22,10 @@ import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
 
 /**
- * Listens for TCP connections and reads their MPA requests. So many may be in handshake at a time; then it pauses, and
- * further ones wait in the backlog until one of them is through or out of time. One thread: the loop's.
+ * Listens for TCP connections and reads their MPA requests. It goes on accepting whatever strangers do: when as many as it
+ * keeps are in handshake, the oldest one whose request is not complete makes room for the next, an address that has more
+ * than its share making room itself. It pauses only while its own user owes a decision on all of them. One thread: the
+ * loop's.
  */
 final class SoftListener implements Listener, SoftIoHandler.LoopMember {
     private static final Logger LOG = LoggerFactory.getLogger(SoftListener.class);
@@ -35,8 +37,10 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
     private static final int PAUSE_MILLIS = 500;
 
     private final IoEventLoop loop;
-    private final SoftDomain domain;
+    private final SoftContext context;
     private final SoftOptions softOptions;
+    private final long handshakeNanos;
+    private final Handshakes unfinished = new Handshakes();
     private final InetSocketAddress wanted;
     private final ListenOptions options;
     private final ListenerHandler handler;
@@ -44,8 +48,13 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
     private @Nullable IoRegistration registration;
     private @Nullable SoftIoHandler io;
     private @Nullable ScheduledFuture<?> pause;
+    private @Nullable ScheduledFuture<?> expiry;
+
+    /** Unfinished ones, and those that the user has not decided on. */
     private int handshakes;
+
     private boolean closed;
+    private int place;
     private @Nullable Throwable endCause;
     private boolean told;
 
@@ -56,22 +65,21 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
      * Made by the provider.
      *
      * @param loop its thread
-     * @param domain of the provider
-     * @param softOptions of the provider
+     * @param context of the provider
      * @param wanted where to listen
      * @param options how
      * @param handler hears of it
      */
     SoftListener(
             IoEventLoop loop,
-            SoftDomain domain,
-            SoftOptions softOptions,
+            SoftContext context,
             InetSocketAddress wanted,
             ListenOptions options,
             ListenerHandler handler) {
         this.loop = loop;
-        this.domain = domain;
-        this.softOptions = softOptions;
+        this.context = context;
+        softOptions = context.options();
+        handshakeNanos = TimeUnit.MILLISECONDS.toNanos(softOptions.handshakeTimeoutMillis());
         this.wanted = wanted;
         this.options = options;
         this.handler = handler;
@@ -140,23 +148,42 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
             return;
         }
         try {
-            for (int i = 0; i < ACCEPTS_PER_TURN && handshakes < softOptions.maxHandshakes() && !closed; i++) {
+            for (int i = 0; i < ACCEPTS_PER_TURN && !closed; i++) {
+                if (handshakes >= softOptions.maxHandshakes() && unfinished.size() == 0) {
+                    // This side's user has the next move.
+                    acceptMore(false);
+                    return;
+                }
                 SocketChannel accepted = from0.accept();
                 if (accepted == null) {
                     return;
                 }
                 begin(accepted);
             }
-            if (handshakes >= softOptions.maxHandshakes()) {
-                acceptMore(false);
-            }
         } catch (IOException e) {
-            LOG.warn("accepting on {} pauses for {} ms: {}", localAddress, PAUSE_MILLIS, e.getMessage());
-            acceptMore(false);
-            pause = loop.schedule(() -> acceptMore(true), PAUSE_MILLIS, TimeUnit.MILLISECONDS);
+            onAcceptFailed(e);
         } catch (RuntimeException e) {
             LOG.error("accepting on {}", localAddress, e);
         }
+    }
+
+    /** Mostly the process has no descriptors left: those of unfinished handshakes are the first to spare. */
+    private void onAcceptFailed(IOException e) {
+        PendingConnection spare = unfinished.oldest();
+        context.incidents()
+                .report(
+                        Incidents.Kind.LOCAL,
+                        "accepting on " + localAddress + " fails, and "
+                                + (spare == null
+                                        ? "pauses for " + PAUSE_MILLIS + " ms"
+                                        : "an unfinished handshake is given up")
+                                + ": " + e.getMessage() + " (does 'ulimit -n' allow enough descriptors?)");
+        if (spare != null) {
+            spare.evict();
+            return;
+        }
+        acceptMore(false);
+        pause = loop.schedule(() -> acceptMore(true), PAUSE_MILLIS, TimeUnit.MILLISECONDS);
     }
 
     private void begin(SocketChannel accepted) throws IOException {
@@ -165,9 +192,12 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
             accepted.setOption(StandardSocketOptions.TCP_NODELAY, true);
             InetSocketAddress local = (InetSocketAddress) accepted.getLocalAddress();
             InetSocketAddress remote = (InetSocketAddress) accepted.getRemoteAddress();
-            PendingConnection pending = new PendingConnection(this, local, remote);
+            PendingConnection pending = new PendingConnection(this, local, remote, System.nanoTime());
+            makeRoom(pending.network);
             handshakes++;
+            unfinished.add(pending);
             pending.begin(accepted);
+            watch();
         } catch (IOException | RuntimeException e) {
             // The peer is gone before it was welcomed.
             LOG.debug("a connection to {} ended at once", localAddress, e);
@@ -175,9 +205,57 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
         }
     }
 
-    /** One connection is through the handshake, or dropped. */
-    void handshakeEnded() {
-        if (handshakes-- == softOptions.maxHandshakes()) {
+    private void makeRoom(long network) {
+        while (handshakes >= softOptions.maxHandshakes()) {
+            PendingConnection victim = unfinished.victimFor(network, softOptions.maxHandshakesPerAddress());
+            if (victim == null) {
+                return;
+            }
+            // Its request may have come, and the loop has not looked yet.
+            victim.onReadable();
+            if (victim.listed) {
+                victim.evict();
+            }
+        }
+    }
+
+    /** One timer, for the oldest: all have the same time. */
+    private void watch() {
+        PendingConnection first = unfinished.oldest();
+        if (expiry == null && first != null && !loop.isShuttingDown()) {
+            long left = first.beganNanos + handshakeNanos - System.nanoTime();
+            expiry = loop.schedule(this::expire, Math.max(0, left), TimeUnit.NANOSECONDS);
+        }
+    }
+
+    private void expire() {
+        expiry = null;
+        long now = System.nanoTime();
+        PendingConnection first = unfinished.oldest();
+        while (first != null && now - first.beganNanos >= handshakeNanos) {
+            first.expire();
+            first = unfinished.oldest();
+        }
+        watch();
+    }
+
+    /**
+     * The request of a connection is complete: it is the user's turn.
+     *
+     * @param connection unfinished until now
+     */
+    void handshakeComplete(PendingConnection connection) {
+        unfinished.remove(connection);
+    }
+
+    /**
+     * A connection is through the handshake, or dropped.
+     *
+     * @param connection begun here
+     */
+    void handshakeEnded(PendingConnection connection) {
+        unfinished.remove(connection);
+        if (handshakes-- >= softOptions.maxHandshakes()) {
             acceptMore(true);
         }
     }
@@ -205,8 +283,8 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
         return softOptions;
     }
 
-    SoftDomain domain() {
-        return domain;
+    SoftContext context() {
+        return context;
     }
 
     @Override
@@ -262,6 +340,16 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
     @Override
     public IoEventLoop loop() {
         return loop;
+    }
+
+    @Override
+    public int place() {
+        return place;
+    }
+
+    @Override
+    public void setPlace(int value) {
+        place = value;
     }
 
     @Override

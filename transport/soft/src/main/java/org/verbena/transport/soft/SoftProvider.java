@@ -36,7 +36,7 @@ public final class SoftProvider implements RdmaProvider {
     private static final int RANK = 1000;
 
     private final SoftOptions options;
-    private final SoftDomain domain = new SoftDomain();
+    private final SoftContext context;
     private final PollCounters pollCounters = new PollCounters();
 
     /** With options from system properties, as {@link java.util.ServiceLoader} makes it. */
@@ -51,6 +51,7 @@ public final class SoftProvider implements RdmaProvider {
      */
     public SoftProvider(SoftOptions options) {
         this.options = options;
+        context = SoftContext.of(options);
     }
 
     @Override
@@ -84,12 +85,12 @@ public final class SoftProvider implements RdmaProvider {
      * @return the one domain
      */
     public MemoryDomain memoryDomain() {
-        return domain;
+        return context.domain();
     }
 
     @Override
     public ProviderCounters counters() {
-        return pollCounters.snapshot(domain.registeredBytes());
+        return pollCounters.snapshot(context.domain().registeredBytes());
     }
 
     /**
@@ -104,7 +105,11 @@ public final class SoftProvider implements RdmaProvider {
             @Override
             public SoftIoHandler newHandler(io.netty.util.concurrent.ThreadAwareExecutor executor) {
                 return new SoftIoHandler(
-                        nio.newHandler(executor), loopOptions.spinNanos(), options, domain, pollCounters.newLoop());
+                        nio.newHandler(executor),
+                        loopOptions.spinNanos(),
+                        options,
+                        context.domain(),
+                        pollCounters.newLoop());
             }
 
             @Override
@@ -148,7 +153,7 @@ public final class SoftProvider implements RdmaProvider {
         if (remoteAddress.isUnresolved()) {
             throw new IllegalArgumentException(remoteAddress + " is not resolved");
         }
-        SoftEndpoint endpoint = new SoftEndpoint(loop, domain, options, endpointOptions, handler, remoteAddress, true);
+        SoftEndpoint endpoint = new SoftEndpoint(loop, context, endpointOptions, handler, remoteAddress, true);
         loop.execute(endpoint::connect);
         return endpoint;
     }
@@ -160,7 +165,7 @@ public final class SoftProvider implements RdmaProvider {
         if (localAddress.isUnresolved()) {
             throw new IllegalArgumentException(localAddress + " is not resolved");
         }
-        SoftListener listener = new SoftListener(loop, domain, options, localAddress, listenOptions, handler);
+        SoftListener listener = new SoftListener(loop, context, localAddress, listenOptions, handler);
         loop.execute(listener::open);
         return listener;
     }

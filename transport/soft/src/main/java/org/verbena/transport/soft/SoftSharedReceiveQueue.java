@@ -29,7 +29,7 @@ final class SoftSharedReceiveQueue implements SharedReceiveQueue {
 
     @Override
     public boolean postReceive(long workId, ScatterGatherList buffers) {
-        SoftEndpoint.checkReceive(domain, MAX_SGES, buffers);
+        WorkChecks.checkReceive(domain, MAX_SGES, buffers);
         if (ring.isFull()) {
             return false;
         }

@@ -36,6 +36,7 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
     private NioIoOps interest = NioIoOps.NONE;
     private @Nullable ScheduledFuture<?> limit;
     private boolean closed;
+    private int place;
 
     /**
      * Wraps a channel; {@link #register()} follows.
@@ -94,6 +95,16 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
     @Override
     public IoEventLoop loop() {
         return loop;
+    }
+
+    @Override
+    public int place() {
+        return place;
+    }
+
+    @Override
+    public void setPlace(int value) {
+        place = value;
     }
 
     SocketChannel channel() {

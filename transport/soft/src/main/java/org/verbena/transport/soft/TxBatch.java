@@ -222,6 +222,11 @@ final class TxBatch {
         }
     }
 
+    /** Whether the socket has taken nothing of it. */
+    boolean isUntouched() {
+        return writtenBytes == 0;
+    }
+
     boolean isWritten() {
         return writtenBytes == bytes;
     }

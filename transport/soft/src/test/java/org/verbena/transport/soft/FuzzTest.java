@@ -63,7 +63,7 @@ import org.verbena.transport.spi.WorkStatus;
  * <p>{@code -Dverbena.fuzz.executions=1000000 -Dverbena.fuzz.seed=...} for longer runs and for one seen before.
  */
 class FuzzTest {
-    private static final int EXECUTIONS = Integer.getInteger("verbena.fuzz.executions", 1_500);
+    private static final int EXECUTIONS = Integer.getInteger("verbena.fuzz.executions", 400);
     private static final int TABLE_BYTES = 16 * 1024;
     private static final int OPERATIONS = 40;
     private static final byte GUARD = 0x5b;

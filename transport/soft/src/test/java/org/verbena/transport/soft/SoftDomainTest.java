@@ -203,9 +203,9 @@ class SoftDomainTest {
             long value = random.nextLong();
             long add = random.nextLong();
             long mask = random.nextLong() & random.nextLong() & random.nextLong();
-            assertThat(FpduReceiver.addFields(value, add, mask)).isEqualTo(bitByBit(value, add, mask));
+            assertThat(FpduParser.addFields(value, add, mask)).isEqualTo(bitByBit(value, add, mask));
         }
-        assertThat(FpduReceiver.addFields(-1, 1, 0)).isZero();
+        assertThat(FpduParser.addFields(-1, 1, 0)).isZero();
     }
 
     /** RFC 7306, 5.1.1, transcribed. */

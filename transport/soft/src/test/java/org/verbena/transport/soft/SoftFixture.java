@@ -1,6 +1,7 @@
 package org.verbena.transport.soft;
 
 import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import java.lang.foreign.Arena;
 import java.net.InetAddress;
@@ -30,6 +31,7 @@ final class SoftFixture implements AutoCloseable {
     final InetSocketAddress address;
     final RecordingListenerHandler listening;
     private final MultiThreadIoEventLoopGroup group;
+    private volatile SoftIoHandler io;
     private final Listener listener;
     private final List<RecordingEndpointHandler> handlers = new CopyOnWriteArrayList<>();
     private final BlockingQueue<RecordingEndpointHandler> accepted = new LinkedBlockingQueue<>();
@@ -41,7 +43,11 @@ final class SoftFixture implements AutoCloseable {
 
     SoftFixture(SoftOptions options, EndpointOptions endpointOptions) {
         provider = new SoftProvider(options);
-        group = new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
+        IoHandlerFactory factory = provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS);
+        group = new MultiThreadIoEventLoopGroup(1, executor -> {
+            io = (SoftIoHandler) factory.newHandler(executor);
+            return io;
+        });
         loop = group.next();
         listening = new RecordingListenerHandler(loop);
         listening.whenRequested(connection -> {
@@ -79,6 +85,20 @@ final class SoftFixture implements AutoCloseable {
         RegisteredMemory region = provider.memoryDomain().register(arena.allocate(bytes, 8), Set.of(access));
         regions.add(region);
         return region;
+    }
+
+    /** A quarter of the stall timeout passes. */
+    void tick() {
+        Patience.await("a tick", loop.submit(() -> io.passTick()));
+    }
+
+    /** Time passes until the connection has ended. */
+    Throwable awaitGivenUp(RecordingEndpointHandler victim) {
+        Patience.until("the connection is given up", () -> {
+            tick();
+            return victim.isDisconnected();
+        });
+        return victim.awaitDisconnected();
     }
 
     /** For the peer of this connection alone. */

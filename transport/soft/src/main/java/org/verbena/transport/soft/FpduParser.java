@@ -1,35 +1,29 @@
 package org.verbena.transport.soft;
 
-import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.MemoryDomain.Access;
 
 /**
- * The receiving half of a connection: reads the socket, finds the FPDUs, checks every field, and places payload where it
- * belongs. What arrives is hostile until shown otherwise.
+ * The receiving half of a connection without its socket: it is fed bytes, finds the FPDUs, checks every field, and places
+ * payload where it belongs. What arrives is hostile until shown otherwise. It does no I/O and knows no time.
  *
  * <pre>{@code
  * HEADER --checked--> PAYLOAD --placed--> TRAILER --last segment? deliver--> HEADER
  *    any check that fails: refuse, which ends the connection with a Terminate message
  * }</pre>
  *
- * <p>Without CRC payload is placed as it comes, so that a connection keeps no more than a header between two reads; large
- * payloads go from the socket into registered memory without a copy in between. With CRC an FPDU is kept until it is whole
- * and checked, as RFC 5044 (4.4) asks. One thread.
+ * <p>Without CRC payload is placed as it comes, so that a connection keeps no more than a header between two reads; whoever
+ * feeds it may ask where payload is to go ({@link #directBytes}) and put it there without a copy in between. With CRC an
+ * FPDU is looked at when it is whole, as RFC 5044 (4.4) asks. One thread.
  */
-final class FpduReceiver {
-
-    /** Payload still to come from which on the socket is read straight into registered memory. */
-    static final int DIRECT_BYTES = 16 * 1024;
-
-    /** What such a read takes beyond that payload: its trailer, and the next header. */
-    private static final int DIRECT_TAIL_BYTES = 4 * 1024;
+final class FpduParser {
 
     private static final VarHandle NATIVE_LONG = ValueLayout.JAVA_LONG.varHandle();
 
@@ -39,27 +33,19 @@ final class FpduReceiver {
     private static final int PAYLOAD = 1;
     private static final int TRAILER = 2;
 
-    private final SoftEndpoint endpoint;
-    private final SoftSocket socket;
-    private final SoftIoHandler io;
-    private final FpduSender sender;
-    private final SendRing sendRing;
+    private final SegmentSink sink;
+    private final SoftDomain domain;
     private final ConnectionMemory own;
-    private final boolean crc;
+    private final SendRing sendRing;
+    private final OutboundReads outbound;
+    private final InboundReads inbound;
+    private final @Nullable CRC32C crc;
     private final Placement receive;
     private final Placement read;
     private final RegionView writeView = new RegionView();
-    private final ByteBuffer[] direct = new ByteBuffer[2];
 
     private boolean atomics;
     private boolean immediateData;
-    private boolean readFilled;
-
-    /** What is left of the last read: part of a header, of a trailer, or with CRC of an FPDU. */
-    private byte[] carry = new byte[128];
-
-    private int carryBytes;
-
     private int phase = HEADER;
     private int ulpduBytes;
     private int control;
@@ -80,12 +66,19 @@ final class FpduReceiver {
     private int payloadBytes;
     private int payloadLeft;
     private long copiedBytes;
+    private long segments;
+    private long messageBytes;
+    private long responseBytes;
 
     private int nextSendNumber = 1;
     private int nextReadNumber = 1;
     private int nextAtomicResponseNumber = 1;
 
     private @Nullable SoftMemory writeTarget;
+
+    /** The memory that payload is being put into directly, if it is the peer's write. */
+    private @Nullable SoftMemory entered;
+
     private long writeOffset;
     private int writeMessageBytes;
     private int lastWriteBytes;
@@ -97,31 +90,33 @@ final class FpduReceiver {
     private @Nullable String denial;
 
     /**
-     * A receiver of a stream that begins.
+     * A parser of a stream that begins.
      *
-     * @param endpoint hears of messages
-     * @param socket connected
-     * @param sender answers reads
-     * @param sendRing whose reads wait for responses
+     * @param sink hears of what it finds
+     * @param domain the keys
      * @param own what was registered for this peer alone
+     * @param sendRing whose reads wait for responses
+     * @param outbound which of them
+     * @param inbound the peer's reads, for whoever answers them
      * @param maxSges pieces of a receive or read
-     * @param crc whether FPDUs have CRCs
+     * @param crc computes CRCs; null if FPDUs have none
      */
-    FpduReceiver(
-            SoftEndpoint endpoint,
-            SoftSocket socket,
-            FpduSender sender,
-            SendRing sendRing,
+    FpduParser(
+            SegmentSink sink,
+            SoftDomain domain,
             ConnectionMemory own,
+            SendRing sendRing,
+            OutboundReads outbound,
+            InboundReads inbound,
             int maxSges,
-            boolean crc) {
-        this.endpoint = endpoint;
+            @Nullable CRC32C crc) {
+        this.sink = sink;
+        this.domain = domain;
         this.own = own;
-        this.socket = socket;
-        this.sender = sender;
         this.sendRing = sendRing;
+        this.outbound = outbound;
+        this.inbound = inbound;
         this.crc = crc;
-        io = socket.io();
         receive = new Placement(maxSges);
         read = new Placement(maxSges);
     }
@@ -137,8 +132,38 @@ final class FpduReceiver {
     }
 
     /** Whether the peer is in the middle of a message. */
+    boolean isUnfinished() {
+        return phase != HEADER || receive.isActive() || read.isActive();
+    }
+
+    /** Whether the peer is in the middle of a segment's payload or trailer. */
+    boolean isInSegment() {
+        return phase != HEADER;
+    }
+
+    /** Segments that are complete. */
+    long segments() {
+        return segments;
+    }
+
+    /** Whether the peer is in the middle of a message that takes a receive. */
     boolean isInMessage() {
-        return phase != HEADER || carryBytes > 0 || receive.isActive() || read.isActive();
+        return receive.isActive();
+    }
+
+    /** A number that changes with each message that takes a receive. */
+    long messages() {
+        return nextSendNumber;
+    }
+
+    /** Payload of messages that take receives, so far. */
+    long messageBytes() {
+        return messageBytes;
+    }
+
+    /** Payload of responses, so far. */
+    long responseBytes() {
+        return responseBytes;
     }
 
     /** The receive that a message has begun to fill. */
@@ -146,129 +171,91 @@ final class FpduReceiver {
         return receive;
     }
 
-    /** Payload that was not read straight to its place, so far. */
+    /** Payload that was fed and copied to its place, so far. */
     long copiedBytes() {
         return copiedBytes;
     }
 
-    /** Whether the last read took all it could, so that there may be more. */
-    boolean hasMore() {
-        return readFilled;
+    /** Payload of the current segment that is still to come and may be put to its place by the caller; else 0. */
+    int directBytes() {
+        return phase == PAYLOAD && crc == null ? payloadLeft : 0;
     }
 
-    /**
-     * Reads the socket once and handles what came.
-     *
-     * @return how many bytes came; -1 if the peer has ended the stream
-     * @throws IOException the connection is broken
-     */
-    int readOnce() throws IOException {
-        readFilled = false;
-        ByteBuffer buffer = io.readBuffer().clear();
-        if (phase == PAYLOAD && payloadLeft >= DIRECT_BYTES && carryBytes == 0 && !crc) {
-            return readDirect(buffer);
-        }
-        if (carryBytes > 0) {
-            buffer.put(carry, 0, carryBytes);
-        }
-        int most = isLargeAhead() ? DIRECT_TAIL_BYTES + (phase == PAYLOAD ? payloadLeft : 0) : SoftIoHandler.READ_BYTES;
-        buffer.limit(carryBytes + most);
-        int count = socket.channel().read(buffer);
-        readFilled = !buffer.hasRemaining();
-        if (count <= 0) {
-            return count;
-        }
-        int end = buffer.position();
-        carryBytes = 0;
-        // From here on the limit is for the buffer's own checks.
-        buffer.clear();
-        keep(buffer, parse(buffer, 0, end), end);
-        return count;
-    }
-
-    /** Whether the next header is likely to be one before a large payload, which then should not have been read yet. */
-    private boolean isLargeAhead() {
-        if (crc) {
+    /** Whether the next header is likely to be one before a payload of so many bytes, which then should not be read with it. */
+    boolean expectsPayloadOf(int bytes) {
+        if (crc != null) {
             return false;
         }
         if (read.isActive()) {
-            return read.capacityBytes() - read.placedBytes() >= DIRECT_BYTES;
+            return read.capacityBytes() - read.placedBytes() >= bytes;
         }
-        if (sender.awaitsRead()) {
-            long sequence = sender.awaitedSequence();
-            return sequence >= 0 && sendRing.totalBytes(sendRing.slot(sequence)) >= DIRECT_BYTES;
+        if (outbound.awaitsRead()) {
+            long sequence = outbound.awaitedSequence();
+            return sequence >= 0 && sendRing.totalBytes(sendRing.slot(sequence)) >= bytes;
         }
         // What came last tells what comes next: the segments of a long message, or long messages.
-        return payloadBytes >= 2 * DIRECT_BYTES;
+        return payloadBytes >= 2 * bytes;
     }
 
-    private int readDirect(ByteBuffer buffer) throws IOException {
-        SoftMemory entered = null;
-        ByteBuffer room;
-        if (opcode == Rdmap.WRITE) {
-            SoftMemory target = writeTarget;
-            if (target == null || !target.tryEnter()) {
-                denial = CLOSED_MEANWHILE;
-                refuse(TerminateReason.DDP_INVALID_STAG);
-                return 0;
-            }
-            entered = target;
-            room = writeView.aim(target, writeOffset, payloadLeft);
+    /**
+     * Where payload goes. {@link #endDirect} must follow soon: the peer's region cannot be closed in between.
+     *
+     * @return room in one piece for at most {@link #directBytes()}; null if the memory is gone, and with it the connection
+     */
+    @Nullable ByteBuffer beginDirect() {
+        if (opcode == Rdmap.READ_RESPONSE) {
+            return read.room(payloadLeft);
+        }
+        if (opcode != Rdmap.WRITE) {
+            return receive.room(payloadLeft);
+        }
+        SoftMemory target = writeTarget;
+        if (target == null || !target.tryEnter()) {
+            denial = CLOSED_MEANWHILE;
+            refuse(TerminateReason.DDP_INVALID_STAG);
+            return null;
+        }
+        entered = target;
+        return writeView.aim(target, writeOffset, payloadLeft);
+    }
+
+    /**
+     * Payload was put where {@link #beginDirect} said.
+     *
+     * @param bytes how much, 0 or more
+     */
+    void endDirect(int bytes) {
+        SoftMemory left = entered;
+        if (left != null) {
+            entered = null;
+            left.exit();
+            writeOffset += bytes;
+        } else if (opcode == Rdmap.READ_RESPONSE) {
+            read.placed(bytes);
+            responseBytes += bytes;
         } else {
-            room = (opcode == Rdmap.READ_RESPONSE ? read : receive).room(payloadLeft);
+            receive.placed(bytes);
+            messageBytes += bytes;
         }
-        int roomBytes = room.remaining();
-        int mostBytes = roomBytes;
-        long count;
-        try {
-            if (roomBytes < payloadLeft) {
-                count = socket.channel().read(room);
-            } else {
-                direct[0] = room;
-                direct[1] = buffer.limit(DIRECT_TAIL_BYTES);
-                mostBytes += DIRECT_TAIL_BYTES;
-                count = socket.channel().read(direct);
-            }
-        } finally {
-            if (entered != null) {
-                entered.exit();
-            }
-        }
-        readFilled = count == mostBytes;
-        if (count <= 0) {
-            return (int) count;
-        }
-        int placed = (int) Math.min(count, roomBytes);
-        if (opcode == Rdmap.WRITE) {
-            writeOffset += placed;
-        } else {
-            (opcode == Rdmap.READ_RESPONSE ? read : receive).placed(placed);
-        }
-        payloadLeft -= placed;
+        payloadLeft -= bytes;
         if (payloadLeft == 0) {
             phase = TRAILER;
         }
-        int end = (int) (count - placed);
-        buffer.clear();
-        keep(buffer, parse(buffer, 0, end), end);
-        return (int) count;
     }
 
-    private void keep(ByteBuffer buffer, int from, int end) {
-        int left = end - from;
-        if (left > 0 && endpoint.isOpen()) {
-            if (left > carry.length) {
-                carry = new byte[Math.min(Rdmap.MAX_FPDU_BYTES, Integer.highestOneBit(left) * 2)];
-            }
-            buffer.get(from, carry, 0, left);
-            carryBytes = left;
-        }
-    }
-
-    /** Handles bytes; returns where it stopped for want of more. */
-    private int parse(ByteBuffer buffer, int from, int end) {
+    /**
+     * Handles bytes of the stream. Those that it does not take must come again, with more behind them: part of a header or
+     * of a trailer, and with CRC part of an FPDU.
+     *
+     * @param buffer the bytes, big-endian; its position and limit are the parser's during the call
+     * @param segment the same memory
+     * @param from where they begin
+     * @param end where they end
+     * @return where it stopped
+     */
+    int parse(ByteBuffer buffer, MemorySegment segment, int from, int end) {
         int at = from;
-        while (endpoint.isOpen()) {
+        while (sink.isOpen()) {
             switch (phase) {
                 case HEADER -> {
                     int headerBytes = parseHeader(buffer, at, end);
@@ -282,7 +269,7 @@ final class FpduReceiver {
                         return at;
                     }
                     int now = Math.min(payloadLeft, end - at);
-                    if (!place(at, now)) {
+                    if (!place(segment, at, now)) {
                         return at;
                     }
                     at += now;
@@ -305,9 +292,8 @@ final class FpduReceiver {
         return at;
     }
 
-    private boolean place(int at, int bytes) {
+    private boolean place(MemorySegment from, int at, int bytes) {
         copiedBytes += bytes;
-        MemorySegment from = io.readSegment();
         switch (opcode) {
             case Rdmap.WRITE -> {
                 SoftMemory target = writeTarget;
@@ -323,8 +309,14 @@ final class FpduReceiver {
                 }
                 writeOffset += bytes;
             }
-            case Rdmap.READ_RESPONSE -> read.place(from, at, bytes);
-            default -> receive.place(from, at, bytes);
+            case Rdmap.READ_RESPONSE -> {
+                read.place(from, at, bytes);
+                responseBytes += bytes;
+            }
+            default -> {
+                receive.place(from, at, bytes);
+                messageBytes += bytes;
+            }
         }
         return true;
     }
@@ -347,14 +339,18 @@ final class FpduReceiver {
                     TerminateReason.MPA_FRAMING, "an FPDU of " + ulpduBytes + " bytes has no room for its header");
         }
         int trailer = Rdmap.trailerBytes(ulpduBytes);
-        if (crc) {
+        CRC32C checksum = crc;
+        if (checksum != null) {
             int whole = 2 + ulpduBytes + trailer;
             if (there < whole) {
                 return 0;
             }
             int checkedEnd = at + whole - Rdmap.CRC_BYTES;
             int expected = Integer.reverseBytes(buffer.getInt(checkedEnd));
-            if (io.crcOfRead(at, checkedEnd) != expected) {
+            checksum.reset();
+            checksum.update(buffer.limit(checkedEnd).position(at));
+            buffer.clear();
+            if ((int) checksum.getValue() != expected) {
                 return refuseBare(
                         TerminateReason.MPA_CRC, "the CRC of an FPDU of " + ulpduBytes + " bytes does not fit");
             }
@@ -385,7 +381,7 @@ final class FpduReceiver {
             refuse(TerminateReason.RDMAP_UNEXPECTED_OPCODE);
             return 0;
         }
-        if (!endpoint.onSegment(opcode, key, taggedOffset, payloadBytes)) {
+        if (!sink.onSegment(opcode, key, taggedOffset, payloadBytes)) {
             return 0;
         }
         boolean good = switch (opcode) {
@@ -440,7 +436,7 @@ final class FpduReceiver {
      * not see whether one of them is closed, or too short, or none (RFC 5042, 6.1.1).
      */
     private @Nullable SoftMemory find(int stag, long offset, long bytes, Access right) {
-        SoftMemory memory = io.domain().find(stag);
+        SoftMemory memory = domain.find(stag);
         if (memory == null) {
             denial = "nothing is registered with this STag";
         } else if (!memory.isFor(own)) {
@@ -463,10 +459,10 @@ final class FpduReceiver {
     }
 
     private boolean beginReadResponse() {
-        if (!sender.awaitsRead()) {
+        if (!outbound.awaitsRead()) {
             return refuse(TerminateReason.RDMAP_UNEXPECTED_OPCODE);
         }
-        long sequence = sender.awaitedSequence();
+        long sequence = outbound.awaitedSequence();
         if (sequence < 0) {
             // The ready-to-receive read asked for nothing.
             return (payloadBytes == 0 && last) || refuse(TerminateReason.DDP_BOUNDS);
@@ -479,16 +475,16 @@ final class FpduReceiver {
                 read.setPiece(i, sendRing.region(slot, i), sendRing.offset(slot, i), sendRing.length(slot, i));
             }
         }
-        int left = sender.awaitedEndBytes() - read.placedBytes();
+        int left = outbound.awaitedEndBytes() - read.placedBytes();
         if (payloadBytes > left || (last && payloadBytes < left)) {
             return refuse(TerminateReason.DDP_BOUNDS);
         }
         if (payloadBytes > 0) {
-            SoftMemory sink = sendRing.region(slot, 0);
-            if (key != sink.remoteKey()) {
+            SoftMemory into = sendRing.region(slot, 0);
+            if (key != into.remoteKey()) {
                 return refuse(TerminateReason.DDP_INVALID_STAG);
             }
-            if (taggedOffset != sink.address() + sendRing.offset(slot, 0) + read.placedBytes()) {
+            if (taggedOffset != into.address() + sendRing.offset(slot, 0) + read.placedBytes()) {
                 return refuse(TerminateReason.DDP_BOUNDS);
             }
         }
@@ -505,11 +501,11 @@ final class FpduReceiver {
         if (messageOffset != (receive.isActive() ? receive.placedBytes() : 0)) {
             return refuse(TerminateReason.DDP_INVALID_OFFSET);
         }
-        if (!receive.isActive() && !endpoint.takeReceive(receive)) {
+        if (!receive.isActive() && !sink.takeReceive(receive)) {
             return refuse(TerminateReason.DDP_NO_BUFFER);
         }
         if (payloadBytes > receive.capacityBytes() - receive.placedBytes()) {
-            endpoint.receiveTooSmall(receive);
+            sink.receiveTooSmall();
             return refuse(TerminateReason.DDP_TOO_LONG);
         }
         return true;
@@ -540,7 +536,7 @@ final class FpduReceiver {
             return false;
         }
         buffer.get(at, requestHeader);
-        if (sender.inbound().isFull()) {
+        if (inbound.isFull()) {
             return refuse(TerminateReason.DDP_NO_BUFFER);
         }
         int sinkStag = buffer.getInt(at);
@@ -550,7 +546,7 @@ final class FpduReceiver {
         long sourceOffset = buffer.getLong(at + 20);
         nextReadNumber++;
         if (bytes == 0) {
-            sender.inbound().addRead(null, 0, 0, sinkStag, sinkOffset);
+            inbound.addRead(null, 0, 0, sinkStag, sinkOffset);
             return true;
         }
         long unsignedBytes = bytes & 0xffffffffL;
@@ -565,7 +561,7 @@ final class FpduReceiver {
         if (source == null) {
             return refuse(TerminateReason.RDMAP_INVALID_STAG);
         }
-        sender.inbound().addRead(source, sourceOffset - source.address(), bytes, sinkStag, sinkOffset);
+        inbound.addRead(source, sourceOffset - source.address(), bytes, sinkStag, sinkOffset);
         return true;
     }
 
@@ -576,7 +572,7 @@ final class FpduReceiver {
         if (!checkRequest(Rdmap.QUEUE_READ_REQUEST, nextReadNumber, Rdmap.ATOMIC_REQUEST_BYTES)) {
             return false;
         }
-        if (sender.inbound().isFull()) {
+        if (inbound.isFull()) {
             return refuse(TerminateReason.DDP_NO_BUFFER);
         }
         int operation = buffer.getInt(at) & 0xf;
@@ -606,7 +602,7 @@ final class FpduReceiver {
             target.exit();
         }
         nextReadNumber++;
-        sender.inbound().addAtomic(buffer.getInt(at + 4), old);
+        inbound.addAtomic(buffer.getInt(at + 4), old);
         return true;
     }
 
@@ -646,17 +642,17 @@ final class FpduReceiver {
     }
 
     private boolean atomicResponse(ByteBuffer buffer, int at) {
-        if (!sender.awaitsResponse() || sender.awaitsRead()) {
+        if (!outbound.awaitsResponse() || outbound.awaitsRead()) {
             return refuse(TerminateReason.RDMAP_UNEXPECTED_OPCODE);
         }
         if (!checkRequest(Rdmap.QUEUE_ATOMIC_RESPONSE, nextAtomicResponseNumber, Rdmap.ATOMIC_RESPONSE_BYTES)) {
             return false;
         }
-        if (buffer.getInt(at) != sender.awaitedNumber()) {
+        if (buffer.getInt(at) != outbound.awaitedNumber()) {
             return refuse(TerminateReason.RDMAP_OPERATION_UNSPECIFIED);
         }
         nextAtomicResponseNumber++;
-        int slot = sendRing.slot(sender.awaitedSequence());
+        int slot = sendRing.slot(outbound.awaitedSequence());
         sendRing.region(slot, 0)
                 .segment()
                 .set(ValueLayout.JAVA_LONG_UNALIGNED, sendRing.offset(slot, 0), buffer.getLong(at + 4));
@@ -681,7 +677,7 @@ final class FpduReceiver {
         if (immediateHeld) {
             return refuse(TerminateReason.RDMAP_UNEXPECTED_OPCODE);
         }
-        if (!endpoint.takeReceive(receive)) {
+        if (!sink.takeReceive(receive)) {
             return refuse(TerminateReason.DDP_NO_BUFFER);
         }
         heldImmediate = buffer.getInt(at + 4);
@@ -697,11 +693,12 @@ final class FpduReceiver {
         }
         byte[] message = new byte[payloadBytes];
         buffer.get(at, message);
-        endpoint.onTerminate(message);
+        sink.onTerminate(message);
         return false;
     }
 
     private void finishSegment() {
+        segments++;
         switch (opcode) {
             case Rdmap.WRITE -> {
                 writeTarget = null;
@@ -713,16 +710,16 @@ final class FpduReceiver {
             }
             case Rdmap.READ_RESPONSE -> {
                 if (last) {
-                    if (!sender.awaitsFirstPart()) {
+                    if (!outbound.awaitsFirstPart()) {
                         read.end();
                     }
-                    sender.answered();
-                    endpoint.onAnswered();
+                    outbound.answered();
+                    sink.onAnswered();
                 }
             }
             case Rdmap.ATOMIC_RESPONSE -> {
-                sender.answered();
-                endpoint.onAnswered();
+                outbound.answered();
+                sink.onAnswered();
             }
             case Rdmap.READ_REQUEST, Rdmap.ATOMIC_REQUEST -> {
                 // The end of the turn sends the response.
@@ -730,7 +727,7 @@ final class FpduReceiver {
             case Rdmap.IMMEDIATE, Rdmap.IMMEDIATE_SOLICITED -> {
                 nextSendNumber++;
                 if (!immediateHeld) {
-                    endpoint.onReceived(
+                    sink.onReceived(
                             receive,
                             lastWriteBytes,
                             EndpointHandler.WITH_IMMEDIATE | EndpointHandler.REMOTE_WRITE,
@@ -750,7 +747,7 @@ final class FpduReceiver {
         int flags = 0;
         int word = 0;
         if (opcode == Rdmap.SEND_INVALIDATE || opcode == Rdmap.SEND_SOLICITED_INVALIDATE) {
-            SoftMemory region = io.domain().find(key);
+            SoftMemory region = domain.find(key);
             if (region == null || !region.isOwnOf(own) || !region.invalidate()) {
                 denial = "it is no key that was given to this peer alone";
                 refuse(TerminateReason.RDMAP_CANNOT_INVALIDATE);
@@ -764,7 +761,7 @@ final class FpduReceiver {
             flags |= EndpointHandler.WITH_IMMEDIATE;
             word = heldImmediate;
         }
-        endpoint.onReceived(receive, receive.placedBytes(), flags, word);
+        sink.onReceived(receive, receive.placedBytes(), flags, word);
     }
 
     /** Refuses the current segment; its header goes into the Terminate message. Always false. */
@@ -792,7 +789,7 @@ final class FpduReceiver {
                 ? String.format("STag 0x%08x, offset 0x%x, %d bytes", key, taggedOffset, payloadBytes)
                 : String.format(
                         "queue %d, number %d, offset %d, %d bytes", queue, messageNumber, messageOffset, payloadBytes);
-        endpoint.onRefused(
+        sink.onRefused(
                 reason,
                 Rdmap.name(opcode) + " (" + what + ")",
                 denial,
@@ -803,14 +800,13 @@ final class FpduReceiver {
     private int refuseBare(TerminateReason reason, String what) {
         byte[] message =
                 ByteBuffer.allocate(4).putShort((short) reason.control()).array();
-        endpoint.onRefused(reason, what, null, message);
+        sink.onRefused(reason, what, null, message);
         return 0;
     }
 
     /** The connection is over. */
     void close() {
         read.end();
-        carryBytes = 0;
         phase = HEADER;
         writeTarget = null;
     }

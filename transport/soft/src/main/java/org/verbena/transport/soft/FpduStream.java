@@ -1,0 +1,56 @@
+package org.verbena.transport.soft;
+
+import org.jspecify.annotations.Nullable;
+
+/** The two halves of a connection once the startup phase is over, and the watch over what its peer owes. One thread. */
+final class FpduStream {
+    final FpduSender out;
+    final OutboundReads outbound;
+    final FpduParser parser;
+    final SocketReader in;
+    private final LeastRate segmentRate = new LeastRate();
+    private final LeastRate messageRate = new LeastRate();
+    private final LeastRate responseRate = new LeastRate();
+    private final LeastRate sendRate = new LeastRate();
+
+    /**
+     * Made when both sides have said yes.
+     *
+     * @param out the sending half
+     * @param outbound reads that wait for the peer
+     * @param parser the receiving half
+     * @param in feeds it
+     */
+    FpduStream(FpduSender out, OutboundReads outbound, FpduParser parser, SocketReader in) {
+        this.out = out;
+        this.outbound = outbound;
+        this.parser = parser;
+        this.in = in;
+    }
+
+    /**
+     * What the peer owes and does not get done. Asked once a tick, for each of the four by itself: none of them is excused
+     * by another one.
+     *
+     * @param tick the loop's time
+     * @param leastBytes what is enough progress for a stall timeout
+     * @return null if it owes nothing, or gets on with it
+     */
+    @Nullable String overdue(int tick, long leastBytes) {
+        int ticks = SoftIoHandler.TICKS_PER_STALL;
+        boolean segment =
+                segmentRate.isTooSlow(tick, ticks, in.isInSegment(), parser.segments(), in.receivedBytes(), leastBytes);
+        boolean message = messageRate.isTooSlow(
+                tick, ticks, parser.isInMessage(), parser.messages(), parser.messageBytes(), leastBytes);
+        boolean response = responseRate.isTooSlow(
+                tick, ticks, outbound.awaitsResponse(), outbound.answers(), parser.responseBytes(), leastBytes);
+        boolean send = sendRate.isTooSlow(tick, ticks, out.isBlocked(), 0, out.writtenPosition(), leastBytes);
+        if (segment || message) {
+            return "the rest of a message";
+        }
+        if (response) {
+            return "the response to a read or atomic";
+        }
+        return send ? "room to send" : null;
+    }
+}

@@ -1,0 +1,23 @@
+package org.verbena.transport.soft;
+
+import java.net.InetAddress;
+import java.nio.ByteBuffer;
+
+/** What peers are counted by: an IPv4 address, or the network of 64 bits that an IPv6 host may pick its addresses from. */
+final class PeerAddress {
+    /** Where IPv4 addresses lie among the networks: a prefix that no IPv6 host has. */
+    private static final long IPV4 = 0xffffL << 32;
+
+    private PeerAddress() {}
+
+    /**
+     * The number that all of a peer's addresses have in common.
+     *
+     * @param address of a peer
+     * @return equal for addresses that are counted together
+     */
+    static long networkOf(InetAddress address) {
+        ByteBuffer bytes = ByteBuffer.wrap(address.getAddress());
+        return bytes.remaining() == Integer.BYTES ? IPV4 | (bytes.getInt() & 0xffffffffL) : bytes.getLong();
+    }
+}

@@ -1,0 +1,62 @@
+package org.verbena.transport.soft;
+
+import org.jspecify.annotations.Nullable;
+
+/** Who uses what a parser finds. Everything is called on the connection's thread, from within the parser's calls. */
+interface SegmentSink {
+
+    /** Whether the connection is in use: neither ending nor ended. What comes is not parsed else. */
+    boolean isOpen();
+
+    /**
+     * A segment with a good header has come.
+     *
+     * @param opcode what it is
+     * @param key its STag, if tagged
+     * @param offset its offset, if tagged
+     * @param payloadBytes its payload
+     * @return whether to go on with it
+     */
+    boolean onSegment(int opcode, int key, long offset, int payloadBytes);
+
+    /**
+     * Takes the next receive for a message that begins.
+     *
+     * @param into filled with it
+     * @return false if none is posted
+     */
+    boolean takeReceive(Placement into);
+
+    /** A message is longer than its receive; {@link #onRefused} follows. */
+    void receiveTooSmall();
+
+    /**
+     * A message is complete.
+     *
+     * @param receive what it filled
+     * @param bytes how much
+     * @param flags for the handler
+     * @param word for the handler
+     */
+    void onReceived(Placement receive, int bytes, int flags, int word);
+
+    /** A read or atomic of this side is answered. */
+    void onAnswered();
+
+    /**
+     * The peer sent something that cannot be accepted. It is the last that the parser finds.
+     *
+     * @param reason for the Terminate message
+     * @param what it was
+     * @param denial what the peer is not told; null if it is told all
+     * @param message the Terminate message's payload
+     */
+    void onRefused(TerminateReason reason, String what, @Nullable String denial, byte[] message);
+
+    /**
+     * The peer has ended the connection because of something this side did. It is the last that the parser finds.
+     *
+     * @param message the Terminate message's payload
+     */
+    void onTerminate(byte[] message);
+}

@@ -1,0 +1,28 @@
+package org.verbena.transport.soft;
+
+/**
+ * What all listeners and endpoints of a provider share.
+ *
+ * @param options how it behaves
+ * @param domain the keys
+ * @param guesses who tries keys
+ * @param incidents what the log is told
+ */
+record SoftContext(SoftOptions options, SoftDomain domain, KeyGuesses guesses, Incidents incidents) {
+
+    /**
+     * Of a provider that begins.
+     *
+     * @param options how it behaves
+     * @return with an empty domain
+     */
+    static SoftContext of(SoftOptions options) {
+        // Half of the time that a handshake has: the rest is for what comes after the wait.
+        long mostWaitNanos = options.handshakeTimeoutMillis() * 500_000L;
+        return new SoftContext(
+                options,
+                new SoftDomain(),
+                new KeyGuesses(options.wrongKeysPerSecond(), mostWaitNanos),
+                new Incidents());
+    }
+}

@@ -1,0 +1,114 @@
+package org.verbena.transport.soft;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+import java.net.NoRouteToHostException;
+import java.net.SocketException;
+import java.net.StandardSocketOptions;
+import java.nio.channels.SocketChannel;
+import jdk.net.ExtendedSocketOptions;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.ConnectionException;
+
+/** What iWARP wants of TCP: the options of its channels, the size of its segments, and what its failures mean. */
+final class TcpChannels {
+    private static final Logger LOG = LoggerFactory.getLogger(TcpChannels.class);
+
+    /** Unanswered TCP keepalive probes that make a connection lost. */
+    private static final int KEEPALIVE_PROBES = 3;
+
+    /** When the interface does not tell: Ethernet's. */
+    private static final int DEFAULT_MTU = 1500;
+
+    /** What every IPv4 host takes: an interface that tells less does not know. */
+    private static final int LEAST_MTU = 576;
+
+    /** IPv4 and TCP headers with the time stamp option. */
+    private static final int IP_TCP_HEADER_BYTES = 20 + 20 + 12;
+
+    /** What IPv6 has more. */
+    private static final int IPV6_EXTRA_BYTES = 20;
+
+    private TcpChannels() {}
+
+    /**
+     * Sets the options of a channel.
+     *
+     * @param channel open
+     * @param stallTimeoutMillis in about which a peer is noticed that is gone without a word and owes nothing; 0 for the system's time
+     * @param trafficClass the type of service; 0 to leave it
+     * @throws IOException the system refuses
+     */
+    static void configure(SocketChannel channel, int stallTimeoutMillis, int trafficClass) throws IOException {
+        channel.configureBlocking(false);
+        channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+        channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+        int stallSeconds = stallTimeoutMillis / 1000;
+        if (stallSeconds > 0 && channel.supportedOptions().contains(ExtendedSocketOptions.TCP_KEEPIDLE)) {
+            channel.setOption(ExtendedSocketOptions.TCP_KEEPIDLE, Math.max(1, stallSeconds / 2));
+            channel.setOption(ExtendedSocketOptions.TCP_KEEPINTERVAL, Math.max(1, stallSeconds / 2 / KEEPALIVE_PROBES));
+            channel.setOption(ExtendedSocketOptions.TCP_KEEPCOUNT, KEEPALIVE_PROBES);
+        }
+        if (trafficClass != 0) {
+            channel.setOption(StandardSocketOptions.IP_TOS, trafficClass);
+        }
+    }
+
+    /**
+     * What fits one TCP segment, as far as Java can tell.
+     *
+     * @param local the connection's address on this side
+     * @return bytes of payload
+     */
+    static int segmentBytes(InetSocketAddress local) {
+        int mtu = DEFAULT_MTU;
+        try {
+            NetworkInterface device = NetworkInterface.getByInetAddress(local.getAddress());
+            mtu = device == null || device.getMTU() < LEAST_MTU ? DEFAULT_MTU : device.getMTU();
+        } catch (SocketException e) {
+            LOG.debug("asking for the MTU of {}", local, e);
+        }
+        boolean ipv6 = local.getAddress().getAddress().length > 4;
+        return mtu - IP_TCP_HEADER_BYTES - (ipv6 ? IPV6_EXTRA_BYTES : 0);
+    }
+
+    /**
+     * What it means that connecting failed.
+     *
+     * @param remoteAddress where to
+     * @param e how
+     * @return for the user
+     */
+    static ConnectionException connectFailure(InetSocketAddress remoteAddress, Exception e) {
+        String what = "connecting to " + remoteAddress + ": " + e.getMessage();
+        String text = String.valueOf(e.getMessage());
+        if (e instanceof ConnectException && text.contains("refused")) {
+            return new ConnectionException.Rejected(
+                    what + "; nobody listens there (is the server up, and is it an iWARP or soft listener?)",
+                    new byte[0]);
+        }
+        if (text.contains("timed out")) {
+            return new ConnectionException.TimedOut(what);
+        }
+        if (e instanceof NoRouteToHostException || text.contains("unreachable")) {
+            return new ConnectionException.Unreachable(what, e);
+        }
+        return new ConnectionException(what, e);
+    }
+
+    /**
+     * Closes a channel that nobody uses yet.
+     *
+     * @param channel open or not
+     */
+    static void closeQuietly(SocketChannel channel) {
+        try {
+            channel.close();
+        } catch (IOException e) {
+            LOG.debug("closing {}", channel, e);
+        }
+    }
+}

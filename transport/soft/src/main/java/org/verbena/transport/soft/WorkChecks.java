@@ -1,0 +1,115 @@
+package org.verbena.transport.soft;
+
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.WorkRequest;
+
+/** What a work request must be like to be taken: checked on the caller's time, before anything of it is kept. */
+final class WorkChecks {
+    private WorkChecks() {}
+
+    /**
+     * Checks a receive's pieces.
+     *
+     * @param domain where they must be registered
+     * @param maxSges how many there may be
+     * @param buffers the pieces
+     */
+    static void checkReceive(SoftDomain domain, int maxSges, ScatterGatherList buffers) {
+        checkPieces(domain, maxSges, buffers, true);
+        if (buffers.totalBytes() > Integer.MAX_VALUE) {
+            throw new IllegalArgumentException(
+                    "a receive of " + buffers.totalBytes() + " bytes is over the limit of " + Integer.MAX_VALUE);
+        }
+    }
+
+    /**
+     * Checks what a request says of this side's memory.
+     *
+     * @param domain where its pieces must be registered
+     * @param maxSges how many there may be
+     * @param maxInlineBytes payload of an inline one
+     * @param work to be posted
+     */
+    static void checkLocal(SoftDomain domain, int maxSges, int maxInlineBytes, WorkRequest work) {
+        ScatterGatherList buffers = work.buffers();
+        WorkRequest.Opcode opcode = work.opcode();
+        boolean answered = isAnswered(opcode);
+        checkPieces(domain, maxSges, buffers, answered);
+        if (buffers.totalBytes() > Integer.MAX_VALUE) {
+            throw new IllegalArgumentException(
+                    opcode + " of " + buffers.totalBytes() + " bytes is over the limit of " + Integer.MAX_VALUE);
+        }
+        if ((work.flags() & WorkRequest.INLINE) != 0) {
+            if (answered) {
+                throw new IllegalArgumentException(opcode + " cannot be inline: its data comes from the peer");
+            }
+            if (buffers.totalBytes() > maxInlineBytes) {
+                throw new IllegalArgumentException("an inline " + opcode + " of " + buffers.totalBytes()
+                        + " bytes is over the limit of " + maxInlineBytes);
+            }
+        }
+    }
+
+    /**
+     * Checks what a request asks of the peer.
+     *
+     * @param peer for messages
+     * @param peerFeatures of {@link PeerFeatures}
+     * @param readDepth reads and atomics that may be out
+     * @param work to be posted
+     */
+    static void checkRemote(Object peer, int peerFeatures, int readDepth, WorkRequest work) {
+        WorkRequest.Opcode opcode = work.opcode();
+        switch (opcode) {
+            case SEND_WITH_IMMEDIATE, WRITE_WITH_IMMEDIATE -> {
+                if ((peerFeatures & PeerFeatures.IMMEDIATE_DATA) == 0) {
+                    throw unsupported(peer, "immediate data");
+                }
+            }
+            case COMPARE_AND_SWAP, FETCH_AND_ADD -> {
+                if ((peerFeatures & PeerFeatures.ATOMICS) == 0) {
+                    throw unsupported(peer, "atomics");
+                }
+                if (work.buffers().count() != 1 || work.buffers().length(0) != Long.BYTES) {
+                    throw new IllegalArgumentException(opcode + " needs one piece of 8 bytes for the old value");
+                }
+                if ((work.remoteAddress() & 7) != 0) {
+                    throw new IllegalArgumentException(
+                            opcode + " at 0x" + Long.toHexString(work.remoteAddress()) + ": not a multiple of 8");
+                }
+            }
+            default -> {}
+        }
+        if (isAnswered(opcode) && readDepth == 0) {
+            throw new UnsupportedOperationException("the connection with " + peer
+                    + " was set up for no reads and atomics; give both sides a readDepth of 1 or more");
+        }
+    }
+
+    private static boolean isAnswered(WorkRequest.Opcode opcode) {
+        return opcode.compareTo(WorkRequest.Opcode.READ) >= 0;
+    }
+
+    private static UnsupportedOperationException unsupported(Object peer, String what) {
+        return new UnsupportedOperationException(
+                "the peer " + peer + " is not known to take " + what + " (plain iWARP has none)");
+    }
+
+    private static void checkPieces(SoftDomain domain, int maxSges, ScatterGatherList buffers, boolean written) {
+        int count = buffers.count();
+        if (count > maxSges) {
+            throw new IllegalArgumentException(count + " pieces are over the limit of " + maxSges);
+        }
+        for (int i = 0; i < count; i++) {
+            if (!(buffers.region(i) instanceof SoftMemory memory) || memory.domain() != domain) {
+                throw new IllegalArgumentException(
+                        "piece " + i + " is not registered with this endpoint's memory domain");
+            }
+            if (written && !memory.allows(MemoryDomain.Access.LOCAL_WRITE)) {
+                throw new IllegalArgumentException(
+                        "piece " + i + " lies in memory registered without LOCAL_WRITE, which receives and reads need");
+            }
+        }
+    }
+}

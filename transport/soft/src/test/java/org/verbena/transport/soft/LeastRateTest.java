@@ -1,0 +1,61 @@
+package org.verbena.transport.soft;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.api.Test;
+
+/** What is owed must come at a least rate. */
+class LeastRateTest {
+    private static final int TICKS = 4;
+    private static final int LEAST = 1000;
+
+    private final LeastRate rate = new LeastRate();
+
+    private int ticksUntilTooSlow(int bytesPerTick, int most) {
+        for (int tick = 1; tick <= most; tick++) {
+            if (rate.isTooSlow(tick, TICKS, true, 7, (long) tick * bytesPerTick, LEAST)) {
+                return tick;
+            }
+        }
+        return -1;
+    }
+
+    @Test
+    void silenceIsTooSlow() {
+        // The first look is the beginning.
+        assertThat(ticksUntilTooSlow(0, 100)).isEqualTo(1 + TICKS + 1);
+    }
+
+    @Test
+    void aByteNowAndThenIsTooSlow() {
+        assertThat(ticksUntilTooSlow(1, 100)).isEqualTo(1 + TICKS + 1);
+    }
+
+    @Test
+    void enoughIsEnoughForEver() {
+        assertThat(ticksUntilTooSlow(LEAST / (TICKS + 1), 10_000)).isEqualTo(-1);
+    }
+
+    @Test
+    void stoppingLaterIsTooSlowToo() {
+        for (int tick = 1; tick <= 20; tick++) {
+            assertThat(rate.isTooSlow(tick, TICKS, true, 7, tick * 1_000_000L, LEAST))
+                    .isFalse();
+        }
+        int stopped = 20;
+        while (!rate.isTooSlow(++stopped, TICKS, true, 7, 20_000_000L, LEAST)) {
+            assertThat(stopped).isLessThan(40);
+        }
+        assertThat(stopped).isLessThanOrEqualTo(20 + 2 * (TICKS + 1));
+    }
+
+    @Test
+    void whatIsDoneAndWhatIsNotOwedStartsItAgain() {
+        for (int tick = 1; tick <= 100; tick++) {
+            assertThat(rate.isTooSlow(tick, TICKS, true, tick / 3, 0, LEAST)).isFalse();
+        }
+        for (int tick = 101; tick <= 200; tick++) {
+            assertThat(rate.isTooSlow(tick, TICKS, tick % 4 != 0, 50, 0, LEAST)).isFalse();
+        }
+    }
+}

@@ -1,0 +1,275 @@
+package org.verbena.transport.soft;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.ListenOptions;
+import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RecordingEndpointHandler;
+import org.verbena.transport.spi.RecordingListenerHandler;
+import org.verbena.transport.spi.RegisteredMemory;
+
+/** Strangers at the door: a listener stays open to honest clients whatever they do. */
+@Timeout(value = 120, unit = TimeUnit.SECONDS)
+class StrangersTest {
+    /** {@code -Dverbena.soft.strangers=5000} for a look at what many cost. */
+    private static final int STRANGERS = Integer.getInteger("verbena.soft.strangers", 500);
+
+    private static final byte[] REQUEST = RawPeer.request(0x1002, RawPeer.hex("00100010"));
+
+    /** No handshake runs out of time while a test lasts. */
+    private static final SoftOptions PATIENT = SoftOptions.DEFAULTS.toBuilder()
+            .handshakeTimeoutMillis(100_000)
+            .maxHandshakes(64)
+            .maxHandshakesPerAddress(16)
+            .build();
+
+    private static Socket silent(SoftFixture fixture, String from) throws IOException {
+        Socket socket = new Socket();
+        socket.bind(new InetSocketAddress(InetAddress.getByName(from), 0));
+        socket.connect(fixture.address, 20_000);
+        return socket;
+    }
+
+    private static void closeAll(List<Socket> sockets) throws IOException {
+        for (Socket socket : sockets) {
+            socket.close();
+        }
+    }
+
+    @Test
+    void honestClientsConnectBesideSilentOnes() throws IOException {
+        List<Socket> silent = new ArrayList<>();
+        List<Long> micros = new ArrayList<>();
+        try (SoftFixture fixture = new SoftFixture(PATIENT)) {
+            for (int i = 1; i <= STRANGERS; i++) {
+                silent.add(silent(fixture, "127.0.0.1"));
+                if (i % 10 == 0) {
+                    long start = System.nanoTime();
+                    RecordingEndpointHandler client = fixture.connect(EndpointOptions.DEFAULTS);
+                    client.awaitConnected();
+                    fixture.awaitAccepted().awaitConnected();
+                    micros.add((System.nanoTime() - start) / 1_000);
+                }
+            }
+            assertThat(new RawPeer(silent.getFirst()).isEnded())
+                    .as("the first one made room")
+                    .isTrue();
+        } finally {
+            closeAll(silent);
+        }
+        micros.sort(null);
+        System.out.println(micros.size() + " honest clients beside " + STRANGERS + " silent ones: median "
+                + micros.get(micros.size() / 2) + " us, p99 " + micros.get(micros.size() * 99 / 100) + " us, most "
+                + micros.getLast() + " us");
+    }
+
+    /** Silent connections as fast as one thread can make them, besides those that are there; the limits are the defaults. */
+    @Test
+    void honestClientsConnectDuringAFlood() throws Exception {
+        List<Long> micros = new ArrayList<>();
+        AtomicBoolean over = new AtomicBoolean();
+        AtomicLong flooded = new AtomicLong();
+        long begin = System.nanoTime();
+        try (SoftFixture fixture = new SoftFixture(SoftOptions.DEFAULTS)) {
+            CountDownLatch there = new CountDownLatch(1);
+            Thread flood = Thread.ofPlatform().start(() -> {
+                ArrayDeque<Socket> sockets = new ArrayDeque<>();
+                try {
+                    while (!over.get()) {
+                        Socket socket = silent(fixture, "127.0.0.2");
+                        socket.setSoLinger(true, 0);
+                        sockets.add(socket);
+                        if (flooded.incrementAndGet() == STRANGERS) {
+                            there.countDown();
+                        }
+                        if (sockets.size() > STRANGERS) {
+                            sockets.remove().close();
+                        }
+                    }
+                    closeAll(new ArrayList<>(sockets));
+                } catch (IOException e) {
+                    there.countDown();
+                    System.out.println("the flood ends: " + e);
+                }
+            });
+            there.await();
+            for (int i = 0; i < 100; i++) {
+                long start = System.nanoTime();
+                fixture.connect(EndpointOptions.DEFAULTS).awaitConnected();
+                fixture.awaitAccepted().awaitConnected();
+                micros.add((System.nanoTime() - start) / 1_000);
+            }
+            over.set(true);
+            flood.join();
+        }
+        micros.sort(null);
+        System.out.printf(
+                "%d honest clients in a flood of %d silent ones, %.0f a second: median %d us, p99 %d us, most %d us%n",
+                micros.size(),
+                flooded.get(),
+                flooded.get() * 1e9 / (System.nanoTime() - begin),
+                micros.get(micros.size() / 2),
+                micros.get(micros.size() * 99 / 100),
+                micros.getLast());
+    }
+
+    @Test
+    void anAddressMakesRoomForItself() throws IOException {
+        List<Socket> flood = new ArrayList<>();
+        try (SoftFixture fixture = new SoftFixture(PATIENT);
+                RawPeer slow = new RawPeer(silent(fixture, "127.0.0.3"))) {
+            slow.send(Arrays.copyOf(REQUEST, 10));
+            for (int i = 0; i < 3 * PATIENT.maxHandshakes(); i++) {
+                flood.add(silent(fixture, "127.0.0.2"));
+            }
+            assertThat(new RawPeer(flood.getFirst()).isEnded())
+                    .as("the flood's first")
+                    .isTrue();
+            slow.send(Arrays.copyOfRange(REQUEST, 10, REQUEST.length));
+            assertThat(slow.readFrame().key()).isEqualTo("MPA ID Rep Frame");
+            fixture.awaitAccepted().awaitConnected();
+        } finally {
+            closeAll(flood);
+        }
+    }
+
+    @Test
+    void manyAddressesMakeRoomOldestFirst() throws IOException {
+        List<Socket> flood = new ArrayList<>();
+        try (SoftFixture fixture = new SoftFixture(PATIENT)) {
+            int count = PATIENT.maxHandshakes() + 8;
+            for (int i = 0; i < count; i++) {
+                flood.add(silent(fixture, "127.0.0." + (2 + i % 32)));
+            }
+            for (int i = 0; i < 8; i++) {
+                assertThat(new RawPeer(flood.get(i)).isEnded()).as("no. " + i).isTrue();
+            }
+            RawPeer next = new RawPeer(flood.get(8));
+            next.send(REQUEST);
+            assertThat(next.readFrame().key()).isEqualTo("MPA ID Rep Frame");
+            fixture.awaitAccepted().awaitConnected();
+        } finally {
+            closeAll(flood);
+        }
+    }
+
+    @Test
+    void waitsForItsUserRatherThanGiveUpRequestsThatAreComplete() throws IOException {
+        SoftOptions few = PATIENT.toBuilder().maxHandshakes(4).build();
+        List<RawPeer> peers = new ArrayList<>();
+        try (SoftFixture fixture = new SoftFixture(few)) {
+            List<org.verbena.transport.spi.IncomingConnection> asked =
+                    new java.util.concurrent.CopyOnWriteArrayList<>();
+            fixture.listening.whenRequested(asked::add);
+            for (int i = 0; i < 6; i++) {
+                RawPeer peer = RawPeer.connect(fixture.address);
+                peer.send(REQUEST);
+                peers.add(peer);
+            }
+            Patience.until("four requests", () -> asked.size() == 4);
+            for (int i = 0; i < 6; i++) {
+                int next = i;
+                Patience.until("another request", () -> asked.size() > next);
+                asked.get(i).reject(new byte[] {1});
+            }
+            for (RawPeer peer : peers) {
+                assertThat(peer.readFrame().privateData()).endsWith((byte) 1);
+            }
+        } finally {
+            for (RawPeer peer : peers) {
+                peer.close();
+            }
+        }
+    }
+
+    @Test
+    void anAddressThatTriesKeysConnectsNoMoreForAWhile() throws IOException {
+        SoftOptions strict = SoftOptions.DEFAULTS.toBuilder()
+                .handshakeTimeoutMillis(2_000)
+                .wrongKeysPerSecond(1)
+                .build();
+        try (SoftFixture fixture = new SoftFixture(strict)) {
+            RegisteredMemory table = fixture.region(64, Access.REMOTE_WRITE);
+            for (int i = 0; i < KeyGuesses.FREE + 20; i++) {
+                RawPeer peer = new RawPeer(silent(fixture, "127.0.0.2"));
+                peer.send(REQUEST);
+                if ((peer.readFrame().flags() & 0x2000) != 0) {
+                    assertThat(i).isGreaterThanOrEqualTo(KeyGuesses.FREE);
+                    peer.close();
+                    break;
+                }
+                peer.send(peer.tagged(RawPeer.WRITE, 0x01010101 * (i + 1), table.address(), new byte[8]));
+                assertThat(peer.readTerminate()).isEqualTo(0x1100);
+                peer.close();
+            }
+            try (RawPeer peer = new RawPeer(silent(fixture, "127.0.0.2"))) {
+                peer.send(REQUEST);
+                assertThat(peer.readFrame().flags() & 0x2000).as("rejected").isEqualTo(0x2000);
+            }
+            try (RawPeer other = new RawPeer(silent(fixture, "127.0.0.3"))) {
+                other.send(REQUEST);
+                assertThat(other.readFrame().flags() & 0x2000)
+                        .as("another address")
+                        .isZero();
+            }
+        }
+    }
+
+    @Test
+    void rejectsWhomItCannotServe() throws IOException {
+        try (SoftFixture fixture = new SoftFixture(SoftOptions.DEFAULTS)) {
+            fixture.listening.whenRequested(connection -> {
+                RecordingEndpointHandler handler = fixture.handler("server");
+                handler.whenPrepared(endpoint -> endpoint.disconnect());
+                connection.accept(fixture.loop, EndpointOptions.DEFAULTS, handler);
+            });
+            RecordingEndpointHandler client = fixture.connect(EndpointOptions.DEFAULTS);
+            assertThat(client.awaitDisconnected())
+                    .isInstanceOf(ConnectionException.Rejected.class)
+                    .hasMessageContaining("rejected");
+        }
+    }
+
+    /** A socket that the loop does not take is closed, not forgotten. */
+    @Test
+    void closesWhatItCannotRegister() throws IOException {
+        SoftContext context = SoftContext.of(SoftOptions.DEFAULTS);
+        SoftProvider provider = new SoftProvider(SoftOptions.DEFAULTS);
+        MultiThreadIoEventLoopGroup group =
+                new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
+        try (SocketChannel blocking = SocketChannel.open()) {
+            InetSocketAddress anywhere = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
+            SoftListener listener = new SoftListener(
+                    group.next(),
+                    context,
+                    anywhere,
+                    ListenOptions.DEFAULTS,
+                    new RecordingListenerHandler(group.next()));
+            PendingConnection pending = new PendingConnection(listener, anywhere, anywhere, 0);
+            Patience.await("begun", group.next().submit(() -> pending.begin(blocking)));
+            assertThat(blocking.isOpen()).isFalse();
+        } finally {
+            Patience.await("the loop ended", group.shutdownGracefully(0, 1, TimeUnit.SECONDS));
+        }
+    }
+}
