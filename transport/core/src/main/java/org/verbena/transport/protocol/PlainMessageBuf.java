@@ -2,6 +2,7 @@ package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.UnpooledDirectByteBuf;
+import java.lang.foreign.MemorySegment;
 import org.verbena.transport.buffer.ReleaseHook;
 
 /** A message's memory outside the pool: the budget has room for it, but the pool has not in one piece. */
@@ -9,12 +10,26 @@ final class PlainMessageBuf extends UnpooledDirectByteBuf {
     private final ReleaseHook account;
     private final ReleaseHook budget;
     private final int charge;
+    private final long address;
 
     PlainMessageBuf(int capacityBytes, ReleaseHook account, ReleaseHook budget) {
         super(ByteBufAllocator.DEFAULT, capacityBytes, capacityBytes);
         this.account = account;
         this.budget = budget;
         charge = capacityBytes;
+        address = MemorySegment.ofBuffer(nioBuffer(0, capacityBytes)).address();
+    }
+
+    /** True also where Netty uses Unsafe and its own class says false: a rendezvous registers this memory to read into it. */
+    @Override
+    public boolean hasMemoryAddress() {
+        return true;
+    }
+
+    @Override
+    public long memoryAddress() {
+        ensureAccessible();
+        return address;
     }
 
     @Override
