@@ -47,6 +47,10 @@ final class ReceiveWindow {
     private boolean controlCame;
     private boolean peerWaited;
     private boolean low;
+
+    /** The first receives are still to be posted: that there are none yet is not for want of anything. */
+    private boolean opening;
+
     private boolean starved;
     /** In the queue for memory to receive into. */
     private boolean awaitingMemory;
@@ -119,7 +123,7 @@ final class ReceiveWindow {
         open = true;
         Receives receives = own;
         if (receives != null && options.framing() != Framing.RAW) {
-            low = true; // not for want of anything
+            opening = true;
             int first = Math.min(options.firstReceiveDepth(ownBytes), receives.depth());
             boolean forSpeed = options.receiveDepth() == MessageOptions.DEVICE_DEFAULT;
             while (!keep(first, forSpeed)) {
@@ -168,7 +172,11 @@ final class ReceiveWindow {
             common.refill();
             starved = common.starved();
         } else if (receives != null) {
-            watch(receives.posted(), kept);
+            if (opening) {
+                opening = false;
+            } else {
+                watch(receives.posted(), kept);
+            }
             if (peerWaited && reading && kept < receives.depth() && !isUserSlow()) {
                 keep(Math.min(2 * kept, receives.depth()), true);
             }
