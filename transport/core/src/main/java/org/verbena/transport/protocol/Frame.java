@@ -46,7 +46,7 @@ public record Frame(
     /** Reads what is there; of a payload that is not in the same memory nothing but its length. */
     static Frame read(ByteBuf memory, int index, int frameBytes) {
         if (frameBytes < Wire.HEADER_BYTES) {
-            return new Frame("nonsense", frameBytes, 0, 0, 0, 0, "shorter than a header");
+            return new Frame("INVALID", frameBytes, 0, 0, 0, 0, "shorter than a header");
         }
         int type = memory.getUnsignedByte(index);
         String detail = detail(type, memory, index + Wire.HEADER_BYTES, frameBytes - Wire.HEADER_BYTES);

@@ -71,7 +71,7 @@ final class Handshake {
         }
         String violation = hello.violation();
         if (violation != null) {
-            return "its HELLO tells of " + violation;
+            return "its HELLO is invalid: " + violation;
         }
         if (hello.framing() != options.framing().wireValue()) {
             return "it uses framing " + Wire.framingName(hello.framing()) + " and this end " + options.framing();

@@ -202,8 +202,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return null for a peer that speaks the same; else the reason as private data for the rejection
      */
     public static byte @Nullable [] rejection(MessageOptions options, byte[] privateData) {
-        String strangeness = Wire.strangeness(options.framing(), privateData);
-        return strangeness == null ? null : Wire.rejection(strangeness);
+        String violation = Wire.violation(options.framing(), privateData);
+        return violation == null ? null : Wire.rejection(violation);
     }
 
     /**
@@ -741,11 +741,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             becomeActive(handshake.agreeRaw(window.bufferBytes()));
         } else {
             if (role == Role.INITIATOR) {
-                String strangeness = Wire.strangeness(options.framing(), privateData);
-                if (strangeness != null) {
-                    abort(new ProtocolException(
-                            endpoint.remoteAddress() + " accepted the connection but is " + strangeness
-                                    + ": use the framing that it speaks, RAW for programs that are not Verbena's"));
+                String violation = Wire.violation(options.framing(), privateData);
+                if (violation != null) {
+                    abort(new ProtocolException(endpoint.remoteAddress() + " accepted the connection but is "
+                            + violation + ": use the framing that it speaks, RAW for programs that are not Verbena's"));
                     return;
                 }
                 helloDue = true;

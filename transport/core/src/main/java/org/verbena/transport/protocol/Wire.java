@@ -180,7 +180,7 @@ final class Wire {
     }
 
     /** Why a peer with this private data is not one of ours, or null if it is. */
-    static @Nullable String strangeness(Framing framing, byte[] data) {
+    static @Nullable String violation(Framing framing, byte[] data) {
         boolean ours = data.length >= PREAMBLE_BYTES && hasMagic(data) && data[4] != (byte) REJECTION;
         if (framing == Framing.RAW) {
             return ours ? "this end uses framing RAW, the other " + framingName(data[6]) : null;

@@ -855,7 +855,7 @@ class MessageConnectionTest {
     }
 
     @Test
-    void whoAdvertisesNonsenseIsCutOff() throws Exception {
+    void cutsOffAPeerThatAdvertisesInvalidMemory() throws Exception {
         cutOff("advertised", rogue -> rogue.type(Wire.RENDEZVOUS, 5000, 0));
         cutOff("another sum", rogue -> rogue.advertise(5000, 4999));
         cutOff("another sum", rogue -> rogue.advertise(5000, -1));
@@ -869,7 +869,7 @@ class MessageConnectionTest {
     }
 
     @Test
-    void whoSendsNonsenseIsCutOff() throws Exception {
+    void cutsOffAPeerThatSendsInvalidFrames() throws Exception {
         cutOff("type 77", rogue -> rogue.type(77, 0, 0));
         cutOff("HELLO", rogue -> rogue.type(Wire.HELLO, 0, 40));
         cutOff("header has 16", rogue -> rogue.bytes(15));
@@ -920,7 +920,7 @@ class MessageConnectionTest {
     }
 
     @Test
-    void whoseHelloIsNonsenseIsCutOff() throws Exception {
+    void cutsOffAPeerWithAnInvalidHello() throws Exception {
         Wire.Hello good = Rogue.HELLO_ACK;
         helloCutOff("receive buffers of 63", hello(good, 63, 6, 1 << 20, 1));
         helloCutOff("window of 0", hello(good, 256, 0, 1 << 20, 1));
