@@ -15,7 +15,7 @@ package org.verbena.transport.spi;
  * @param sendWithInvalidate sends that invalidate a key of the peer
  * @param readSinkNeedsRemoteWrite whether memory that reads fill must be registered with REMOTE_WRITE as well, as iWARP adapters
  *     ask (RFC 5040, 5.2)
- * @param receiveBufferBytes the size of receives that suits this kind of device, as measured; a default for who has not decided
+ * @param receiveBufferBytes the size of receives that suits this kind of device, as measured; the default where a program sets none
  * @param connectionMemory whether memory can be registered for the peer of one connection alone ({@link Endpoint#connectionMemory()}); without it a key
  *     opens its region to every peer of the device that has it
  */

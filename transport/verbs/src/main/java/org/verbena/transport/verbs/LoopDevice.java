@@ -50,7 +50,7 @@ final class LoopDevice {
 
     private boolean canResize = true;
 
-    /** Why the channel tells of no completions any more, null while it does. */
+    /** Why the channel no longer reports completions; null while it does. */
     private @Nullable NativeRdmaException channelFailure;
 
     private @Nullable VerbsEndpoint[] endpoints = new VerbsEndpoint[FIRST_TABLE_LENGTH];

@@ -252,7 +252,7 @@ final class VerbsDevice {
     }
 
     /**
-     * Asks for the state of a port, before the device tells of it. The connection loop's thread.
+     * Queries the state of a port before its event arrives. The connection loop's thread.
      *
      * @param number the port
      */
