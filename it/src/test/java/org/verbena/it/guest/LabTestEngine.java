@@ -55,6 +55,9 @@ public final class LabTestEngine implements TestEngine {
     /** For what repeats a proof with other options, or goes on for minutes. */
     static final String FULL_TAG = "lab-full";
 
+    /** For a class that takes a minute or more though its tests are few: the order of classes goes by their number else. */
+    static final String LONG_TAG = "lab-long";
+
     /** A guest that died is followed by another, for the classes that are left; one that always dies ends after so many. */
     private static final int MAX_BOOTS = 3;
 
@@ -193,12 +196,13 @@ public final class LabTestEngine implements TestEngine {
         request.getEngineExecutionListener().executionFinished(root, TestExecutionResult.successful());
     }
 
-    /** What there is to run: each class with its nested ones, those with the most tests first, so that none of them is alone at the end. */
+    /** What there is to run: each class with its nested ones, the longest first, so that none of them is alone at the end. */
     private static Queue<MirrorDescriptor> classes(TestDescriptor root) {
         return root.getChildren().stream()
                 .map(MirrorDescriptor.class::cast)
-                .sorted(Comparator.comparingInt(
-                                (MirrorDescriptor each) -> tests(each).size())
+                .sorted(Comparator.comparing(
+                                (MirrorDescriptor each) -> each.getTags().contains(TestTag.create(LONG_TAG)))
+                        .thenComparing(each -> tests(each).size())
                         .reversed())
                 .collect(Collectors.toCollection(ConcurrentLinkedQueue::new));
     }
