@@ -605,8 +605,7 @@ public abstract class ChannelSuite extends ApiSuite {
             }
             client.flush();
             ChannelFuture unflushed = client.write(pattern(client, 10, 1));
-            done("the loop taking the writes", client.eventLoop().submit(() -> {}));
-            Thread.sleep(100);
+            Patience.turns(client.eventLoop(), peer.eventLoop());
             peer.eventLoop().submit(() -> peer.unsafe().closeForcibly()).sync();
             done("the client closing", client.closeFuture());
             assertThat(inbox.failures).hasSize(1);

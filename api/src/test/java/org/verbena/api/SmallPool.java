@@ -17,6 +17,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.TimeUnit;
+import org.verbena.transport.spi.Patience;
 
 /**
  * Channels in a process with little registered memory: provider, host, and what to try. Prints what became of it.
@@ -144,7 +145,7 @@ final class SmallPool {
         long before = -1;
         while (kept.size() != before) {
             before = kept.size();
-            Thread.sleep(500);
+            Patience.turns(flooding.eventLoop(), asking.eventLoop());
         }
         boolean stopped = !last.isDone() && !flooding.isWritable();
         long disturbed = p99Micros(asking, answers);

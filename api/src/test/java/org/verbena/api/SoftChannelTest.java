@@ -23,6 +23,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.protocol.Frame;
 import org.verbena.transport.protocol.Framing;
@@ -222,10 +223,15 @@ class SoftChannelTest extends ChannelSuite {
             RdmaChannel peer = server.next();
             peer.writeAndFlush(pattern(peer, 10, 1));
             done("the peer closing", peer.close());
-            Thread.sleep(100);
+            // Until the client hears that its peer has closed, writes go out to nobody.
+            AtomicReference<Throwable> failure = new AtomicReference<>();
+            Patience.until("a write fails", () -> {
+                ChannelFuture write = client.writeAndFlush(pattern(client, 10, 2));
+                failure.set(write.awaitUninterruptibly().cause());
+                return failure.get() != null;
+            });
+            assertThat(failure.get()).isInstanceOf(ConnectionException.Lost.class);
             assertThat(client.isOpen()).as("a message is still to be read").isTrue();
-            assertThat(failure("a write", client.writeAndFlush(pattern(client, 10, 2))))
-                    .isInstanceOf(ConnectionException.Lost.class);
             client.read();
             assertThat(inbox(client).next()).isEqualTo(patternBytes(10, 1));
             done("the client closing", client.closeFuture());

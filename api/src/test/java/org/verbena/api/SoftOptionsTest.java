@@ -321,7 +321,7 @@ class SoftOptionsTest extends ApiSuite {
                     client.write(pattern(client, 10, i));
                 }
                 client.flush();
-                TimeUnit.MILLISECONDS.sleep(100);
+                Patience.turns(client.eventLoop(), peer.eventLoop());
                 int seen = 0;
                 int largest = 0;
                 while (seen < 60) {
@@ -330,7 +330,7 @@ class SoftOptionsTest extends ApiSuite {
                     Patience.until(
                             "a read is complete",
                             () -> inbox(peer).readCompletes.get() == before + 1);
-                    TimeUnit.MILLISECONDS.sleep(5);
+                    Patience.turns(peer.eventLoop());
                     int now = inbox(peer).messages.size();
                     largest = Math.max(largest, now - seen);
                     seen = now;

@@ -455,7 +455,7 @@ public abstract class StreamSuite {
             Channel client = connect(server);
             Channel peer = server.next();
             ChannelFuture write = client.write(Unpooled.copiedBuffer(new byte[10]));
-            Thread.sleep(50);
+            Patience.turns(client.eventLoop(), peer.eventLoop());
             assertThat(write.isDone()).isFalse();
             assertThat(reader(peer).bytes).isZero();
             client.flush();
@@ -584,7 +584,7 @@ public abstract class StreamSuite {
             ChannelFuture last = null;
             while (total < 64 << 20) {
                 if (!client.isWritable()) {
-                    Thread.sleep(100); // it may still be on its way
+                    Patience.turns(client.eventLoop(), peer.eventLoop()); // it may still be on its way
                     if (!client.isWritable()) {
                         break;
                     }
@@ -616,11 +616,11 @@ public abstract class StreamSuite {
             Channel peer = server.next();
             int total = 2 << 20;
             client.writeAndFlush(Unpooled.copiedBuffer(new byte[total]));
-            Thread.sleep(100);
+            Patience.turns(client.eventLoop(), peer.eventLoop());
             assertThat(reader(peer).bytes).isZero();
             peer.read();
             Patience.until("the first bytes", () -> reader(peer).bytes > 0);
-            Thread.sleep(100);
+            Patience.turns(client.eventLoop(), peer.eventLoop());
             assertThat(reader(peer).bytes).as("one read is not all").isLessThan(total);
             long deadline = System.nanoTime() + Patience.LIMIT.toNanos();
             while (reader(peer).bytes < total && System.nanoTime() < deadline) {
@@ -864,7 +864,7 @@ public abstract class StreamSuite {
             for (int i = 0; i < 200; i++) {
                 writes.add(client.writeAndFlush(Unpooled.copiedBuffer(new byte[100_000])));
             }
-            Thread.sleep(50);
+            Patience.turns(client.eventLoop(), peer.eventLoop());
             abort(peer);
             done("the client closing", client.closeFuture());
             assertThat(failure("the last write", writes.get(199))).isInstanceOf(IOException.class);

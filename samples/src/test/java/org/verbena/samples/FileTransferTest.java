@@ -11,6 +11,7 @@ import java.io.StringWriter;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -118,24 +119,20 @@ class FileTransferTest {
 
     @Test
     void goesOnWhereAKilledReceiverStopped() throws Exception {
-        Path file = file("large", 48 << 20);
-        AtomicReference<Answer> first = new AtomicReference<>();
-        try (ServerProcess receiver =
-                new ServerProcess("recv-file", "--provider", "soft", "--port", "0", "--out", out.toString())) {
-            Thread sender = Thread.ofPlatform()
-                    .start(() -> first.set(send(receiver.port, "--size", "16k", "--window", "2", file)));
-            while (!Files.exists(part(file)) || Files.size(part(file)) < 4 << 20) {
-                assertThat(sender.isAlive()).as("the sender is still at it").isTrue();
-                TimeUnit.MILLISECONDS.sleep(1);
-            }
-            receiver.kill();
-            sender.join();
+        // On a busy machine all of it may have gone before this thread looks: then a longer one.
+        int bytes = 48 << 20;
+        Answer first = killReceiverWithin(file("large", bytes));
+        while (first.exitCode() == 0 && bytes < 400 << 20) {
+            bytes *= 2;
+            Files.delete(out.resolve("large"));
+            first = killReceiverWithin(file("large", bytes));
         }
-        assertThat(first.get().exitCode()).isEqualTo(1);
-        assertThat(first.get().err()).contains("broken off at ", "Send it again");
+        Path file = in.resolve("large");
+        assertThat(first.exitCode()).isEqualTo(1);
+        assertThat(first.err()).contains("broken off at ", "Send it again");
         assertThat(Files.exists(out.resolve("large"))).isFalse();
         long there = Files.size(part(file));
-        assertThat(there).isBetween(4L << 20, (48L << 20) - 1);
+        assertThat(there).isBetween(4L << 20, bytes - 1L);
         try (ServerProcess receiver =
                 new ServerProcess("recv-file", "--provider", "soft", "--port", "0", "--out", out.toString())) {
             Answer second = send(receiver.port, file);
@@ -147,6 +144,30 @@ class FileTransferTest {
             receiver.stop();
         }
         assertArrived(file);
+    }
+
+    /** Sends to a receiver that is killed when some of the file is there. */
+    private Answer killReceiverWithin(Path file) throws Exception {
+        AtomicReference<Answer> answer = new AtomicReference<>();
+        try (ServerProcess receiver =
+                new ServerProcess("recv-file", "--provider", "soft", "--port", "0", "--out", out.toString())) {
+            Thread sender = Thread.ofPlatform()
+                    .start(() -> answer.set(send(receiver.port, "--size", "16k", "--window", "2", file)));
+            while (sender.isAlive() && (!Files.exists(part(file)) || size(part(file)) < 4 << 20)) {
+                TimeUnit.MILLISECONDS.sleep(1);
+            }
+            receiver.kill();
+            sender.join();
+        }
+        return answer.get();
+    }
+
+    private static long size(Path file) throws IOException {
+        try {
+            return Files.size(file);
+        } catch (NoSuchFileException renamed) {
+            return 0;
+        }
     }
 
     @Test

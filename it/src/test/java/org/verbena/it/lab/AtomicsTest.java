@@ -21,6 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.verbena.api.ApiSuite;
 import org.verbena.api.RdmaChannel;
 import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.RemoteMemory;
 
@@ -79,7 +80,7 @@ class AtomicsTest extends ApiSuite {
         for (int i = 0; i < 2; i++) {
             int number = i;
             both.add(threads.submit(() -> {
-                start.await(20, TimeUnit.SECONDS);
+                start.await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
                 work.run(clients.get(number), number);
                 return null;
             }));

@@ -76,7 +76,7 @@ class BackpressureTest extends ApiSuite {
                 assertThat(writes).hasSizeLessThan(10_000);
             }
             Patience.until("the credits are used up", () -> client.statistics().credits() == 0);
-            Patience.sleep(500);
+            Patience.turns(client.eventLoop(), peer.eventLoop());
             assertThat(client.isWritable()).isFalse();
             assertThat(inbox(peer).messages).isEmpty();
             assertThat(client.statistics().creditStalls()).isPositive();

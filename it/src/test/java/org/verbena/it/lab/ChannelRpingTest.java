@@ -60,7 +60,7 @@ class ChannelRpingTest {
         assertThat(said.toString()).contains("listens on");
         PeerProgram.run(
                 LIMIT, "rping", "-c", "-a", device.address(), "-p", port, "-C", "" + COUNT, "-V", "-S", "" + sizeBytes);
-        serving.get(20, TimeUnit.SECONDS);
+        serving.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
     }
 
     @ParameterizedTest(name = "{0} on {1}, {2} bytes")
@@ -72,7 +72,7 @@ class ChannelRpingTest {
             server.awaitListening(port);
             new ChannelRping(provider, sizeBytes, NOWHERE, false)
                     .ping(null, new InetSocketAddress(device.address(), port), COUNT, true);
-            assertThat(server.awaitExit(Duration.ofSeconds(20))).isZero();
+            assertThat(server.awaitExit(Patience.LIMIT)).isZero();
         }
     }
 }

@@ -10,6 +10,7 @@ import org.verbena.api.ShortFormSuite;
 
 /** The Channel API on verbs over soft RoCE. */
 @Tag("lab")
+@Tag("lab-long")
 class ChannelsOnRxeTest {
 
     /** Recording every access to every buffer is too slow for the guest; the pools are still checked to get everything back. */

@@ -11,6 +11,7 @@ import org.verbena.transport.spi.ConnectionException;
 
 /** The Channel API on verbs over soft iWARP. */
 @Tag("lab")
+@Tag("lab-long")
 class ChannelsOnSiwTest {
 
     /** Recording every access to every buffer is too slow for the guest; the pools are still checked to get everything back. */

@@ -35,6 +35,7 @@ import org.verbena.cm.PortSpace;
 import org.verbena.cm.RejectReason;
 import org.verbena.samples.RpingClient;
 import org.verbena.samples.RpingServer;
+import org.verbena.transport.spi.Patience;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.CompletionStatus;
 import org.verbena.verbs.Context;
@@ -49,6 +50,7 @@ import org.verbena.verbs.WorkRequestBuilder;
 
 /** What the connection manager says when something is wrong, and that it gives everything back. */
 @Tag("lab")
+@Tag("lab-long")
 @Timeout(90)
 class ConnectionManagerTest {
     private static final int PORT = 7700;
@@ -278,7 +280,7 @@ class ConnectionManagerTest {
                     .isThrownBy(() -> pinging.get(1500, TimeUnit.MILLISECONDS));
             server.kill();
             assertThatExceptionOfType(java.util.concurrent.ExecutionException.class)
-                    .isThrownBy(() -> pinging.get(20, TimeUnit.SECONDS))
+                    .isThrownBy(() -> pinging.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
                     .satisfies(e -> System.out.println(e.getCause().getMessage()))
                     .withMessageMatching("(?s).*client: .*(disconnected|RETRY_EXC_ERR|error state).*");
         }
@@ -297,11 +299,11 @@ class ConnectionManagerTest {
             Thread.ofPlatform().daemon().name("rping server").start(serving);
             try (PeerProgram client = PeerProgram.start(
                     "rping", "-c", "-a", device.address(), "-p", "" + (PORT + 1), "-S", "65535", "-v")) {
-                client.awaitLine("ping data: rdma-ping-20:", Duration.ofSeconds(30));
+                client.awaitLine("ping data: rdma-ping-20:", Patience.LIMIT);
                 client.kill();
             }
             try {
-                serving.get(20, TimeUnit.SECONDS);
+                serving.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
             } catch (java.util.concurrent.ExecutionException told) {
                 System.out.println(told.getCause().getMessage());
                 assertThat(told.getCause().getMessage()).contains("server: ");
@@ -555,6 +557,6 @@ class ConnectionManagerTest {
 
     /** What the kernel counts for both devices: queue pairs, completion queues, ids ... */
     private static String kernelResources() {
-        return PeerProgram.run(Duration.ofSeconds(20), "rdma", "resource", "show");
+        return PeerProgram.run(Patience.LIMIT, "rdma", "resource", "show");
     }
 }

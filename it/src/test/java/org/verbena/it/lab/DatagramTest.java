@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import java.lang.foreign.Arena;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.Objects;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -21,6 +20,7 @@ import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.DatagramParameters;
 import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
+import org.verbena.transport.spi.Patience;
 import org.verbena.verbs.AddressHandle;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.SendFlags;
@@ -196,7 +196,7 @@ class DatagramTest {
                 }
                 join(events, member, group, MulticastMembership.FULL);
                 PeerProgram.run(
-                        Duration.ofSeconds(30),
+                        Patience.LIMIT,
                         "mckey",
                         "-m",
                         "239.77.0.2",
@@ -225,7 +225,7 @@ class DatagramTest {
                 Arena arena = Arena.ofShared();
                 PeerProgram receiver = PeerProgram.start(
                         "mckey", "-m", "239.77.0.3", "-b", LabDevice.RXE.address(), "-C", "10", "-S", "64")) {
-            receiver.awaitLine("receiving data transfers", Duration.ofSeconds(20));
+            receiver.awaitLine("receiving data transfers", Patience.LIMIT);
             id.bind(LOCAL);
             try (CmEndpoint sending = CmEndpoint.create(id, 4, 1);
                     MemoryRegion message = sending.registerMessages(arena.allocate(MESSAGE_BYTES))) {
@@ -238,9 +238,7 @@ class DatagramTest {
                     }
                 }
             }
-            assertThat(receiver.awaitExit(Duration.ofSeconds(20)))
-                    .as(receiver.output())
-                    .isZero();
+            assertThat(receiver.awaitExit(Patience.LIMIT)).as(receiver.output()).isZero();
             assertThat(receiver.output()).contains("data transfers complete");
         }
     }

@@ -12,6 +12,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** What becomes of connections whose device fails, on devices that are there for this alone: a port goes down, and a device is removed. */
 @Tag("lab")
+@Tag("lab-long")
 @Timeout(450)
 class DeviceEventsTest {
     /** For the device's name as well. */

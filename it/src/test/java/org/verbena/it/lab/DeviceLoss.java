@@ -17,6 +17,7 @@ import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RemoteMemory;
 
 /**
@@ -184,7 +185,7 @@ public final class DeviceLoss {
         assertThat(again.awaitUninterruptibly(LIMIT.toMillis())).isTrue();
         System.out.println("a new connection: " + again.cause());
         assertThat(again.cause()).isInstanceOf(ConnectionException.class).hasMessageContaining(lost.address);
-        assertThat(Duration.ofNanos(System.nanoTime() - asked)).isLessThan(Duration.ofSeconds(20));
+        assertThat(Duration.ofNanos(System.nanoTime() - asked)).isLessThan(Patience.LIMIT);
         lost.close();
     }
 
@@ -235,7 +236,8 @@ public final class DeviceLoss {
 
     private static void run(String... command) throws IOException, InterruptedException {
         Process process = new ProcessBuilder(command).inheritIO().start();
-        assertThat(process.waitFor(20, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.waitFor(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                .isTrue();
         assertThat(process.exitValue()).as(String.join(" ", command)).isZero();
     }
 }

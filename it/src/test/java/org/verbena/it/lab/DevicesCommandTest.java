@@ -7,6 +7,7 @@ import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.spi.Patience;
 
 /** What our commands tell of devices is what C's tell. */
 @Tag("lab")
@@ -22,7 +23,7 @@ class DevicesCommandTest {
 
     @Test
     void tellsWhatDevinfoTells() {
-        String wanted = PeerProgram.run(Duration.ofSeconds(30), "ibv_devinfo", "-v");
+        String wanted = PeerProgram.run(Patience.LIMIT, "ibv_devinfo", "-v");
         assertThat(wanted).contains("hca_id:\trxe0", "hca_id:\tsiw0");
         // What logging has to say of itself comes with the first command.
         assertThat(Command.run("devices").exitCode()).isZero();
@@ -44,17 +45,17 @@ class DevicesCommandTest {
     void watchesAsynchronousEventsAsCDoes() {
         try (PeerProgram theirs = PeerProgram.start("ibv_asyncwatch", "-d", "rxe0");
                 PeerProgram ours = PeerProgram.startJava("org.verbena.samples.Main", "asyncwatch", "-d", "rxe0")) {
-            theirs.awaitLine("async event FD", Duration.ofSeconds(20));
+            theirs.awaitLine("async event FD", Patience.LIMIT);
             ours.awaitLine("async event FD", Duration.ofSeconds(40));
-            PeerProgram.run(Duration.ofSeconds(10), "ip", "address", "add", "10.77.0.77/24", "dev", "roce");
+            PeerProgram.run(Patience.LIMIT, "ip", "address", "add", "10.77.0.77/24", "dev", "roce");
             try {
-                theirs.awaitLine("GID", Duration.ofSeconds(20));
-                ours.awaitLine("GID_CHANGE, port=1", Duration.ofSeconds(20));
+                theirs.awaitLine("GID", Patience.LIMIT);
+                ours.awaitLine("GID_CHANGE, port=1", Patience.LIMIT);
             } finally {
-                PeerProgram.run(Duration.ofSeconds(10), "ip", "address", "del", "10.77.0.77/24", "dev", "roce");
+                PeerProgram.run(Patience.LIMIT, "ip", "address", "del", "10.77.0.77/24", "dev", "roce");
             }
             ours.terminate();
-            assertThat(ours.awaitExit(Duration.ofSeconds(20))).as(ours.output()).isZero();
+            assertThat(ours.awaitExit(Patience.LIMIT)).as(ours.output()).isZero();
         }
     }
 }

@@ -25,6 +25,7 @@ import org.verbena.transport.spi.Patience;
 
 /** The samples that copy files and keep values, on verbs over each device; each server in a process of its own. */
 @Tag("lab")
+@Tag("lab-long")
 @Timeout(180)
 class FilesAndValuesTest {
     private static final AtomicInteger NEXT_PORT = new AtomicInteger(7650);
@@ -102,7 +103,7 @@ class FilesAndValuesTest {
             Answer sent = run(device, port, "send-file", "--no-progress", large.toString());
             assertThat(sent.exitCode()).as(sent.said()).isZero();
             assertThat(sent.said()).contains("resumed at ");
-            receiver.awaitLine("received .*resumed at ", Duration.ofSeconds(10));
+            receiver.awaitLine("received .*resumed at ", Patience.LIMIT);
         }
         for (Path file : List.of(small, empty, large)) {
             assertThat(Files.mismatch(file, out.resolve(file.getFileName())))
@@ -135,7 +136,7 @@ class FilesAndValuesTest {
                 assertThat(counted.said()).contains("locks need compare-and-swap", "has no atomics");
             }
             server.terminate();
-            assertThat(server.awaitExit(Duration.ofSeconds(20))).isZero();
+            assertThat(server.awaitExit(Patience.LIMIT)).isZero();
         }
     }
 }

@@ -14,6 +14,7 @@ import org.verbena.grpc.InteropSuite;
 
 /** gRPC's own interoperability suite, on verbs over both devices. It is written for JUnit 4, and so one test here. */
 @Tag("lab")
+@Tag("lab-long")
 @Timeout(400)
 class GrpcInteropTest {
     private static final int LEAST_TESTS = 30;
@@ -41,6 +42,12 @@ class GrpcInteropTest {
 
         @Override
         protected boolean tls() {
+            return false;
+        }
+
+        /** gRPC's own statistics are for the host's runs: these checks take for granted that a call starts within its second. */
+        @Override
+        protected boolean metricsExpected() {
             return false;
         }
     }

@@ -5,12 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.verbena.transport.spi.Patience;
 
 /** The lab itself: without these nothing else there means anything. */
 @Tag("lab")
@@ -30,7 +30,7 @@ class LabDevicesTest {
         Path folder = Path.of("/sys/class/infiniband", device.deviceName());
         String interfaceName = device == LabDevice.RXE
                 ? Files.readString(folder.resolve("ports/1/gid_attrs/ndevs/0"))
-                : PeerProgram.run(Duration.ofSeconds(20), "rdma", "link", "show", device.deviceName() + "/1");
+                : PeerProgram.run(Patience.LIMIT, "rdma", "link", "show", device.deviceName() + "/1");
         assertThat(interfaceName).contains(device.interfaceName());
     }
 
@@ -39,10 +39,10 @@ class LabDevicesTest {
     void programsOfRdmaCoreTalk(String address) {
         try (PeerProgram server = PeerProgram.start("rping", "-s", "-a", address, "-p", "7301", "-C", "3")) {
             server.awaitListening(7301);
-            String output = PeerProgram.run(
-                    Duration.ofSeconds(30), "rping", "-c", "-a", address, "-p", "7301", "-v", "-C", "3");
+            String output =
+                    PeerProgram.run(Patience.LIMIT, "rping", "-c", "-a", address, "-p", "7301", "-v", "-C", "3");
             assertThat(output).contains("ping data: rdma-ping-2:");
-            assertThat(server.awaitExit(Duration.ofSeconds(20))).isZero();
+            assertThat(server.awaitExit(Patience.LIMIT)).isZero();
         }
     }
 }

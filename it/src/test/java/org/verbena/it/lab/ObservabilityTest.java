@@ -7,6 +7,7 @@ import org.verbena.api.ObservabilitySuite;
 
 /** What channels on verbs tell about themselves, and that they copy no messages. */
 @Tag("lab")
+@Tag("lab-long")
 class ObservabilityTest {
 
     @Nested

@@ -12,6 +12,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.regex.Pattern;
+import org.verbena.transport.spi.Patience;
 
 /**
  * A program that a test talks with, such as C's {@code rping}: its output is kept, every wait has a limit and says what the
@@ -21,13 +22,13 @@ import java.util.regex.Pattern;
  * try (PeerProgram server = PeerProgram.start("rping", "-s", "-a", device.address(), "-p", "7174", "-C", "3")) {
  *     server.awaitListening(7174);
  *     ...
- *     assertThat(server.awaitExit(Duration.ofSeconds(20))).isZero();
+ *     assertThat(server.awaitExit(Patience.LIMIT)).isZero();
  * }
  * }</pre>
  */
 public final class PeerProgram implements AutoCloseable {
     /** Long for a program in the guest to come up, and yet nobody likes to wait longer. */
-    private static final Duration START_LIMIT = Duration.ofSeconds(30);
+    private static final Duration START_LIMIT = Patience.LIMIT;
 
     private final List<String> command;
     private final Process process;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -22,6 +23,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.verbena.samples.Main;
+import org.verbena.transport.spi.Patience;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.GidEntry;
 import org.verbena.verbs.GidType;
@@ -79,18 +81,16 @@ class PingPongTest {
     /** Waits for a TCP listener, as the kernel lists it. */
     static void awaitTcpListener(int port) throws Exception {
         String wanted = ":%04X 00000000".formatted(port);
-        for (int i = 0; i < 300; i++) {
-            if (contains("/proc/net/tcp", wanted) || contains("/proc/net/tcp6", wanted)) {
-                return;
-            }
-            Thread.sleep(50);
-        }
-        throw new AssertionError("nobody listens on TCP port " + port);
+        Patience.until(
+                "somebody listens on TCP port " + port,
+                () -> contains("/proc/net/tcp", wanted) || contains("/proc/net/tcp6", wanted));
     }
 
-    private static boolean contains(String file, String wanted) throws IOException {
+    private static boolean contains(String file, String wanted) {
         try (var lines = Files.lines(Path.of(file))) {
             return lines.anyMatch(line -> line.contains(wanted));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 
@@ -123,7 +123,7 @@ class PingPongTest {
         List<String> command = c(kind, port, extra);
         command.add(HOST);
         String output = PeerProgram.run(LIMIT, command.toArray(String[]::new));
-        assertThat(server.get(20, TimeUnit.SECONDS)).isZero();
+        assertThat(server.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)).isZero();
         assertThat(output).contains("500 iters in").doesNotContain("invalid data");
     }
 
@@ -136,7 +136,7 @@ class PingPongTest {
             List<String> arguments = java(kind, port, extra);
             arguments.add(2, HOST);
             assertThat(startJava(arguments).get(60, TimeUnit.SECONDS)).isZero();
-            assertThat(server.awaitExit(Duration.ofSeconds(20))).isZero();
+            assertThat(server.awaitExit(Patience.LIMIT)).isZero();
             assertThat(server.output()).contains("500 iters in").doesNotContain("invalid data");
         }
     }
@@ -221,7 +221,7 @@ class PingPongTest {
             assertThat(client.awaitExit(LIMIT)).as(client.output()).isZero();
             output = client.output();
         }
-        assertThat(server.get(20, TimeUnit.SECONDS)).isZero();
+        assertThat(server.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)).isZero();
         assertThat(output).contains("received: a message sent", "read: a text to read");
     }
 }

@@ -11,6 +11,7 @@ import java.util.Deque;
 import java.util.EnumSet;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.Patience;
 import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.AddressVector;
 import org.verbena.verbs.CompletionChannel;
@@ -40,7 +41,7 @@ final class QueuePairLoop implements AutoCloseable {
     static final int REGION_BYTES = 64 * 1024;
     static final EnumSet<AccessFlag> ALL_RIGHTS = EnumSet.of(
             AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ, AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC);
-    private static final Duration LIMIT = Duration.ofSeconds(20);
+    private static final Duration LIMIT = Patience.LIMIT;
 
     /** One side. */
     static final class Side implements AutoCloseable {

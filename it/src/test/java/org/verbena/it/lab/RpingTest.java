@@ -21,6 +21,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.verbena.samples.RpingClient;
 import org.verbena.samples.RpingServer;
+import org.verbena.transport.spi.Patience;
 
 /**
  * Our rping with C's, both ways, and with itself: validated pings of the smallest and the largest size, and in the full run a thousand of
@@ -96,7 +97,7 @@ class RpingTest {
         try (RpingServer server = listen(address, port, sizeBytes)) {
             FutureTask<Void> serving = startServing(server);
             PeerProgram.run(LIMIT, "rping", "-c", "-a", address, "-p", "" + port, "-C", "" + count, "-V", "-S", size);
-            serving.get(20, TimeUnit.SECONDS);
+            serving.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
         }
     }
 
@@ -112,7 +113,7 @@ class RpingTest {
         try (PeerProgram server = PeerProgram.start("rping", "-s", "-a", address, "-p", "" + port, "-S", "" + size)) {
             server.awaitListening(port);
             client(address, port, size, count).run();
-            assertThat(server.awaitExit(Duration.ofSeconds(20))).isZero();
+            assertThat(server.awaitExit(Patience.LIMIT)).isZero();
         }
     }
 
@@ -128,7 +129,7 @@ class RpingTest {
         try (RpingServer server = listen(address, port, sizeBytes)) {
             FutureTask<Void> serving = startServing(server);
             client(address, port, sizeBytes, count).run();
-            serving.get(20, TimeUnit.SECONDS);
+            serving.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
         }
     }
 
@@ -194,7 +195,7 @@ class RpingTest {
             FutureTask<Void> serving = startServing(server);
             String output = PeerProgram.run(
                     LIMIT, "rping", "-c", "-a", address, "-p", "" + port, "-C", "3", "-V", "-v", "-S", "64");
-            serving.get(20, TimeUnit.SECONDS);
+            serving.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
             assertThat(printed.toString().lines().map(line -> line.replace("server ", "")))
                     .hasSize(3)
                     .containsExactlyElementsOf(output.lines()

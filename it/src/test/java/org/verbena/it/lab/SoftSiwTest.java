@@ -35,6 +35,7 @@ import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
 import org.verbena.transport.soft.SoftOptions;
 import org.verbena.transport.soft.SoftProvider;
+import org.verbena.transport.spi.CaptureProbe;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
@@ -114,7 +115,7 @@ class SoftSiwTest {
             Rping client = new Rping(loop, size, rounds, true);
             Endpoint unused = loop.provider.connect(loop.loop, ADDRESS, ONE_READ, client);
             assertThat(client.await()).as("rounds").isEqualTo(rounds);
-            assertThat(server.awaitExit(Duration.ofSeconds(20))).isZero();
+            assertThat(server.awaitExit(Patience.LIMIT)).isZero();
         }
     }
 
@@ -156,7 +157,7 @@ class SoftSiwTest {
                         .cause()
                         .satisfies(cause -> assertThat(((WorkCompletionException) cause).status())
                                 .isEqualTo(WorkStatus.REMOTE_ACCESS_ERROR));
-                client.awaitExit(Duration.ofSeconds(20));
+                client.awaitExit(Patience.LIMIT);
             }
             listener.close();
         }
@@ -174,7 +175,7 @@ class SoftSiwTest {
             assertThatThrownBy(client::await).cause().hasMessageContaining("invalid STag");
             // siw tells the program of the flushed read by the disconnect alone, and the program's status is 0 all the
             // same.
-            server.awaitExit(Duration.ofSeconds(20));
+            server.awaitExit(Patience.LIMIT);
             assertThat(server.output()).contains("DISCONNECT EVENT", "wait for RDMA_READ_COMPLETE state");
         }
     }
@@ -308,8 +309,8 @@ class SoftSiwTest {
                 "tcp port " + PORT,
                 "-w",
                 capture.toString())) {
-            capturing.awaitLine("^File: ", Duration.ofSeconds(30));
-            Patience.sleep(500); // it opens its file a moment before it listens
+            capturing.awaitLine("^File: ", Patience.LIMIT);
+            CaptureProbe.awaitSeen(capture, ADDRESS); // it opens its file a moment before it listens
             try (Loop soft = new Loop(soft(crc));
                     Loop verbs = new Loop(new VerbsProvider());
                     Pair pair = softConnects ? new Pair(soft, verbs) : new Pair(verbs, soft)) {
@@ -325,9 +326,9 @@ class SoftSiwTest {
                 pair.client.awaitDisconnected();
                 pair.server.awaitDisconnected();
             }
-            Patience.sleep(500);
-            PeerProgram.run(Duration.ofSeconds(10), "kill", "-INT", "" + capturing.pid());
-            capturing.awaitExit(Duration.ofSeconds(20));
+            CaptureProbe.awaitSeen(capture, ADDRESS);
+            PeerProgram.run(Patience.LIMIT, "kill", "-INT", "" + capturing.pid());
+            capturing.awaitExit(Patience.LIMIT);
             assertThat(capturing.output()).containsPattern("dropped on interface '.*': [0-9]+/0 ");
         }
         String[] read = {
@@ -377,7 +378,8 @@ class SoftSiwTest {
 
         @Override
         public void close() {
-            group.shutdownGracefully(0, 2, TimeUnit.SECONDS).awaitUninterruptibly(20, TimeUnit.SECONDS);
+            group.shutdownGracefully(0, 2, TimeUnit.SECONDS)
+                    .awaitUninterruptibly(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
             arena.close();
         }
     }

@@ -7,7 +7,6 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
-import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.FutureTask;
@@ -27,6 +26,7 @@ import org.verbena.cm.CmId;
 import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
+import org.verbena.transport.spi.Patience;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.SendFlags;
 import org.verbena.verbs.SharedReceiveQueue;
@@ -104,9 +104,7 @@ class SynchronousEndpointTest {
                 exchange(endpoint, region, true);
                 id.disconnect();
             }
-            assertThat(server.awaitExit(Duration.ofSeconds(20)))
-                    .as(server.output())
-                    .isZero();
+            assertThat(server.awaitExit(Patience.LIMIT)).as(server.output()).isZero();
         }
     }
 
@@ -127,9 +125,7 @@ class SynchronousEndpointTest {
                 id.accept(ConnectionParameters.DEFAULT);
                 exchange(endpoint, region, false);
                 id.disconnect();
-                assertThat(client.awaitExit(Duration.ofSeconds(20)))
-                        .as(client.output())
-                        .isZero();
+                assertThat(client.awaitExit(Patience.LIMIT)).as(client.output()).isZero();
             }
         }
     }
@@ -179,11 +175,12 @@ class SynchronousEndpointTest {
                 requireSuccess(endpoint.awaitSend(WAIT_MILLIS));
                 requireSuccess(endpoint.awaitSend(WAIT_MILLIS));
                 assertThat(endpoint.awaitReceive(50)).isNull();
-                assertThat(writtenThere.get(20, TimeUnit.SECONDS)).isEqualTo("written");
+                assertThat(writtenThere.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                        .isEqualTo("written");
                 // The server's own disconnect waits for this one.
                 disconnect(id);
             }
-            serving.get(20, TimeUnit.SECONDS);
+            serving.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
         }
     }
 
@@ -215,10 +212,11 @@ class SynchronousEndpointTest {
                 id.connect(ConnectionParameters.DEFAULT);
                 endpoint.postSend(1, region, 0, 48, SendFlags.SIGNALED);
                 requireSuccess(endpoint.awaitSend(WAIT_MILLIS));
-                assertThat(receivedBytes.get(20, TimeUnit.SECONDS)).isEqualTo(48);
+                assertThat(receivedBytes.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                        .isEqualTo(48);
                 disconnect(id);
             }
-            serving.get(20, TimeUnit.SECONDS);
+            serving.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
         }
     }
 

@@ -6,6 +6,7 @@ import org.junit.jupiter.api.Tag;
 import org.verbena.api.TrafficSuite;
 
 /** Random traffic with closes, cancels, slow readers and a killed peer, on verbs. Smaller messages than elsewhere: the guest has little memory, and is slow. */
+@Tag("lab-long")
 class TrafficTest {
 
     private abstract static class OnDevice extends TrafficSuite {

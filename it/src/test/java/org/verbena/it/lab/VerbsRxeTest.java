@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Random;
@@ -14,6 +13,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.it.lab.QueuePairLoop.Completion;
+import org.verbena.transport.spi.Patience;
 import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.AsyncEvent;
 import org.verbena.verbs.AsyncEventType;
@@ -345,7 +345,7 @@ class VerbsRxeTest {
     }
 
     private static CompletionQueue awaitEvent(QueuePairLoop loop) throws InterruptedException {
-        long deadline = System.nanoTime() + Duration.ofSeconds(20).toNanos();
+        long deadline = System.nanoTime() + Patience.LIMIT.toNanos();
         while (System.nanoTime() < deadline) {
             CompletionQueue queue = loop.channel.tryGetEvent();
             if (queue != null) {
@@ -576,7 +576,7 @@ class VerbsRxeTest {
 
     /** Waits for an asynchronous event. */
     static AsyncEvent awaitAsync(Context context, AsyncEventType type) throws InterruptedException {
-        long deadline = System.nanoTime() + Duration.ofSeconds(20).toNanos();
+        long deadline = System.nanoTime() + Patience.LIMIT.toNanos();
         while (System.nanoTime() < deadline) {
             AsyncEvent event = context.tryGetAsyncEvent();
             if (event != null && event.type() == type) {

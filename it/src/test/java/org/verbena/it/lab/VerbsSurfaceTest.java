@@ -10,7 +10,6 @@ import java.net.InetSocketAddress;
 import java.net.MulticastSocket;
 import java.net.NetworkInterface;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
@@ -22,6 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.verbena.it.lab.QueuePairLoop.Completion;
 import org.verbena.it.lab.QueuePairLoop.Side;
+import org.verbena.transport.spi.Patience;
 import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.AddressHandle;
 import org.verbena.verbs.AddressVector;
@@ -207,7 +207,7 @@ class VerbsSurfaceTest {
     }
 
     private static void awaitString(MemorySegment memory, long offset, String expected) {
-        long deadline = System.nanoTime() + Duration.ofSeconds(10).toNanos();
+        long deadline = System.nanoTime() + Patience.LIMIT.toNanos();
         while (!memory.getString(offset).equals(expected)) {
             assertThat(System.nanoTime()).isLessThan(deadline);
             Thread.onSpinWait();
@@ -231,7 +231,7 @@ class VerbsSurfaceTest {
                     .piece(loop.left.region, 0, 9);
             loop.left.queuePair.sendQueue().flush();
             assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
-            long deadline = System.nanoTime() + Duration.ofSeconds(10).toNanos();
+            long deadline = System.nanoTime() + Patience.LIMIT.toNanos();
             while (loop.right.completions.poll(polled) == 0) {
                 assertThat(System.nanoTime()).isLessThan(deadline);
             }
@@ -332,7 +332,7 @@ class VerbsSurfaceTest {
                         .sendWithImmediate(round, SIGNALED, round * 3)
                         .piece(loop.left.region, 0, round % 64);
                 loop.left.queuePair.sendQueue().flush();
-                assertThat(loop.channel.awaitEvent(Duration.ofSeconds(20))).isSameAs(extended);
+                assertThat(loop.channel.awaitEvent(Patience.LIMIT)).isSameAs(extended);
                 assertThat(reader.tryNext()).isTrue();
                 assertThat(reader.workRequestId()).isEqualTo(round);
                 assertThat(reader.status()).isEqualTo(CompletionStatus.SUCCESS);

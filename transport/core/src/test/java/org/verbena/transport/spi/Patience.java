@@ -3,6 +3,7 @@ package org.verbena.transport.spi;
 import java.time.Duration;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -12,6 +13,8 @@ import java.util.function.BooleanSupplier;
 public final class Patience {
     /** Generous, because a guest without hardware virtualisation runs ten times slower; {@code -Dverbena.test.patienceSeconds} changes it. */
     public static final Duration LIMIT = Duration.ofSeconds(Integer.getInteger("verbena.test.patienceSeconds", 20));
+
+    private static final int TURNS = 200;
 
     private Patience() {}
 
@@ -71,6 +74,20 @@ public final class Patience {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new AssertionError("interrupted while sleeping", e);
+        }
+    }
+
+    /**
+     * Gives what must not happen its chance: so many turns of each loop, one after the other. Turns pass on a slow machine
+     * as on a quick one, where a sleep of some milliseconds may pass without a single one.
+     *
+     * @param loops the loops of both ends
+     */
+    public static void turns(ExecutorService... loops) {
+        for (int i = 0; i < TURNS; i++) {
+            for (ExecutorService loop : loops) {
+                await("a turn of the loop", loop.submit(() -> {}));
+            }
         }
     }
 

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,6 +15,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.verbena.transport.spi.CaptureProbe;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
@@ -42,7 +44,7 @@ class CaptureTest {
                 .maxFpduBytes(maxFpduBytes)
                 .sharedReceiveDepth(64)
                 .build())) {
-            Process capture = startCapture(fixture.address.getPort(), file);
+            Process capture = startCapture(fixture.address, file);
             RegisteredMemory memory = fixture.region(
                     1 << 20, Access.LOCAL_WRITE, Access.REMOTE_WRITE, Access.REMOTE_READ, Access.REMOTE_ATOMIC);
             for (int i = 0; i < memory.lengthBytes(); i += 4) {
@@ -81,7 +83,7 @@ class CaptureTest {
             assertThat(client.awaitSend().status()).isEqualTo(WorkStatus.REMOTE_ACCESS_ERROR);
             client.awaitDisconnected();
             server.awaitDisconnected();
-            Thread.sleep(500);
+            CaptureProbe.awaitSeen(file, fixture.address);
             capture.destroy();
             assertThat(capture.waitFor(20, TimeUnit.SECONDS)).isTrue();
         }
@@ -103,7 +105,7 @@ class CaptureTest {
         }
     }
 
-    private static Process startCapture(int port, Path file) throws IOException, InterruptedException {
+    private static Process startCapture(InetSocketAddress address, Path file) {
         Process capture = null;
         try {
             capture = new ProcessBuilder(
@@ -116,7 +118,7 @@ class CaptureTest {
                             "-B",
                             "64",
                             "-f",
-                            "tcp port " + port,
+                            "tcp port " + address.getPort(),
                             "-w",
                             file.toString())
                     .redirectErrorStream(true)
@@ -129,7 +131,7 @@ class CaptureTest {
         Patience.until("dumpcap writes its file or ends", () -> !started.isAlive() || size(file) > 0);
         assumeTrue(capture.isAlive(), "dumpcap may not capture on lo here");
         // It opens its file a moment before it listens.
-        Thread.sleep(500);
+        CaptureProbe.awaitSeen(file, address);
         return capture;
     }
 
