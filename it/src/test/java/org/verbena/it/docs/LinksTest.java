@@ -43,6 +43,16 @@ class LinksTest {
         assertThat(broken).isEmpty();
     }
 
+    /** A page that the site does not list cannot be found there. */
+    @Test
+    void siteHasEveryPage() throws IOException {
+        Path root = SnippetsTest.root();
+        List<String> navigation = Files.readAllLines(root.resolve("site/navigation.txt"));
+        for (Path page : pages()) {
+            assertThat(navigation).anyMatch(line -> line.startsWith(root.relativize(page) + " "));
+        }
+    }
+
     private static List<Path> pages() throws IOException {
         Path root = SnippetsTest.root();
         List<Path> pages = new ArrayList<>();

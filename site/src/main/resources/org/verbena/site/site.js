@@ -1,0 +1,156 @@
+"use strict";
+
+for (const code of document.querySelectorAll('code[class^="language-"]')) {
+  Prism.highlightElement(code);
+}
+
+const menuButton = document.getElementById("menu-button");
+menuButton.addEventListener("click", () => {
+  menuButton.setAttribute("aria-expanded", document.body.classList.toggle("open"));
+});
+
+const input = document.getElementById("search");
+const results = document.getElementById("results");
+let index = null;
+let loading = null;
+
+/** Loads a script once: a page that was opened as a file may load scripts, and nothing else. */
+function load(name) {
+  return new Promise((done, fail) => {
+    const script = document.createElement("script");
+    script.src = name;
+    script.onload = done;
+    script.onerror = fail;
+    document.head.append(script);
+  });
+}
+
+/** The words of a name: "max" and "bytes" of MAX_BYTES, "event" and "loop" of EventLoop. */
+function parts(text) {
+  return (text.match(/[\p{L}\p{N}_]+/gu) ?? [])
+    .map(word => word.split(/_|(?<=[a-z0-9])(?=[A-Z])/))
+    .filter(words => words.length > 1)
+    .flat()
+    .join(" ");
+}
+
+/** The index is made when somebody begins to search. */
+function prepare() {
+  loading ??= Promise.all([load("lunr.js"), load("search-data.js")]).then(() => {
+    lunr.tokenizer.separator = /[^\p{L}\p{N}_]+/u;
+    index = lunr(function () {
+      this.ref("id");
+      this.field("page", { boost: 8 });
+      this.field("section", { boost: 4 });
+      this.field("parts", { boost: 3 });
+      this.field("text");
+      for (const entry of searchData) {
+        this.add({ ...entry, parts: parts(entry.page + " " + entry.section) });
+      }
+    });
+  });
+  return loading;
+}
+
+/** The entries that have all words, best first: whole words before beginnings, and those before words that differ by a letter. */
+function find(query) {
+  let scores = null;
+  for (const word of query.toLowerCase().split(lunr.tokenizer.separator).filter(part => part)) {
+    const found = new Map();
+    const hits = index.query(clauses => {
+      clauses.term(word, { boost: 10 });
+      clauses.term(word, { boost: 3, usePipeline: false, wildcard: lunr.Query.wildcard.TRAILING });
+      if (word.length > 4) {
+        clauses.term(word, { boost: 0.5, editDistance: 1 });
+      }
+    });
+    for (const hit of hits) {
+      if (scores === null || scores.has(hit.ref)) {
+        found.set(hit.ref, hit.score + (scores?.get(hit.ref) ?? 0));
+      }
+    }
+    scores = found;
+  }
+  return [...(scores ?? [])].sort((one, other) => other[1] - one[1]).map(([ref]) => searchData[ref]);
+}
+
+/** The part of a text that has the first word that was found. */
+function excerpt(text, query) {
+  const lower = text.toLowerCase();
+  const places = query.toLowerCase().split(/[^\p{L}\p{N}_]+/u).filter(word => word).map(term => lower.indexOf(term)).filter(place => place >= 0);
+  const start = Math.max(0, Math.min(...places, text.length) - 40);
+  const from = places.length === 0 || start === 0 ? 0 : text.indexOf(" ", start) + 1;
+  return (from > 0 ? "… " : "") + text.slice(from, from + 140) + (text.length > from + 140 ? " …" : "");
+}
+
+function show() {
+  const query = input.value.trim();
+  results.replaceChildren();
+  const hits = query === "" ? [] : find(query).slice(0, 20);
+  for (const hit of hits) {
+    const item = document.createElement("li");
+    item.setAttribute("role", "option");
+    item.setAttribute("aria-selected", "false");
+    const link = item.appendChild(document.createElement("a"));
+    link.href = hit.url;
+    link.tabIndex = -1;
+    const title = link.appendChild(document.createElement("b"));
+    title.textContent = hit.section && !hit.url.startsWith("api/") ? hit.page + " › " + hit.section : hit.page;
+    const text = link.appendChild(document.createElement("small"));
+    text.textContent = hit.url.startsWith("api/")
+      ? hit.section + (hit.text ? ": " + excerpt(hit.text, "") : "")
+      : excerpt(hit.text, query);
+    results.append(item);
+  }
+  if (query !== "" && hits.length === 0) {
+    const none = results.appendChild(document.createElement("li"));
+    none.className = "none";
+    none.textContent = "Nothing found for “" + query + "”";
+  }
+  results.hidden = query === "";
+  input.setAttribute("aria-expanded", String(!results.hidden));
+}
+
+function select(step) {
+  const items = [...results.querySelectorAll('[role="option"]')];
+  const now = items.findIndex(item => item.getAttribute("aria-selected") === "true");
+  const next = items[(now + step + items.length + (now < 0 && step < 0 ? 1 : 0)) % items.length];
+  items.forEach(item => item.setAttribute("aria-selected", String(item === next)));
+  next?.scrollIntoView({ block: "nearest" });
+}
+
+input.addEventListener("focus", prepare);
+input.addEventListener("input", () => prepare().then(show));
+input.addEventListener("keydown", event => {
+  if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    event.preventDefault();
+    select(event.key === "ArrowDown" ? 1 : -1);
+  } else if (event.key === "Enter") {
+    (results.querySelector('[aria-selected="true"] a') ?? results.querySelector("a"))?.click();
+  } else if (event.key === "Escape") {
+    input.value = "";
+    results.hidden = true;
+    input.setAttribute("aria-expanded", "false");
+  }
+});
+results.addEventListener("click", () => {
+  results.hidden = true;
+});
+document.addEventListener("click", event => {
+  if (!event.target.closest(".search")) {
+    results.hidden = true;
+  }
+});
+document.addEventListener("keydown", event => {
+  if (event.key === "/" && !/^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName)) {
+    event.preventDefault();
+    input.focus();
+  }
+});
+
+// A link to a word that is searched for: page.html?q=credits
+const query = new URLSearchParams(location.search).get("q");
+if (query) {
+  input.value = query;
+  prepare().then(show);
+}
