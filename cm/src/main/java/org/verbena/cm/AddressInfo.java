@@ -9,7 +9,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.ffm.RdmaAddrinfo;
 import org.verbena.cm.ffm.Sockaddr;
-import org.verbena.verbs.QueuePairType;
+import org.verbena.verbs.queue.QueuePairType;
 
 /**
  * One way to reach or to offer a service, as {@link Cm#addressInfo} finds it.

@@ -7,7 +7,6 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
-import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.AddressHandle;
 import org.verbena.verbs.CompletionChannel;
 import org.verbena.verbs.CompletionQueue;
@@ -17,9 +16,10 @@ import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.QueuePairType;
 import org.verbena.verbs.SharedReceiveQueue;
 import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.queue.QueuePairType;
 
 /**
  * An id with a queue pair and all it takes, and one-line calls to use it: what rdma/rdma_verbs.h is to C. For tools, tests and learning;
@@ -235,7 +235,7 @@ public final class CmEndpoint implements AutoCloseable {
      * @param region what is sent
      * @param offsetBytes in it
      * @param lengthBytes of the message
-     * @param flags of {@link org.verbena.verbs.SendFlags}
+     * @param flags of {@link org.verbena.verbs.work.SendFlags}
      */
     public void postSend(long workRequestId, MemoryRegion region, long offsetBytes, int lengthBytes, int flags) {
         queuePair
@@ -252,7 +252,7 @@ public final class CmEndpoint implements AutoCloseable {
      * @param region what is sent
      * @param offsetBytes in it
      * @param lengthBytes of the message, at most one MTU
-     * @param flags of {@link org.verbena.verbs.SendFlags}
+     * @param flags of {@link org.verbena.verbs.work.SendFlags}
      * @param to an address handle of {@link #domain()}, made of {@link DatagramParameters#address()}
      * @param parameters the peer's or group's queue pair number and key
      */
@@ -279,7 +279,7 @@ public final class CmEndpoint implements AutoCloseable {
      * @param region where it goes
      * @param offsetBytes in it
      * @param lengthBytes to read
-     * @param flags of {@link org.verbena.verbs.SendFlags}
+     * @param flags of {@link org.verbena.verbs.work.SendFlags}
      * @param remoteAddress in the peer's memory
      * @param remoteKey of the peer's region
      */
@@ -305,7 +305,7 @@ public final class CmEndpoint implements AutoCloseable {
      * @param region what is written
      * @param offsetBytes in it
      * @param lengthBytes to write
-     * @param flags of {@link org.verbena.verbs.SendFlags}
+     * @param flags of {@link org.verbena.verbs.work.SendFlags}
      * @param remoteAddress in the peer's memory
      * @param remoteKey of the peer's region
      */

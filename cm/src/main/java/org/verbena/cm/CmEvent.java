@@ -5,7 +5,7 @@ import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.ffm.RdmaCmEvent;
 import org.verbena.cm.ffm.RdmaConnParam;
-import org.verbena.verbs.EnhancedConnection;
+import org.verbena.verbs.queue.EnhancedConnection;
 
 /**
  * Something that happened to an id; a copy, already acknowledged.

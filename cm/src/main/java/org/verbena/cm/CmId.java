@@ -18,22 +18,22 @@ import org.verbena.cm.ffm.RdmaCmId;
 import org.verbena.cm.ffm.RdmaCmJoinMcAttrEx;
 import org.verbena.cm.ffm.RdmaConnParam;
 import org.verbena.cm.ffm.Sockaddr;
-import org.verbena.verbs.AsyncEventType;
 import org.verbena.verbs.Context;
-import org.verbena.verbs.EnhancedConnection;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairAttributes;
 import org.verbena.verbs.QueuePairExtension;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.QueuePairState;
-import org.verbena.verbs.QueuePairType;
-import org.verbena.verbs.TransportType;
+import org.verbena.verbs.device.AsyncEventType;
+import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvEce;
 import org.verbena.verbs.ffm.IbvQpAttr;
 import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Siw;
+import org.verbena.verbs.queue.EnhancedConnection;
+import org.verbena.verbs.queue.QueuePairState;
+import org.verbena.verbs.queue.QueuePairType;
 
 /**
  * A communication identifier: what a socket is to TCP. It listens, or is one end of a connection or of a datagram service.

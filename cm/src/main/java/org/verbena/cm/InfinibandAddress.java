@@ -3,7 +3,7 @@ package org.verbena.cm;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.verbena.cm.ffm.Sockaddr;
-import org.verbena.verbs.Gid;
+import org.verbena.verbs.address.Gid;
 
 /**
  * An InfiniBand address: a GID in place of an IP address, and a service id in place of a port. For {@link PortSpace#IB}; RoCE and iWARP

@@ -3,7 +3,7 @@ package org.verbena.cm;
 import java.util.HexFormat;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.verbena.verbs.Gid;
+import org.verbena.verbs.address.Gid;
 
 /**
  * What a peer needs to know of a queue pair to connect to it without a connection manager.

@@ -1,18 +1,18 @@
 package org.verbena.cm;
 
 import java.util.concurrent.ThreadLocalRandom;
-import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.AddressVector;
 import org.verbena.verbs.Context;
-import org.verbena.verbs.Gid;
-import org.verbena.verbs.GlobalRoute;
-import org.verbena.verbs.LinkLayer;
-import org.verbena.verbs.Mtu;
-import org.verbena.verbs.PortAttributes;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairAttributes;
-import org.verbena.verbs.QueuePairState;
-import org.verbena.verbs.QueuePairType;
+import org.verbena.verbs.address.Gid;
+import org.verbena.verbs.address.GlobalRoute;
+import org.verbena.verbs.device.LinkLayer;
+import org.verbena.verbs.device.Mtu;
+import org.verbena.verbs.device.PortAttributes;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.queue.QueuePairState;
+import org.verbena.verbs.queue.QueuePairType;
 
 /**
  * The way out of this machine for queue pairs that are connected without a connection manager, and the steps that connect them: RESET to

@@ -8,20 +8,20 @@ import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import org.verbena.verbs.AtomicCapability;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.Device;
-import org.verbena.verbs.DeviceAttributes;
-import org.verbena.verbs.DeviceCapability;
-import org.verbena.verbs.ExtendedDeviceAttributes;
-import org.verbena.verbs.Gid;
-import org.verbena.verbs.GidEntry;
-import org.verbena.verbs.GidType;
-import org.verbena.verbs.LinkLayer;
-import org.verbena.verbs.Mtu;
-import org.verbena.verbs.PortAttributes;
-import org.verbena.verbs.QueuePairType;
-import org.verbena.verbs.TransportType;
+import org.verbena.verbs.address.Gid;
+import org.verbena.verbs.address.GidEntry;
+import org.verbena.verbs.address.GidType;
+import org.verbena.verbs.device.AtomicCapability;
+import org.verbena.verbs.device.DeviceAttributes;
+import org.verbena.verbs.device.DeviceCapability;
+import org.verbena.verbs.device.ExtendedDeviceAttributes;
+import org.verbena.verbs.device.LinkLayer;
+import org.verbena.verbs.device.Mtu;
+import org.verbena.verbs.device.PortAttributes;
+import org.verbena.verbs.device.TransportType;
+import org.verbena.verbs.queue.QueuePairType;
 
 /**
  * All that a device tells of itself, in the lines of {@code ibv_devinfo -v}: same names, same values, same order.

@@ -1,6 +1,6 @@
 package org.verbena.samples;
 
-import org.verbena.verbs.Mtu;
+import org.verbena.verbs.device.Mtu;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.TypeConversionException;

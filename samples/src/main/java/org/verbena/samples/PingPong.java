@@ -1,7 +1,7 @@
 package org.verbena.samples;
 
-import org.verbena.verbs.Mtu;
-import org.verbena.verbs.QueuePairType;
+import org.verbena.verbs.device.Mtu;
+import org.verbena.verbs.queue.QueuePairType;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;

@@ -5,7 +5,7 @@ import java.io.PrintWriter;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import org.verbena.samples.PingPong.Kind;
-import org.verbena.verbs.Mtu;
+import org.verbena.verbs.device.Mtu;
 import picocli.CommandLine;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;

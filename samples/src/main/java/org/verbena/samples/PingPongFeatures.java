@@ -3,9 +3,9 @@ package org.verbena.samples;
 import java.util.EnumSet;
 import java.util.Set;
 import org.verbena.verbs.Context;
-import org.verbena.verbs.ExtendedDeviceAttributes;
-import org.verbena.verbs.OnDemandOperation;
-import org.verbena.verbs.QueuePairType;
+import org.verbena.verbs.device.ExtendedDeviceAttributes;
+import org.verbena.verbs.device.OnDemandOperation;
+import org.verbena.verbs.queue.QueuePairType;
 
 /**
  * What ping-pong uses that many devices lack.

@@ -9,12 +9,12 @@ import java.util.Deque;
 import java.util.EnumSet;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
-import org.verbena.verbs.AccessFlag;
-import org.verbena.verbs.AdviceKind;
 import org.verbena.verbs.DeviceMemory;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.VerbsException;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.memory.AdviceKind;
 
 /**
  * Where the messages of a {@link PingPongSession} are: one buffer for all sends and receives, registered in the way that was asked for.

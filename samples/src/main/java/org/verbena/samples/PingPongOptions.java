@@ -2,7 +2,7 @@ package org.verbena.samples;
 
 import org.verbena.cm.QueuePairPath;
 import org.verbena.verbs.Context;
-import org.verbena.verbs.Mtu;
+import org.verbena.verbs.device.Mtu;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;

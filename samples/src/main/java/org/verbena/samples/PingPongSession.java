@@ -18,25 +18,25 @@ import org.verbena.cm.QueuePairPath;
 import org.verbena.cm.TcpQueuePairExchange;
 import org.verbena.samples.PingPong.Kind;
 import org.verbena.verbs.CompletionChannel;
-import org.verbena.verbs.CompletionField;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.CompletionReader;
-import org.verbena.verbs.CompletionStatus;
 import org.verbena.verbs.Context;
-import org.verbena.verbs.Gid;
-import org.verbena.verbs.OnDemandOperation;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairExtension;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.ReceiveQueue;
-import org.verbena.verbs.SendFlags;
-import org.verbena.verbs.SendOperation;
 import org.verbena.verbs.SharedReceiveQueue;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.WorkCompletions;
 import org.verbena.verbs.WorkRequestBuilder;
+import org.verbena.verbs.address.Gid;
+import org.verbena.verbs.device.OnDemandOperation;
+import org.verbena.verbs.work.CompletionField;
+import org.verbena.verbs.work.CompletionStatus;
+import org.verbena.verbs.work.SendFlags;
+import org.verbena.verbs.work.SendOperation;
 
 /**
  * One side of a {@link PingPongPlan}. Each queue pair sends again when both its last send has completed and the peer's answer has come; one

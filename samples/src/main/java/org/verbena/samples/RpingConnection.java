@@ -17,18 +17,18 @@ import org.verbena.cm.CmEventType;
 import org.verbena.cm.CmId;
 import org.verbena.cm.Descriptors;
 import org.verbena.cm.EventChannel;
-import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.CompletionChannel;
 import org.verbena.verbs.CompletionQueue;
-import org.verbena.verbs.CompletionStatus;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.SendFlags;
 import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.work.CompletionStatus;
+import org.verbena.verbs.work.SendFlags;
 
 /**
  * One rping connection, whichever side: its queue pair, its memory, and the waiting for what happens to both. It belongs to one thread,

@@ -5,7 +5,7 @@ import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.verbena.cm.QueuePairAddress;
-import org.verbena.verbs.Gid;
+import org.verbena.verbs.address.Gid;
 
 /**
  * What one side of {@link XsrqPingPong} tells the other over TCP: two queue pairs, one for each direction, and the shared receive queue that

@@ -17,23 +17,23 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.Descriptors;
 import org.verbena.cm.QueuePairPath;
-import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.CompletionChannel;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
-import org.verbena.verbs.DeviceCapability;
-import org.verbena.verbs.OnDemandOperation;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairExtension;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.QueuePairType;
-import org.verbena.verbs.SendFlags;
 import org.verbena.verbs.SharedReceiveQueue;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.WorkCompletions;
 import org.verbena.verbs.XrcDomain;
+import org.verbena.verbs.device.DeviceCapability;
+import org.verbena.verbs.device.OnDemandOperation;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.queue.QueuePairType;
+import org.verbena.verbs.work.SendFlags;
 
 /**
  * One side of {@link XsrqPingPong}, in one thread.

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.net.InetAddress;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.verbena.verbs.Gid;
+import org.verbena.verbs.address.Gid;
 
 class DeviceReportTest {
     @ParameterizedTest

@@ -28,7 +28,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.cm.QueuePairAddress;
 import org.verbena.samples.SimulatedDevice.Side;
-import org.verbena.verbs.Gid;
+import org.verbena.verbs.address.Gid;
 
 /** {@code pingpong xsrq} with itself and with C's program, on the simulated device of {@code src/test/c/simulated_ibverbs.c}: no adapter here has XRC. */
 @Timeout(120)

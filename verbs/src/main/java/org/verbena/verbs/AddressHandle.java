@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import org.verbena.verbs.ffm.IbvAhAttr;
 import org.verbena.verbs.ffm.IbvGrh;
 import org.verbena.verbs.ffm.LibIbverbs;
+import org.verbena.verbs.ffm.Ranges;
 
 /**
  * Where a datagram goes, resolved: {@link SendQueue#to}. It must stay open until the sends that use it have completed.

@@ -2,9 +2,11 @@ package org.verbena.verbs;
 
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.address.GlobalRoute;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvAhAttr;
 import org.verbena.verbs.ffm.IbvGlobalRoute;
+import org.verbena.verbs.ffm.Ranges;
 
 /**
  * Where packets go: of a connected queue pair, or of an address handle.

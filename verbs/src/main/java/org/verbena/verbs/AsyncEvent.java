@@ -2,6 +2,7 @@ package org.verbena.verbs;
 
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.device.AsyncEventType;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvAsyncEvent;
 

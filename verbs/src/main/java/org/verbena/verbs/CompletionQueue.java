@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.device.AsyncEventType;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvContextOps;
 import org.verbena.verbs.ffm.IbvCq;
@@ -11,9 +12,12 @@ import org.verbena.verbs.ffm.IbvCqInitAttrEx;
 import org.verbena.verbs.ffm.IbvModerateCq;
 import org.verbena.verbs.ffm.IbvModifyCqAttr;
 import org.verbena.verbs.ffm.LibIbverbs;
+import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.work.CompletionField;
 
 /**
  * Where work requests report that they are done. One thread at a time polls, arms and closes it.

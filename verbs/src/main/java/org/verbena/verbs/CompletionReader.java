@@ -9,8 +9,12 @@ import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvCqEx;
 import org.verbena.verbs.ffm.IbvPollCqAttr;
 import org.verbena.verbs.ffm.IbvWcTmInfo;
+import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.work.CompletionField;
+import org.verbena.verbs.work.CompletionStatus;
+import org.verbena.verbs.work.WorkCompletionOpcode;
 
 /**
  * Takes completions off an extended queue one by one, with just the fields that were asked for. One thread at a time; nothing allocates.

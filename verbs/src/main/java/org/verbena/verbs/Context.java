@@ -10,6 +10,11 @@ import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.address.Gid;
+import org.verbena.verbs.address.GidEntry;
+import org.verbena.verbs.device.DeviceAttributes;
+import org.verbena.verbs.device.ExtendedDeviceAttributes;
+import org.verbena.verbs.device.PortAttributes;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.FileDescriptors;
@@ -28,6 +33,8 @@ import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.queue.QueuePairType;
+import org.verbena.verbs.work.CompletionField;
 
 /**
  * An open device. Everything else is made on it and closed before it. Any thread, {@link #tryGetAsyncEvent()} excepted: that belongs to
@@ -105,7 +112,7 @@ public final class Context extends VerbsObject {
             MemorySegment errno = Errno.newCapture(arena);
             MemorySegment attr = arena.allocate(IbvDeviceAttr.LAYOUT);
             Calls.check("ibv_query_device", "", LibIbverbs.queryDevice(errno, nativeAddress(), attr.address()), errno);
-            return DeviceAttributes.read(attr);
+            return DeviceQueries.device(attr);
         }
     }
 
@@ -129,7 +136,7 @@ public final class Context extends VerbsObject {
                             Pointers.function(function), nativeAddress(), number, attr.address(), IbvPortAttr.SIZE)
                     : LibIbverbs.queryPort(errno, nativeAddress(), number, attr.address());
             Calls.check("ibv_query_port", "port=" + port, result, errno);
-            return PortAttributes.read(attr);
+            return DeviceQueries.port(attr);
         }
     }
 
@@ -149,7 +156,7 @@ public final class Context extends VerbsObject {
             if (result != 0) {
                 throw Failures.failure("ibv_query_gid_ex", "port=" + port + ", index=" + index, Math.abs(result));
             }
-            return readGid(entry);
+            return DeviceQueries.gid(entry);
         }
     }
 
@@ -173,19 +180,10 @@ public final class Context extends VerbsObject {
             }
             List<GidEntry> gids = new ArrayList<>();
             for (int i = 0; i < found; i++) {
-                gids.add(readGid(table.asSlice(i * IbvGidEntry.SIZE, IbvGidEntry.SIZE)));
+                gids.add(DeviceQueries.gid(table.asSlice(i * IbvGidEntry.SIZE, IbvGidEntry.SIZE)));
             }
             return List.copyOf(gids);
         }
-    }
-
-    private static GidEntry readGid(MemorySegment entry) {
-        return new GidEntry(
-                readGid(entry, IbvGidEntry.GID),
-                entry.get(CStruct.U32, IbvGidEntry.GID_INDEX),
-                entry.get(CStruct.U32, IbvGidEntry.PORT_NUM),
-                GidType.of(entry.get(CStruct.U32, IbvGidEntry.GID_TYPE)),
-                entry.get(CStruct.U32, IbvGidEntry.NDEV_IFINDEX));
     }
 
     static Gid readGid(MemorySegment struct, long offset) {
@@ -282,7 +280,7 @@ public final class Context extends VerbsObject {
                 result = LibIbverbs.queryDevice(errno, nativeAddress(), attr.address());
             }
             Calls.check("ibv_query_device_ex", "", result, errno);
-            return ExtendedDeviceAttributes.read(attr);
+            return DeviceQueries.extended(attr);
         }
     }
 

@@ -9,6 +9,7 @@ import org.verbena.verbs.ffm.IbvCounterAttachAttr;
 import org.verbena.verbs.ffm.IbvCounters;
 import org.verbena.verbs.ffm.IbvCountersInitAttr;
 import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
 

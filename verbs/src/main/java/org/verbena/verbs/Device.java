@@ -2,6 +2,8 @@ package org.verbena.verbs;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.verbena.verbs.device.NodeType;
+import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvDevice;

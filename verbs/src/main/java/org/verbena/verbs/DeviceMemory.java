@@ -8,6 +8,7 @@ import org.verbena.verbs.ffm.IbvAllocDmAttr;
 import org.verbena.verbs.ffm.IbvDm;
 import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
 

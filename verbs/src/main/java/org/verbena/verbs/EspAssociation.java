@@ -1,6 +1,7 @@
 package org.verbena.verbs;
 
 import java.util.Set;
+import org.verbena.verbs.ffm.Ranges;
 
 /**
  * A security association of IPsec. All but the flags is read with FULL_OFFLOAD alone.

@@ -1,5 +1,7 @@
 package org.verbena.verbs;
 
+import org.verbena.verbs.ffm.NativeConstant;
+
 /**
  * How ESP packets are dealt with. Without any: the program writes and reads ESP headers, in tunnel mode, and the device decrypts.
  *

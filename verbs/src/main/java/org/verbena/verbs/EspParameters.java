@@ -12,6 +12,8 @@ import org.verbena.verbs.ffm.IbUverbsFlowActionEspEncap;
 import org.verbena.verbs.ffm.IbUverbsFlowActionEspKeymatAesGcm;
 import org.verbena.verbs.ffm.IbUverbsFlowActionEspReplayBmp;
 import org.verbena.verbs.ffm.IbvFlowActionEspAttr;
+import org.verbena.verbs.ffm.NativeConstant;
+import org.verbena.verbs.ffm.Ranges;
 
 /**
  * How a {@link FlowAction} changes ESP packets.

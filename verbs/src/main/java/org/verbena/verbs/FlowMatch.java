@@ -23,6 +23,7 @@ import org.verbena.verbs.ffm.IbvFlowSpecTcpUdp;
 import org.verbena.verbs.ffm.IbvFlowSpecTunnel;
 import org.verbena.verbs.ffm.IbvFlowTcpUdpFilter;
 import org.verbena.verbs.ffm.IbvFlowTunnelFilter;
+import org.verbena.verbs.ffm.Ranges;
 
 /**
  * A header that packets must have. What has not been set may hold anything. Immutable: each method answers with another one.

@@ -7,6 +7,8 @@ import java.util.List;
 import java.util.Set;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvFlowAttr;
+import org.verbena.verbs.ffm.NativeConstant;
+import org.verbena.verbs.ffm.Ranges;
 
 /**
  * Which packets a queue pair receives, by their headers: {@link QueuePair#createFlow} puts it in force.

@@ -1,5 +1,7 @@
 package org.verbena.verbs;
 
+import org.verbena.verbs.ffm.NativeConstant;
+
 /**
  * Which packets a {@link FlowRule} is for.
  *

@@ -10,6 +10,7 @@ import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvRwqIndTable;
 import org.verbena.verbs.ffm.IbvRwqIndTableInitAttr;
 import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
 

@@ -11,9 +11,12 @@ import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvMr;
 import org.verbena.verbs.ffm.IbvSge;
 import org.verbena.verbs.ffm.LibIbverbs;
+import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.memory.AdviceKind;
 
 /**
  * Memory that a device knows. Its owner keeps it open, and the segment's arena alive, until every work request that uses it has completed:
@@ -58,7 +61,7 @@ public final class MemoryRegion extends VerbsObject {
         this.domain = domain;
         this.segment = segment;
         this.access = Set.copyOf(access);
-        this.accessMask = AccessFlag.mask(access);
+        this.accessMask = NativeConstant.mask(access);
         this.address = access.contains(AccessFlag.ZERO_BASED) ? 0 : address;
         this.lengthBytes = lengthBytes;
         this.imported = imported;
@@ -141,7 +144,7 @@ public final class MemoryRegion extends VerbsObject {
     static MemoryRegion registerAddressSpace(ProtectionDomain domain, Set<AccessFlag> access) {
         EnumSet<AccessFlag> rights = EnumSet.of(AccessFlag.ON_DEMAND);
         rights.addAll(access);
-        int mask = AccessFlag.mask(rights);
+        int mask = NativeConstant.mask(rights);
         requireLocalWrite(mask, rights);
         VerbsObject.hold(domain);
         try {
@@ -181,7 +184,7 @@ public final class MemoryRegion extends VerbsObject {
                             lengthBytes,
                             address,
                             fd,
-                            AccessFlag.mask(access)));
+                            NativeConstant.mask(access)));
             return own(
                     mr,
                     made -> new MemoryRegion(made, domain, null, null, access, address, lengthBytes, false),
@@ -207,7 +210,7 @@ public final class MemoryRegion extends VerbsObject {
                             memory.nativeAddress(),
                             offsetBytes,
                             lengthBytes,
-                            AccessFlag.mask(access)));
+                            NativeConstant.mask(access)));
             return own(
                     mr,
                     made -> new MemoryRegion(made, domain, parents, null, access, 0, lengthBytes, false),
@@ -259,7 +262,7 @@ public final class MemoryRegion extends VerbsObject {
         if (segment.byteSize() == 0) {
             throw new IllegalArgumentException("an empty segment cannot be registered");
         }
-        int mask = AccessFlag.mask(access);
+        int mask = NativeConstant.mask(access);
         requireLocalWrite(mask, access);
         if (segment.isReadOnly() && (mask & AccessFlag.LOCAL_WRITE.value()) != 0) {
             throw new IllegalArgumentException("a read-only segment cannot be registered with LOCAL_WRITE");

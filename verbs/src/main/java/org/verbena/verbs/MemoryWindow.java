@@ -10,8 +10,12 @@ import org.verbena.verbs.ffm.IbvContextOps;
 import org.verbena.verbs.ffm.IbvMw;
 import org.verbena.verbs.ffm.IbvMwBind;
 import org.verbena.verbs.ffm.IbvMwBindInfo;
+import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.memory.WindowType;
+import org.verbena.verbs.work.SendFlags;
 
 /**
  * A window into a memory region, with a key of its own that can be taken back: the peer gets the window's key instead of the region's.
@@ -156,7 +160,7 @@ public final class MemoryWindow extends VerbsObject {
         struct.set(CStruct.PTR, offset + IbvMwBindInfo.MR, region.nativeAddress());
         struct.set(CStruct.U64, offset + IbvMwBindInfo.ADDR, region.address() + offsetBytes);
         struct.set(CStruct.U64, offset + IbvMwBindInfo.LENGTH, lengthBytes);
-        struct.set(CStruct.U32, offset + IbvMwBindInfo.MW_ACCESS_FLAGS, AccessFlag.mask(access));
+        struct.set(CStruct.U32, offset + IbvMwBindInfo.MW_ACCESS_FLAGS, NativeConstant.mask(access));
     }
 
     @Override

@@ -4,9 +4,13 @@ import java.lang.foreign.MemorySegment;
 import java.util.Set;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.device.ExtendedDeviceAttributes;
 import org.verbena.verbs.ffm.IbvPd;
 import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.memory.WindowType;
+import org.verbena.verbs.queue.WorkQueueFlag;
 
 /**
  * What ties memory to queue pairs: a queue pair reaches the memory regions of its own domain only. Any thread.

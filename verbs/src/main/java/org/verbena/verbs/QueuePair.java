@@ -7,6 +7,8 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.address.Gid;
+import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvContextOps;
@@ -17,9 +19,16 @@ import org.verbena.verbs.ffm.IbvQpInitAttr;
 import org.verbena.verbs.ffm.IbvQpInitAttrEx;
 import org.verbena.verbs.ffm.IbvQpRateLimitAttr;
 import org.verbena.verbs.ffm.LibIbverbs;
+import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.queue.EnhancedConnection;
+import org.verbena.verbs.queue.QueuePairAttribute;
+import org.verbena.verbs.queue.QueuePairState;
+import org.verbena.verbs.queue.QueuePairType;
+import org.verbena.verbs.queue.RateLimit;
+import org.verbena.verbs.work.WorkRequestOpcode;
 
 /**
  * A send queue and a receive queue, in the states that {@link #modify} takes it through. Its queues belong to one thread at a time, and so

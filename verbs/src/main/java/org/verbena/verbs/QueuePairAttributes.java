@@ -5,8 +5,17 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.Set;
+import org.verbena.verbs.device.AsyncEventType;
+import org.verbena.verbs.device.DeviceCapability;
+import org.verbena.verbs.device.Mtu;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvQpAttr;
+import org.verbena.verbs.ffm.NativeConstant;
+import org.verbena.verbs.ffm.Ranges;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.queue.MigrationState;
+import org.verbena.verbs.queue.QueuePairAttribute;
+import org.verbena.verbs.queue.QueuePairState;
 
 /**
  * Some attributes of a queue pair: those to modify, or those a query answered. Immutable.
@@ -92,7 +101,7 @@ public final class QueuePairAttributes {
      * @return a set of its own
      */
     public Set<QueuePairAttribute> present() {
-        return QueuePairAttribute.set(mask);
+        return NativeConstant.set(QueuePairAttribute.class, mask);
     }
 
     private MemorySegment struct(QueuePairAttribute attribute) {
@@ -135,7 +144,8 @@ public final class QueuePairAttributes {
      * @return REMOTE_READ, REMOTE_WRITE, REMOTE_ATOMIC
      */
     public Set<AccessFlag> accessFlags() {
-        return AccessFlag.set(struct(QueuePairAttribute.ACCESS_FLAGS).get(CStruct.U32, IbvQpAttr.QP_ACCESS_FLAGS));
+        return NativeConstant.set(
+                AccessFlag.class, struct(QueuePairAttribute.ACCESS_FLAGS).get(CStruct.U32, IbvQpAttr.QP_ACCESS_FLAGS));
     }
 
     /**
@@ -374,7 +384,7 @@ public final class QueuePairAttributes {
         public Builder accessFlags(AccessFlag... flags) {
             EnumSet<AccessFlag> set = EnumSet.noneOf(AccessFlag.class);
             set.addAll(Arrays.asList(flags));
-            with(QueuePairAttribute.ACCESS_FLAGS).set(CStruct.U32, IbvQpAttr.QP_ACCESS_FLAGS, AccessFlag.mask(set));
+            with(QueuePairAttribute.ACCESS_FLAGS).set(CStruct.U32, IbvQpAttr.QP_ACCESS_FLAGS, NativeConstant.mask(set));
             return this;
         }
 

@@ -2,6 +2,9 @@ package org.verbena.verbs;
 
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.ffm.Ranges;
+import org.verbena.verbs.queue.QueuePairCreateFlag;
+import org.verbena.verbs.work.SendOperation;
 
 /**
  * What a queue pair is created with besides {@link QueuePairOptions}.

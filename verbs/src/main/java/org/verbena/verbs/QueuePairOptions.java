@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvQpInitAttr;
+import org.verbena.verbs.queue.QueuePairType;
 
 /**
  * What a queue pair is created with.

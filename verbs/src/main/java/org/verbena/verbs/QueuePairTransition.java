@@ -1,30 +1,33 @@
 package org.verbena.verbs;
 
-import static org.verbena.verbs.QueuePairAttribute.ACCESS_FLAGS;
-import static org.verbena.verbs.QueuePairAttribute.ALT_PATH;
-import static org.verbena.verbs.QueuePairAttribute.AV;
-import static org.verbena.verbs.QueuePairAttribute.CUR_STATE;
-import static org.verbena.verbs.QueuePairAttribute.DEST_QPN;
-import static org.verbena.verbs.QueuePairAttribute.EN_SQD_ASYNC_NOTIFY;
-import static org.verbena.verbs.QueuePairAttribute.MAX_DEST_RD_ATOMIC;
-import static org.verbena.verbs.QueuePairAttribute.MAX_QP_RD_ATOMIC;
-import static org.verbena.verbs.QueuePairAttribute.MIN_RNR_TIMER;
-import static org.verbena.verbs.QueuePairAttribute.PATH_MIG_STATE;
-import static org.verbena.verbs.QueuePairAttribute.PATH_MTU;
-import static org.verbena.verbs.QueuePairAttribute.PKEY_INDEX;
-import static org.verbena.verbs.QueuePairAttribute.PORT;
-import static org.verbena.verbs.QueuePairAttribute.QKEY;
-import static org.verbena.verbs.QueuePairAttribute.RATE_LIMIT;
-import static org.verbena.verbs.QueuePairAttribute.RETRY_CNT;
-import static org.verbena.verbs.QueuePairAttribute.RNR_RETRY;
-import static org.verbena.verbs.QueuePairAttribute.RQ_PSN;
-import static org.verbena.verbs.QueuePairAttribute.SQ_PSN;
-import static org.verbena.verbs.QueuePairAttribute.STATE;
-import static org.verbena.verbs.QueuePairAttribute.TIMEOUT;
+import static org.verbena.verbs.queue.QueuePairAttribute.ACCESS_FLAGS;
+import static org.verbena.verbs.queue.QueuePairAttribute.ALT_PATH;
+import static org.verbena.verbs.queue.QueuePairAttribute.AV;
+import static org.verbena.verbs.queue.QueuePairAttribute.CUR_STATE;
+import static org.verbena.verbs.queue.QueuePairAttribute.DEST_QPN;
+import static org.verbena.verbs.queue.QueuePairAttribute.EN_SQD_ASYNC_NOTIFY;
+import static org.verbena.verbs.queue.QueuePairAttribute.MAX_DEST_RD_ATOMIC;
+import static org.verbena.verbs.queue.QueuePairAttribute.MAX_QP_RD_ATOMIC;
+import static org.verbena.verbs.queue.QueuePairAttribute.MIN_RNR_TIMER;
+import static org.verbena.verbs.queue.QueuePairAttribute.PATH_MIG_STATE;
+import static org.verbena.verbs.queue.QueuePairAttribute.PATH_MTU;
+import static org.verbena.verbs.queue.QueuePairAttribute.PKEY_INDEX;
+import static org.verbena.verbs.queue.QueuePairAttribute.PORT;
+import static org.verbena.verbs.queue.QueuePairAttribute.QKEY;
+import static org.verbena.verbs.queue.QueuePairAttribute.RATE_LIMIT;
+import static org.verbena.verbs.queue.QueuePairAttribute.RETRY_CNT;
+import static org.verbena.verbs.queue.QueuePairAttribute.RNR_RETRY;
+import static org.verbena.verbs.queue.QueuePairAttribute.RQ_PSN;
+import static org.verbena.verbs.queue.QueuePairAttribute.SQ_PSN;
+import static org.verbena.verbs.queue.QueuePairAttribute.STATE;
+import static org.verbena.verbs.queue.QueuePairAttribute.TIMEOUT;
 
 import java.util.EnumSet;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.queue.QueuePairAttribute;
+import org.verbena.verbs.queue.QueuePairState;
+import org.verbena.verbs.queue.QueuePairType;
 
 /**
  * What a step from one state of a queue pair to another needs and allows, so that an error can name the attribute; the kernel says EINVAL.

@@ -9,6 +9,9 @@ import java.util.Set;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvQpInitAttrEx;
 import org.verbena.verbs.ffm.IbvRxHashConf;
+import org.verbena.verbs.ffm.NativeConstant;
+import org.verbena.verbs.ffm.Ranges;
+import org.verbena.verbs.queue.ReceiveHashField;
 
 /**
  * How a queue pair spreads what it receives over the queues of an {@link IndirectionTable}: by Toeplitz' hash.

@@ -4,6 +4,7 @@ import java.lang.foreign.MemorySegment;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvRecvWr;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.memory.AccessFlag;
 
 /**
  * Where receives are posted: of one queue pair, shared, or of a receive work queue.

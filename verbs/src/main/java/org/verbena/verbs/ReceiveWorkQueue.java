@@ -10,10 +10,14 @@ import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvWq;
 import org.verbena.verbs.ffm.IbvWqAttr;
 import org.verbena.verbs.ffm.IbvWqInitAttr;
+import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.Pthreads;
+import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.queue.WorkQueueFlag;
+import org.verbena.verbs.queue.WorkQueueState;
 
 /**
  * Receives without a queue pair of their own: an {@link IndirectionTable} spreads packets over several of these. Posting belongs to one

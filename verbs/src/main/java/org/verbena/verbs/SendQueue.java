@@ -5,7 +5,12 @@ import java.util.Set;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvSendWr;
 import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.memory.WindowType;
+import org.verbena.verbs.work.SendFlags;
+import org.verbena.verbs.work.WorkRequestOpcode;
 
 /**
  * Where sends, writes, reads and atomics are posted.
@@ -23,6 +28,10 @@ import org.verbena.verbs.ffm.VerbsOps;
  * <p>Source: ibv_post_send(3)
  */
 public final class SendQueue extends WorkQueue {
+    /** All of {@link SendFlags}. */
+    static final int ALL_FLAGS =
+            SendFlags.FENCE | SendFlags.SIGNALED | SendFlags.SOLICITED | SendFlags.INLINE | SendFlags.IP_CSUM;
+
     private static final int LOCAL_WRITE = AccessFlag.LOCAL_WRITE.value();
     private static final int RDMA_WRITE = WorkRequestOpcode.RDMA_WRITE.value();
     private static final int RDMA_WRITE_WITH_IMM = WorkRequestOpcode.RDMA_WRITE_WITH_IMM.value();
@@ -72,7 +81,7 @@ public final class SendQueue extends WorkQueue {
     }
 
     private long begin(long workRequestId, int opcode, int mask, int neededRights, int pieces) {
-        if ((mask & ~SendFlags.ALL) != 0) {
+        if ((mask & ~ALL_FLAGS) != 0) {
             throw new IllegalArgumentException("unknown flags in 0x" + Integer.toHexString(mask) + "; see SendFlags");
         }
         long slot = begin();

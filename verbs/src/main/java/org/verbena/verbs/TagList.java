@@ -5,6 +5,7 @@ import java.util.Objects;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvOpsWr;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.memory.AccessFlag;
 
 /**
  * The tags that a shared receive queue matches messages by: a message with a tag in the list goes to that tag's memory, others take an

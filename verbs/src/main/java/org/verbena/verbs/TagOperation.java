@@ -1,5 +1,7 @@
 package org.verbena.verbs;
 
+import org.verbena.verbs.ffm.NativeConstant;
+
 /**
  * What is done to a {@link TagList}.
  *

@@ -6,9 +6,14 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.device.AsyncEventType;
+import org.verbena.verbs.device.NodeType;
+import org.verbena.verbs.device.PortState;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.memory.ForkStatus;
+import org.verbena.verbs.work.CompletionStatus;
 
 /**
  * The way into libibverbs. Nothing here fails while classes load: a missing library, device or permission is an answer of

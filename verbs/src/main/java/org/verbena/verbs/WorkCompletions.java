@@ -5,6 +5,8 @@ import java.lang.foreign.MemorySegment;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvWc;
 import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.work.CompletionStatus;
+import org.verbena.verbs.work.WorkCompletionOpcode;
 
 /**
  * A reusable array of work completions, read in place: {@link CompletionQueue#poll} fills it, accessors take the index. One thread at a

@@ -5,6 +5,8 @@ import java.lang.foreign.MemorySegment;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvSge;
+import org.verbena.verbs.ffm.NativeConstant;
+import org.verbena.verbs.memory.AccessFlag;
 
 /**
  * Work requests on their way to the device: native slots, formatted and linked once, that are filled, and posted with one call a flush.
@@ -251,8 +253,8 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
             throw refuseOutside("offset " + offsetBytes + " and length " + lengthBytes + " are outside the " + region);
         }
         if ((region.accessMask() & rights) != rights) {
-            throw refuse(
-                    "the " + region + " has the rights " + region.access() + " and needs " + AccessFlag.set(rights));
+            throw refuse("the " + region + " has the rights " + region.access() + " and needs "
+                    + NativeConstant.set(AccessFlag.class, rights));
         }
         if (!region.isOpen()) {
             throw refuse("the " + region + " is closed");

@@ -9,8 +9,13 @@ import org.verbena.verbs.ffm.IbvDataBuf;
 import org.verbena.verbs.ffm.IbvMwBindInfo;
 import org.verbena.verbs.ffm.IbvQpEx;
 import org.verbena.verbs.ffm.IbvSge;
+import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.ffm.Pointers;
+import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.work.SendFlags;
+import org.verbena.verbs.work.SendOperation;
 
 /**
  * Builds work requests straight in the device's queue, between {@link #start()} and {@link #complete()} or {@link #abort()}: an operation,
@@ -131,7 +136,7 @@ public final class WorkRequestBuilder {
             throw new IllegalArgumentException(
                     operation + " is not among the send operations that " + queuePair + " was created for");
         }
-        if ((flags & ~SendFlags.ALL) != 0) {
+        if ((flags & ~SendQueue.ALL_FLAGS) != 0) {
             throw new IllegalArgumentException("unknown flags in 0x" + Integer.toHexString(flags) + "; see SendFlags");
         }
         struct.set(CStruct.U64, IbvQpEx.WR_ID, workRequestId);
@@ -562,8 +567,8 @@ public final class WorkRequestBuilder {
                     + " are outside the " + region + "; abort the batch");
         }
         if ((region.accessMask() & rights) != rights) {
-            throw refuse(
-                    "the " + region + " has the rights " + region.access() + " and needs " + AccessFlag.set(rights));
+            throw refuse("the " + region + " has the rights " + region.access() + " and needs "
+                    + NativeConstant.set(AccessFlag.class, rights));
         }
         if (!region.isOpen()) {
             throw refuse("the " + region + " is closed");

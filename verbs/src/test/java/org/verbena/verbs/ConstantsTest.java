@@ -11,7 +11,38 @@ import java.util.Set;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.verbs.address.GidType;
+import org.verbena.verbs.address.Rate;
+import org.verbena.verbs.device.AsyncEventType;
+import org.verbena.verbs.device.AtomicCapability;
+import org.verbena.verbs.device.DeviceCapability;
+import org.verbena.verbs.device.LinkLayer;
+import org.verbena.verbs.device.Mtu;
+import org.verbena.verbs.device.NodeType;
+import org.verbena.verbs.device.OnDemandOperation;
+import org.verbena.verbs.device.PortState;
+import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.ffm.CProbe;
+import org.verbena.verbs.ffm.IbvOdpCaps;
+import org.verbena.verbs.ffm.NativeConstant;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.memory.AdviceKind;
+import org.verbena.verbs.memory.ForkStatus;
+import org.verbena.verbs.memory.WindowType;
+import org.verbena.verbs.queue.MigrationState;
+import org.verbena.verbs.queue.QueuePairAttribute;
+import org.verbena.verbs.queue.QueuePairCreateFlag;
+import org.verbena.verbs.queue.QueuePairState;
+import org.verbena.verbs.queue.QueuePairType;
+import org.verbena.verbs.queue.ReceiveHashField;
+import org.verbena.verbs.queue.WorkQueueFlag;
+import org.verbena.verbs.queue.WorkQueueState;
+import org.verbena.verbs.work.CompletionField;
+import org.verbena.verbs.work.CompletionStatus;
+import org.verbena.verbs.work.SendFlags;
+import org.verbena.verbs.work.SendOperation;
+import org.verbena.verbs.work.WorkCompletionOpcode;
+import org.verbena.verbs.work.WorkRequestOpcode;
 
 /** Every constant has the value that C's constant of that name has. */
 class ConstantsTest {
@@ -79,8 +110,8 @@ class ConstantsTest {
         bound.put("IBV_WC_TM_SYNC_REQ", (long) CompletionReader.TAG_SYNC_REQUESTED);
         bound.put("IBV_WC_TM_MATCH", (long) CompletionReader.TAG_MATCHED);
         bound.put("IBV_WC_TM_DATA_VALID", (long) CompletionReader.TAG_DATA_VALID);
-        bound.put("IBV_ODP_SUPPORT", ExtendedDeviceAttributes.ODP_SUPPORT);
-        bound.put("IBV_ODP_SUPPORT_IMPLICIT", ExtendedDeviceAttributes.ODP_SUPPORT_IMPLICIT);
+        bound.put("IBV_ODP_SUPPORT", IbvOdpCaps.SUPPORT);
+        bound.put("IBV_ODP_SUPPORT_IMPLICIT", IbvOdpCaps.SUPPORT_IMPLICIT);
         // A bit that C has as an unsigned long.
         bound.put("IBV_RX_HASH_INNER", Integer.toUnsignedLong(ReceiveHashField.INNER.value()));
         bound.put("IBV_RX_HASH_FUNC_TOEPLITZ", (long) ReceiveHash.TOEPLITZ);

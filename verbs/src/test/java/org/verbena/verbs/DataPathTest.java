@@ -16,7 +16,15 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.verbs.address.Gid;
+import org.verbena.verbs.address.GlobalRoute;
 import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.memory.WindowType;
+import org.verbena.verbs.work.CompletionStatus;
+import org.verbena.verbs.work.SendFlags;
+import org.verbena.verbs.work.WorkCompletionOpcode;
+import org.verbena.verbs.work.WorkRequestOpcode;
 
 /** What is staged reaches the device as it was meant, in one call, and what cannot go well does not reach it. */
 @Timeout(60)

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.work.CompletionStatus;
 
 /**
  * {@code docs/errors.md} says what the exceptions say: its tables for verbs are made from the same enums. Run {@link Maker} after changing

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.queue.QueuePairType;
 
 /** Steering rules, their counters and actions arrive in C as given, and are given back in the right order. */
 @Timeout(60)

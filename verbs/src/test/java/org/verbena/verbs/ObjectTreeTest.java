@@ -17,7 +17,26 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.verbs.address.Gid;
+import org.verbena.verbs.address.GidEntry;
+import org.verbena.verbs.address.GidType;
+import org.verbena.verbs.address.GlobalRoute;
+import org.verbena.verbs.device.AsyncEventType;
+import org.verbena.verbs.device.DeviceAttributes;
+import org.verbena.verbs.device.DeviceCapability;
+import org.verbena.verbs.device.LinkLayer;
+import org.verbena.verbs.device.Mtu;
+import org.verbena.verbs.device.NodeType;
+import org.verbena.verbs.device.PortAttributes;
+import org.verbena.verbs.device.PortState;
+import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.memory.WindowType;
+import org.verbena.verbs.queue.QueuePairAttribute;
+import org.verbena.verbs.queue.QueuePairState;
+import org.verbena.verbs.work.CompletionField;
+import org.verbena.verbs.work.SendOperation;
 
 /** Objects own what C made, in the right order, and say what is wrong. */
 @Timeout(60)

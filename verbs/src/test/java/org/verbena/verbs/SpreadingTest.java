@@ -15,7 +15,15 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.verbs.device.AsyncEventType;
 import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.memory.WindowType;
+import org.verbena.verbs.queue.QueuePairType;
+import org.verbena.verbs.queue.ReceiveHashField;
+import org.verbena.verbs.queue.WorkQueueFlag;
+import org.verbena.verbs.queue.WorkQueueState;
+import org.verbena.verbs.work.SendOperation;
 
 /** Receive work queues, tables of them and the queue pairs that spread packets over these. */
 @Timeout(60)

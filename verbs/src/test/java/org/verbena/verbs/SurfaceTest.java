@@ -18,7 +18,25 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.verbena.verbs.address.Gid;
+import org.verbena.verbs.address.GlobalRoute;
+import org.verbena.verbs.device.ExtendedDeviceAttributes;
+import org.verbena.verbs.device.OnDemandOperation;
 import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.memory.AdviceKind;
+import org.verbena.verbs.memory.ForkStatus;
+import org.verbena.verbs.memory.WindowType;
+import org.verbena.verbs.queue.EnhancedConnection;
+import org.verbena.verbs.queue.QueuePairCreateFlag;
+import org.verbena.verbs.queue.QueuePairType;
+import org.verbena.verbs.queue.RateLimit;
+import org.verbena.verbs.work.CompletionField;
+import org.verbena.verbs.work.CompletionStatus;
+import org.verbena.verbs.work.SendFlags;
+import org.verbena.verbs.work.SendOperation;
+import org.verbena.verbs.work.WorkCompletionOpcode;
+import org.verbena.verbs.work.WorkRequestOpcode;
 
 /** What no lab device has, called rightly: arguments, results, life cycles, and the answer where a provider lacks it. */
 @Timeout(60)

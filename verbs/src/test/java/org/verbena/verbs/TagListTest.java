@@ -12,6 +12,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.work.CompletionField;
+import org.verbena.verbs.work.WorkCompletionOpcode;
 
 /** Shared receive queues that match tags, and the operations on their lists. */
 @Timeout(60)

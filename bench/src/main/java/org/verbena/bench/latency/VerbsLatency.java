@@ -15,7 +15,6 @@ import org.verbena.cm.CmId;
 import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
-import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.CompletionChannel;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
@@ -25,9 +24,10 @@ import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.ReceiveQueue;
-import org.verbena.verbs.SendFlags;
 import org.verbena.verbs.SendQueue;
 import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.work.SendFlags;
 
 /**
  * What perftest's {@code ib_send_lat -R} and {@code ib_read_lat -R} measure, on Verbena's {@code cm} and {@code verbs}: the half round trip of a
@@ -221,7 +221,7 @@ public final class VerbsLatency {
             QueuePair queuePair = own(id.createQueuePair(
                     domain,
                     new QueuePairOptions(
-                            org.verbena.verbs.QueuePairType.RC,
+                            org.verbena.verbs.queue.QueuePairType.RC,
                             sends,
                             receives,
                             null,

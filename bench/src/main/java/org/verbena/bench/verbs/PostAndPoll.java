@@ -30,7 +30,6 @@ import org.openjdk.jmh.runner.RunnerException;
 import org.openjdk.jmh.runner.options.CommandLineOptionException;
 import org.openjdk.jmh.runner.options.CommandLineOptions;
 import org.openjdk.jmh.runner.options.OptionsBuilder;
-import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.MemoryRegion;
@@ -38,10 +37,11 @@ import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.SendFlags;
 import org.verbena.verbs.SendQueue;
 import org.verbena.verbs.Verbs;
 import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.work.SendFlags;
 
 /**
  * What {@code ibv_post_send} and {@code ibv_poll_cq} cost from Java and from C, without a device: the stub library of verbs' tests

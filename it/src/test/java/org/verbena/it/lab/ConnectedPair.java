@@ -21,7 +21,6 @@ import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.Descriptors;
 import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
-import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.MemoryRegion;
@@ -31,6 +30,7 @@ import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairExtension;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.memory.AccessFlag;
 
 /** Both ends of a connection in one thread, for tests of what goes wrong between them. */
 final class ConnectedPair implements AutoCloseable {

@@ -37,16 +37,16 @@ import org.verbena.samples.RpingClient;
 import org.verbena.samples.RpingServer;
 import org.verbena.transport.spi.Patience;
 import org.verbena.verbs.CompletionQueue;
-import org.verbena.verbs.CompletionStatus;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairExtension;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.SendFlags;
-import org.verbena.verbs.SendOperation;
 import org.verbena.verbs.WorkCompletions;
 import org.verbena.verbs.WorkRequestBuilder;
+import org.verbena.verbs.work.CompletionStatus;
+import org.verbena.verbs.work.SendFlags;
+import org.verbena.verbs.work.SendOperation;
 
 /** What the connection manager says when something is wrong, and that it gives everything back. */
 @Tag("lab")

@@ -23,8 +23,8 @@ import org.verbena.cm.PortSpace;
 import org.verbena.transport.spi.Patience;
 import org.verbena.verbs.AddressHandle;
 import org.verbena.verbs.MemoryRegion;
-import org.verbena.verbs.SendFlags;
 import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.work.SendFlags;
 
 /** Datagrams: looked up, sent, and multicast, with C's mckey as well. rxe only: iWARP has none. */
 @Tag("lab")

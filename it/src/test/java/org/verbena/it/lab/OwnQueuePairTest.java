@@ -16,15 +16,15 @@ import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
 import org.verbena.cm.RejectReason;
-import org.verbena.verbs.AsyncEventType;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
-import org.verbena.verbs.EnhancedConnection;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.QueuePairState;
+import org.verbena.verbs.device.AsyncEventType;
+import org.verbena.verbs.queue.EnhancedConnection;
+import org.verbena.verbs.queue.QueuePairState;
 
 /** Connections whose queue pairs are made and moved apart from the id, as C's {@code rping -q} does. */
 @Tag("lab")

@@ -25,9 +25,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.verbena.samples.Main;
 import org.verbena.transport.spi.Patience;
 import org.verbena.verbs.Context;
-import org.verbena.verbs.GidEntry;
-import org.verbena.verbs.GidType;
 import org.verbena.verbs.Verbs;
+import org.verbena.verbs.address.GidEntry;
+import org.verbena.verbs.address.GidType;
 
 /** Our ping-pong programs with C's, both ways, and the sample that is connected by hand. rxe only: iWARP has no such queue pairs. */
 @Tag("lab")

@@ -12,28 +12,28 @@ import java.util.EnumSet;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Patience;
-import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.AddressVector;
 import org.verbena.verbs.CompletionChannel;
 import org.verbena.verbs.CompletionQueue;
-import org.verbena.verbs.CompletionStatus;
 import org.verbena.verbs.Context;
-import org.verbena.verbs.GidEntry;
-import org.verbena.verbs.GidType;
-import org.verbena.verbs.GlobalRoute;
 import org.verbena.verbs.MemoryRegion;
-import org.verbena.verbs.Mtu;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairAttributes;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.QueuePairState;
-import org.verbena.verbs.QueuePairType;
 import org.verbena.verbs.SharedReceiveQueue;
 import org.verbena.verbs.Verbs;
-import org.verbena.verbs.WorkCompletionOpcode;
 import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.address.GidEntry;
+import org.verbena.verbs.address.GidType;
+import org.verbena.verbs.address.GlobalRoute;
+import org.verbena.verbs.device.Mtu;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.queue.QueuePairState;
+import org.verbena.verbs.queue.QueuePairType;
+import org.verbena.verbs.work.CompletionStatus;
+import org.verbena.verbs.work.WorkCompletionOpcode;
 
 /** Two queue pairs of one device that are connected with each other by hand, and what they need. */
 final class QueuePairLoop implements AutoCloseable {

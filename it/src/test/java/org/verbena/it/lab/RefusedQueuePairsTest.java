@@ -19,10 +19,10 @@ import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairExtension;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.QueuePairType;
-import org.verbena.verbs.SendOperation;
 import org.verbena.verbs.Verbs;
 import org.verbena.verbs.VerbsException;
+import org.verbena.verbs.queue.QueuePairType;
+import org.verbena.verbs.work.SendOperation;
 
 /** Queue pairs that the lab's devices do not make, and what is said of it. */
 @Tag("lab")

@@ -28,9 +28,9 @@ import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
 import org.verbena.transport.spi.Patience;
 import org.verbena.verbs.MemoryRegion;
-import org.verbena.verbs.SendFlags;
 import org.verbena.verbs.SharedReceiveQueue;
 import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.work.SendFlags;
 
 /** Calls that wait, and one-line operations, with C's rdma_server and rdma_client and with themselves. */
 @Tag("lab")

@@ -8,25 +8,25 @@ import java.util.EnumSet;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.verbs.AccessFlag;
-import org.verbena.verbs.AtomicCapability;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
-import org.verbena.verbs.LinkLayer;
 import org.verbena.verbs.MemoryRegion;
-import org.verbena.verbs.NodeType;
-import org.verbena.verbs.PortState;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.QueuePairState;
-import org.verbena.verbs.QueuePairType;
-import org.verbena.verbs.SendFlags;
 import org.verbena.verbs.SharedReceiveQueue;
-import org.verbena.verbs.TransportType;
 import org.verbena.verbs.Verbs;
 import org.verbena.verbs.VerbsException;
+import org.verbena.verbs.device.AtomicCapability;
+import org.verbena.verbs.device.LinkLayer;
+import org.verbena.verbs.device.NodeType;
+import org.verbena.verbs.device.PortState;
+import org.verbena.verbs.device.TransportType;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.queue.QueuePairState;
+import org.verbena.verbs.queue.QueuePairType;
+import org.verbena.verbs.work.SendFlags;
 
 /** The verbs over soft iWARP, as far as they go without a connection: siw is connected by librdmacm alone. */
 @Tag("lab")

@@ -22,49 +22,49 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.verbena.it.lab.QueuePairLoop.Completion;
 import org.verbena.it.lab.QueuePairLoop.Side;
 import org.verbena.transport.spi.Patience;
-import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.AddressHandle;
 import org.verbena.verbs.AddressVector;
-import org.verbena.verbs.AdviceKind;
-import org.verbena.verbs.CompletionField;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.CompletionReader;
-import org.verbena.verbs.CompletionStatus;
 import org.verbena.verbs.Context;
-import org.verbena.verbs.EnhancedConnection;
 import org.verbena.verbs.EspAssociation;
 import org.verbena.verbs.EspKey;
 import org.verbena.verbs.EspParameters;
 import org.verbena.verbs.EthernetAddress;
-import org.verbena.verbs.ExtendedDeviceAttributes;
 import org.verbena.verbs.FlowEffect;
 import org.verbena.verbs.FlowMatch;
 import org.verbena.verbs.FlowRule;
 import org.verbena.verbs.FlowRuleType;
-import org.verbena.verbs.ForkStatus;
-import org.verbena.verbs.Gid;
-import org.verbena.verbs.GlobalRoute;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.MemoryWindow;
-import org.verbena.verbs.NodeType;
-import org.verbena.verbs.PortState;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairExtension;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.QueuePairType;
-import org.verbena.verbs.Rate;
-import org.verbena.verbs.RateLimit;
-import org.verbena.verbs.SendFlags;
-import org.verbena.verbs.SendOperation;
 import org.verbena.verbs.Verbs;
 import org.verbena.verbs.VerbsException;
-import org.verbena.verbs.WindowType;
-import org.verbena.verbs.WorkCompletionOpcode;
 import org.verbena.verbs.WorkCompletions;
 import org.verbena.verbs.WorkRequestBuilder;
-import org.verbena.verbs.WorkRequestOpcode;
+import org.verbena.verbs.address.Gid;
+import org.verbena.verbs.address.GlobalRoute;
+import org.verbena.verbs.address.Rate;
+import org.verbena.verbs.device.ExtendedDeviceAttributes;
+import org.verbena.verbs.device.NodeType;
+import org.verbena.verbs.device.PortState;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.memory.AdviceKind;
+import org.verbena.verbs.memory.ForkStatus;
+import org.verbena.verbs.memory.WindowType;
+import org.verbena.verbs.queue.EnhancedConnection;
+import org.verbena.verbs.queue.QueuePairType;
+import org.verbena.verbs.queue.RateLimit;
+import org.verbena.verbs.work.CompletionField;
+import org.verbena.verbs.work.CompletionStatus;
+import org.verbena.verbs.work.SendFlags;
+import org.verbena.verbs.work.SendOperation;
+import org.verbena.verbs.work.WorkCompletionOpcode;
+import org.verbena.verbs.work.WorkRequestOpcode;
 
 /** What the verbs have beyond reliable connections: used where soft RoCE has it, and answered clearly where no lab device does. */
 @Tag("lab")
@@ -81,7 +81,7 @@ class VerbsSurfaceTest {
     void theLibraryDescribesWhatItReports() {
         assertThat(Verbs.describe(NodeType.RNIC)).isEqualTo("iWARP NIC");
         assertThat(Verbs.describe(PortState.ACTIVE)).isEqualToIgnoringCase("active");
-        assertThat(Verbs.describe(org.verbena.verbs.AsyncEventType.SRQ_LIMIT_REACHED))
+        assertThat(Verbs.describe(org.verbena.verbs.device.AsyncEventType.SRQ_LIMIT_REACHED))
                 .contains("SRQ");
         assertThat(Verbs.describe(CompletionStatus.WR_FLUSH_ERR)).contains("Flush");
         assertThat(Rate.RATE_100_GBPS.megabitsPerSecond()).isEqualTo(103125);

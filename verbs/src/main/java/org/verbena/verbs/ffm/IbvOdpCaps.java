@@ -19,5 +19,11 @@ public final class IbvOdpCaps {
     public static final long PER_TRANSPORT_CAPS_UC_ODP_CAPS = CStruct.offset(LAYOUT, "per_transport_caps.uc_odp_caps");
     public static final long PER_TRANSPORT_CAPS_UD_ODP_CAPS = CStruct.offset(LAYOUT, "per_transport_caps.ud_odp_caps");
 
+    /** {@code IBV_ODP_SUPPORT}. */
+    public static final long SUPPORT = 1;
+
+    /** {@code IBV_ODP_SUPPORT_IMPLICIT}. */
+    public static final long SUPPORT_IMPLICIT = 2;
+
     private IbvOdpCaps() {}
 }

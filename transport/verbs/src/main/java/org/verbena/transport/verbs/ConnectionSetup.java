@@ -16,8 +16,8 @@ import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairAttributes;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.QueuePairState;
-import org.verbena.verbs.TransportType;
+import org.verbena.verbs.device.TransportType;
+import org.verbena.verbs.queue.QueuePairState;
 
 /**
  * An endpoint's part on the connection loop: its id, and the life of its queue pair. The drawing is at {@link VerbsEndpoint}.

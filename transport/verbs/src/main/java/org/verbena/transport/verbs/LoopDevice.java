@@ -12,11 +12,11 @@ import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.CompletionChannel;
 import org.verbena.verbs.CompletionQueue;
-import org.verbena.verbs.CompletionStatus;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.WorkCompletions;
 import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.work.CompletionStatus;
 
 /**
  * What one completion loop has on one device: a completion channel, completion queues, the table of endpoints that completions are routed by, and the

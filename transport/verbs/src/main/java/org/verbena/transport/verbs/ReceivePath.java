@@ -6,8 +6,8 @@ import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.ReceiveQueue;
-import org.verbena.verbs.WorkCompletionOpcode;
 import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.work.WorkCompletionOpcode;
 
 /**
  * An endpoint's receives: of its own queue, a ring in which each has a completion, or of its loop's shared queue. The loop's thread alone.

@@ -6,8 +6,8 @@ import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.MemoryRegion;
-import org.verbena.verbs.SendFlags;
 import org.verbena.verbs.SendQueue;
+import org.verbena.verbs.work.SendFlags;
 
 /**
  * An endpoint's way to its send queue and back: a ring of slots. The loop's thread alone.

@@ -3,9 +3,9 @@ package org.verbena.transport.verbs;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 import org.verbena.verbs.MemoryRegion;
-import org.verbena.verbs.SendFlags;
 import org.verbena.verbs.SendQueue;
 import org.verbena.verbs.ffm.Siw;
+import org.verbena.verbs.work.SendFlags;
 
 /** Reads of few bytes that lie on two of the peer's pages: siw would answer them wrongly, so they are posted in two parts, each on one page. */
 final class ShortReads {

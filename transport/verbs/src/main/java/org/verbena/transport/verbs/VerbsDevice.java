@@ -12,26 +12,26 @@ import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkCompletionException;
 import org.verbena.transport.spi.WorkStatus;
-import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.AsyncEvent;
-import org.verbena.verbs.AtomicCapability;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
-import org.verbena.verbs.DeviceAttributes;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.NativeRdmaException;
-import org.verbena.verbs.PortAttributes;
-import org.verbena.verbs.PortState;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.ReceiveQueue;
-import org.verbena.verbs.TransportType;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.VerbsObject;
+import org.verbena.verbs.device.AtomicCapability;
+import org.verbena.verbs.device.DeviceAttributes;
+import org.verbena.verbs.device.PortAttributes;
+import org.verbena.verbs.device.PortState;
+import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.Siw;
+import org.verbena.verbs.memory.AccessFlag;
 
 /**
  * A device, for as long as the process lives: its limits, its memory domain, and what its asynchronous events mean for the endpoints on it.

@@ -24,7 +24,6 @@ import org.verbena.transport.spi.WorkCompletionException;
 import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.Context;
-import org.verbena.verbs.DeviceAttributes;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
@@ -32,6 +31,7 @@ import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.VerbsObject;
 import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.device.DeviceAttributes;
 import org.verbena.verbs.ffm.Siw;
 
 /**

@@ -7,10 +7,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
-import org.verbena.verbs.AccessFlag;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ProtectionDomain;
+import org.verbena.verbs.memory.AccessFlag;
 
 /** A device's protection domain, shared by all its endpoints. */
 final class VerbsMemoryDomain implements MemoryDomain {

@@ -31,10 +31,10 @@ import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.verbs.epoll.Epoll;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.Device;
-import org.verbena.verbs.LinkLayer;
 import org.verbena.verbs.NativeRdmaException;
-import org.verbena.verbs.TransportType;
 import org.verbena.verbs.Verbs;
+import org.verbena.verbs.device.LinkLayer;
+import org.verbena.verbs.device.TransportType;
 
 /**
  * Real RDMA: InfiniBand, RoCE and iWARP devices of Linux over rdma-core's librdmacm and libibverbs, the kernel's software devices rdma_rxe and siw

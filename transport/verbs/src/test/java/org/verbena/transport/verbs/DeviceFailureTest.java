@@ -32,8 +32,8 @@ import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkCompletionException;
 import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
-import org.verbena.verbs.CompletionStatus;
 import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.work.CompletionStatus;
 
 /** What devices do when they fail or go, on devices in memory: each connection hears why, the others do not notice, and nothing is lost. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)

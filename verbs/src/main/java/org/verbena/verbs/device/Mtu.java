@@ -1,0 +1,63 @@
+package org.verbena.verbs.device;
+
+import org.verbena.verbs.ffm.NativeConstant;
+
+/**
+ * The largest payload of one packet.
+ *
+ * <p>Source: ibv_query_port(3)
+ */
+public enum Mtu implements NativeConstant {
+    /** 256 bytes. */
+    MTU_256(1),
+    /** 512 bytes. */
+    MTU_512(2),
+    /** 1024 bytes. */
+    MTU_1024(3),
+    /** 2048 bytes. */
+    MTU_2048(4),
+    /** 4096 bytes. */
+    MTU_4096(5),
+    /** One this version does not know; some drivers say 0 while a port is down. */
+    UNKNOWN(-1);
+
+    private final int value;
+
+    Mtu(int value) {
+        this.value = value;
+    }
+
+    /**
+     * The constant of a C value.
+     *
+     * @param value as C has it
+     * @return the constant; UNKNOWN for values that have none
+     */
+    public static Mtu of(int value) {
+        for (Mtu mtu : values()) {
+            if (mtu.value == value) {
+                return mtu;
+            }
+        }
+        return UNKNOWN;
+    }
+
+    /**
+     * How much it is.
+     *
+     * @return bytes; 0 for UNKNOWN
+     */
+    public int bytes() {
+        return this == UNKNOWN ? 0 : 128 << value;
+    }
+
+    @Override
+    public int value() {
+        return value;
+    }
+
+    @Override
+    public String cName() {
+        return "IBV_" + name();
+    }
+}

@@ -1,0 +1,48 @@
+package org.verbena.verbs.ffm;
+
+import java.util.EnumSet;
+
+/** A constant that C has too: a test compares name and value with the headers. */
+public interface NativeConstant {
+    /**
+     * What C has.
+     *
+     * @return the value
+     */
+    int value();
+
+    /**
+     * What C calls it.
+     *
+     * @return the name; that of UNKNOWN constants may not exist
+     */
+    String cName();
+
+    /**
+     * A set of flags as C has it.
+     *
+     * @param flags any
+     * @return the bits
+     */
+    static int mask(Iterable<? extends NativeConstant> flags) {
+        int mask = 0;
+        for (NativeConstant flag : flags) {
+            mask |= flag.value();
+        }
+        return mask;
+    }
+
+    /**
+     * C's bits as a set.
+     *
+     * @param <E> the kind of flag
+     * @param type of the flags
+     * @param mask any; bits without a name are left out
+     * @return the flags
+     */
+    static <E extends Enum<E> & NativeConstant> EnumSet<E> set(Class<E> type, int mask) {
+        EnumSet<E> flags = EnumSet.allOf(type);
+        flags.removeIf(flag -> (mask & flag.value()) == 0);
+        return flags;
+    }
+}

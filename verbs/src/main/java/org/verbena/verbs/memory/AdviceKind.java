@@ -1,0 +1,49 @@
+package org.verbena.verbs.memory;
+
+import org.verbena.verbs.ffm.NativeConstant;
+
+/**
+ * What is going to be done with memory registered ON_DEMAND.
+ *
+ * <p>Source: ibv_advise_mr(3)
+ */
+public enum AdviceKind implements NativeConstant {
+    /** It will be read: bring the pages in. */
+    PREFETCH(0),
+    /** It will be written: bring the pages in, writable. */
+    PREFETCH_WRITE(1),
+    /** Tell the device of those pages that are there, fault none in. */
+    PREFETCH_NO_FAULT(2);
+
+    private final int value;
+
+    AdviceKind(int value) {
+        this.value = value;
+    }
+
+    @Override
+    public int value() {
+        return value;
+    }
+
+    @Override
+    public String cName() {
+        return "IBV_ADVISE_MR_ADVICE_" + name();
+    }
+
+    /**
+     * The constant of a C value.
+     *
+     * @param value as C has it
+     * @return the constant
+     * @throws IllegalArgumentException a value that has none
+     */
+    public static AdviceKind of(int value) {
+        for (AdviceKind constant : values()) {
+            if (constant.value == value) {
+                return constant;
+            }
+        }
+        throw new IllegalArgumentException("no IBV_ADVISE_MR_ADVICE_* has the value " + value);
+    }
+}

@@ -1,0 +1,2 @@
+/** Access rights and kinds of registered memory. */
+package org.verbena.verbs.memory;

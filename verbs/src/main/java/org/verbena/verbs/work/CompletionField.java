@@ -1,0 +1,68 @@
+package org.verbena.verbs.work;
+
+import org.verbena.verbs.CompletionReader;
+import org.verbena.verbs.ffm.NativeConstant;
+
+/**
+ * What a {@link CompletionReader} shall be able to read; asked for when its queue is created.
+ *
+ * <p>Source: ibv_create_cq_ex(3)
+ */
+public enum CompletionField implements NativeConstant {
+    /** The length. */
+    BYTE_LEN(1),
+    /** Immediate data. */
+    IMM(2),
+    /** The local queue pair. */
+    QP_NUM(4),
+    /** The datagram's source queue pair. */
+    SRC_QP(8),
+    /** The datagram's source LID. */
+    SLID(16),
+    /** The datagram's service level. */
+    SL(32),
+    /** Which of the LIDs a datagram came to. */
+    DLID_PATH_BITS(64),
+    /** When it completed, by the device's clock. */
+    COMPLETION_TIMESTAMP(128),
+    /** The VLAN of a raw packet. */
+    CVLAN(0x100),
+    /** The tag of the steering rule that matched. */
+    FLOW_TAG(0x200),
+    /** The tag of a tagged message. */
+    TM_INFO(0x400),
+    /** When it completed, in nanoseconds of wall-clock time. */
+    COMPLETION_TIMESTAMP_WALLCLOCK(0x800);
+
+    private final int value;
+
+    CompletionField(int value) {
+        this.value = value;
+    }
+
+    @Override
+    public int value() {
+        return value;
+    }
+
+    @Override
+    public String cName() {
+        return "IBV_WC_EX_WITH_" + name();
+    }
+
+    /**
+     * The constant of a C value.
+     *
+     * @param value as C has it
+     * @return the constant
+     * @throws IllegalArgumentException a value that has none
+     */
+    public static CompletionField of(int value) {
+        for (CompletionField constant : values()) {
+            if (constant.value == value) {
+                return constant;
+            }
+        }
+        throw new IllegalArgumentException("no IBV_WC_EX_WITH_* has the value " + value);
+    }
+}

@@ -1,0 +1,2 @@
+/** Opcodes, flags and outcomes of work requests. */
+package org.verbena.verbs.work;
