@@ -17,6 +17,26 @@ module org.verbena.samples {
 
     opens org.verbena.samples to
             info.picocli;
+    opens org.verbena.samples.command to
+            info.picocli;
+    opens org.verbena.samples.devices to
+            info.picocli;
+    opens org.verbena.samples.echo to
+            info.picocli;
+    opens org.verbena.samples.files to
+            info.picocli;
+    opens org.verbena.samples.grpc to
+            info.picocli;
+    opens org.verbena.samples.http to
+            info.picocli;
+    opens org.verbena.samples.kv to
+            info.picocli;
+    opens org.verbena.samples.pingpong to
+            info.picocli;
+    opens org.verbena.samples.rping to
+            info.picocli;
+    opens org.verbena.samples.table to
+            info.picocli;
 
     provides ch.qos.logback.classic.spi.Configurator with
             org.verbena.samples.CommandLogging;

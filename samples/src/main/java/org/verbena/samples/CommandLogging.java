@@ -10,6 +10,7 @@ import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.ConsoleAppender;
 import ch.qos.logback.core.joran.spi.ConsoleTarget;
 import ch.qos.logback.core.spi.ContextAwareBase;
+import org.verbena.samples.command.Verbosity;
 
 /**
  * Logback's configuration: logs go to standard error, results to standard output. Quiet unless a command is given {@code -v}, which raises

@@ -1,6 +1,27 @@
 package org.verbena.samples;
 
 import java.util.List;
+import org.verbena.samples.command.CommandFailure;
+import org.verbena.samples.command.Verbosity;
+import org.verbena.samples.devices.AsyncWatch;
+import org.verbena.samples.devices.Devices;
+import org.verbena.samples.echo.EchoClient;
+import org.verbena.samples.echo.EchoServer;
+import org.verbena.samples.echo.NettyEchoClient;
+import org.verbena.samples.echo.NettyEchoServer;
+import org.verbena.samples.files.RecvFile;
+import org.verbena.samples.files.SendFile;
+import org.verbena.samples.grpc.GrpcClient;
+import org.verbena.samples.grpc.GrpcServer;
+import org.verbena.samples.http.HttpClient;
+import org.verbena.samples.http.HttpServer;
+import org.verbena.samples.kv.KvClient;
+import org.verbena.samples.kv.KvServer;
+import org.verbena.samples.pingpong.PingPong;
+import org.verbena.samples.pingpong.RdmaRc;
+import org.verbena.samples.rping.Rping;
+import org.verbena.samples.table.TableClient;
+import org.verbena.samples.table.TableServer;
 import org.verbena.transport.spi.RdmaException;
 import org.verbena.verbs.NativeRdmaException;
 import picocli.CommandLine;
@@ -88,7 +109,7 @@ public final class Main implements Runnable {
      * The command line that these arguments need. A model costs tens of milliseconds and the classes of its command: if the first argument
      * names a command, that one is all; the bare question for the version needs none. Everything else, help and what is wrong at this level, has all.
      */
-    static CommandLine commandLine(String... args) {
+    public static CommandLine commandLine(String... args) {
         CommandLine root = new CommandLine(new Main());
         if (args.length > 0 && COMMANDS.contains(args[0])) {
             root.addSubcommand(args[0], command(args[0]));

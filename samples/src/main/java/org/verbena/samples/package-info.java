@@ -1,2 +1,2 @@
-/** samples. */
+/** The verbena command; its parts are in the packages below. */
 package org.verbena.samples;

@@ -11,6 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.verbena.samples.rping.Rping;
 
 /** The commands on the Channel API, each server in a process of its own, on the soft provider. */
 @Timeout(120)

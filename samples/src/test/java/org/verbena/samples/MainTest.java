@@ -15,6 +15,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.samples.command.ByteSize;
+import org.verbena.samples.command.Json;
 import picocli.CommandLine;
 
 /** The command line, as far as it needs no device. */

@@ -13,18 +13,18 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** A server's process, which has said that it listens. */
-final class ServerProcess implements AutoCloseable {
+public final class ServerProcess implements AutoCloseable {
     private static final Pattern PORT = Pattern.compile(":(\\d+) \\(soft\\)");
 
     private final Process process;
     private final BufferedReader out;
-    final int port;
+    public final int port;
 
-    ServerProcess(String... command) throws IOException {
+    public ServerProcess(String... command) throws IOException {
         this(new ProcessBuilder(commandLine(command)));
     }
 
-    ServerProcess(ProcessBuilder builder) throws IOException {
+    public ServerProcess(ProcessBuilder builder) throws IOException {
         process = builder.redirectError(ProcessBuilder.Redirect.INHERIT).start();
         out = process.inputReader(StandardCharsets.UTF_8);
         String line = out.readLine();
@@ -35,7 +35,7 @@ final class ServerProcess implements AutoCloseable {
     }
 
     /** A JVM of its own that runs a command. Runs are short: one compiler and a simple collector are enough. */
-    static List<String> commandLine(String... command) {
+    public static List<String> commandLine(String... command) {
         List<String> all = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-XX:TieredStopAtLevel=1",
@@ -50,24 +50,24 @@ final class ServerProcess implements AutoCloseable {
     }
 
     /** The next line that it prints. */
-    String readLine() throws IOException {
+    public String readLine() throws IOException {
         return out.readLine();
     }
 
     /** SIGTERM is the way to stop a server. */
-    void stop() throws InterruptedException {
+    public void stop() throws InterruptedException {
         process.destroy();
         assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
         assertThat(process.exitValue()).isZero();
     }
 
     /** SIGKILL. */
-    void kill() throws InterruptedException {
+    public void kill() throws InterruptedException {
         process.destroyForcibly();
         assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
     }
 
-    List<String> awaitEnd() throws InterruptedException {
+    public List<String> awaitEnd() throws InterruptedException {
         List<String> lines = out.lines().toList();
         assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();
         assertThat(process.exitValue()).isZero();

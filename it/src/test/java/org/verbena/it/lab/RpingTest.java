@@ -19,8 +19,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.verbena.samples.RpingClient;
-import org.verbena.samples.RpingServer;
+import org.verbena.samples.rping.RpingClient;
+import org.verbena.samples.rping.RpingServer;
 import org.verbena.transport.spi.Patience;
 
 /**

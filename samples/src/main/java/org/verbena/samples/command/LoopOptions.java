@@ -1,0 +1,39 @@
+package org.verbena.samples.command;
+
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import picocli.CommandLine;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** How an event loop waits, for commands that measure to mix in. */
+public final class LoopOptions {
+    @Option(
+            names = "--spin",
+            paramLabel = "MICROS",
+            description =
+                    "How long an idle event loop polls before it blocks, in microseconds; 0 blocks at once. Without it the loop chooses up to 500 by how long it has had to wait lately.")
+    private @Nullable Integer spinMicros;
+
+    @Spec(Spec.Target.MIXEE)
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CommandSpec spec;
+
+    /** These options, the rest being defaults. */
+    public CompletionLoopOptions completionLoop() {
+        CompletionLoopOptions defaults = CompletionLoopOptions.DEFAULTS;
+        if (spinMicros == null) {
+            return defaults;
+        }
+        if (spinMicros < 0) {
+            throw new CommandLine.ParameterException(
+                    spec.commandLine(), "--spin must be 0 or more; it is " + spinMicros);
+        }
+        return new CompletionLoopOptions(
+                TimeUnit.MICROSECONDS.toNanos(spinMicros),
+                defaults.maxCompletionsPerTurn(),
+                defaults.completionQueueDepth());
+    }
+}

@@ -1,0 +1,73 @@
+package org.verbena.samples.command;
+
+import java.util.Locale;
+import java.util.concurrent.TimeUnit;
+import org.HdrHistogram.Histogram;
+
+/** Times of one kind of operation, and how long all of them took together. One writer. */
+public final class Measurement {
+    /** Beyond this an operation has failed anyway. */
+    private static final long LONGEST_NANOS = TimeUnit.MINUTES.toNanos(10);
+
+    private static final int DIGITS = 3;
+    private static final double NANOS_PER_MICRO = 1e3;
+    private static final double NANOS_PER_SECOND = 1e9;
+    private static final double BYTES_PER_MEGABYTE = 1e6;
+
+    private final Histogram histogram = new Histogram(LONGEST_NANOS, DIGITS);
+    private long tookNanos;
+
+    /** One operation. */
+    public void record(long nanos) {
+        histogram.recordValue(Math.min(nanos, LONGEST_NANOS));
+    }
+
+    /** All of them. */
+    public void took(long nanos) {
+        tookNanos = nanos;
+    }
+
+    public long count() {
+        return histogram.getTotalCount();
+    }
+
+    public double micros(double percentile) {
+        return histogram.getValueAtPercentile(percentile) / NANOS_PER_MICRO;
+    }
+
+    public double perSecond() {
+        return count() * NANOS_PER_SECOND / Math.max(1, tookNanos);
+    }
+
+    public double megabytesPerSecond(long bytesEach) {
+        return perSecond() * bytesEach / BYTES_PER_MEGABYTE;
+    }
+
+    /** The lines above a table of {@link #row}s. */
+    public static String header() {
+        return String.format(
+                Locale.ROOT,
+                "%-22s %10s %10s %10s %10s %12s %10s",
+                "operation",
+                "count",
+                "p50 us",
+                "p90 us",
+                "p99 us",
+                "per second",
+                "MB/s");
+    }
+
+    /** One line of a table. */
+    public String row(String operation, long bytesEach) {
+        return String.format(
+                Locale.ROOT,
+                "%-22s %10d %10.1f %10.1f %10.1f %12.0f %10.1f",
+                operation,
+                count(),
+                micros(50),
+                micros(90),
+                micros(99),
+                perSecond(),
+                megabytesPerSecond(bytesEach));
+    }
+}

@@ -1,0 +1,27 @@
+package org.verbena.samples.command;
+
+/** How the samples' servers end: SIGINT and SIGTERM are the way to stop one, and so no failure. */
+public final class ServerSignals {
+    private ServerSignals() {}
+
+    /**
+     * From here on SIGINT and SIGTERM end the process with exit code 0. The kernel takes connections and devices down with it, and the
+     * peers see the disconnect.
+     */
+    public static void endWithZero() {
+        Thread main = Thread.currentThread();
+        Runtime.getRuntime()
+                .addShutdownHook(new Thread(
+                        () -> {
+                            // System.exit, unlike a signal, finds the command's thread in exit(): keep its code then.
+                            for (StackTraceElement frame : main.getStackTrace()) {
+                                if (frame.getMethodName().equals("exit")
+                                        && frame.getClassName().equals("java.lang.System")) {
+                                    return;
+                                }
+                            }
+                            Runtime.getRuntime().halt(0);
+                        },
+                        "signal"));
+    }
+}

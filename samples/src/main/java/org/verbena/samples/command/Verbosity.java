@@ -1,0 +1,37 @@
+package org.verbena.samples.command;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.samples.CommandLogging;
+import picocli.CommandLine.Option;
+
+/** The option {@code -v}, for commands to mix in: logs at debug level. */
+public final class Verbosity {
+    /** What {@link CommandLogging} makes quiet. */
+    public static final String LOGGERS = "org.verbena";
+
+    private static volatile boolean raised;
+
+    @Option(
+            names = {"-v", "--verbose"},
+            description = "Log what happens, to standard error.")
+    public void raise(boolean wanted) {
+        if (wanted) {
+            raise();
+        }
+    }
+
+    /** The same, for commands whose {@code -v} means something else. */
+    public static void raise() {
+        raised = true;
+        // Loggers were made before the options were read: the commands' own have them.
+        if (LoggerFactory.getLogger(LOGGERS) instanceof Logger logger) {
+            logger.setLevel(Level.DEBUG);
+        }
+    }
+
+    public static boolean isRaised() {
+        return raised;
+    }
+}

@@ -1,0 +1,120 @@
+package org.verbena.samples.echo;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.Promise;
+import java.io.PrintWriter;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.RdmaClient;
+import org.verbena.samples.command.CommandFailure;
+import org.verbena.samples.command.ConnectionOptions;
+import org.verbena.samples.command.LoopOptions;
+import org.verbena.samples.command.Measurement;
+import org.verbena.samples.command.Pipelined;
+import org.verbena.samples.command.TrafficOptions;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+
+/** Sends requests, a window of them at once, and tells how long the replies took. Every reply is checked. */
+@Command(name = "echo-client", description = "Sends messages to an echo-server and tells how long they took.")
+public final class EchoClient implements Callable<Integer> {
+    /** The most that is not counted where nobody said how much. */
+    private static final int MOST_WARM_UP = 2000;
+
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private ConnectionOptions options;
+
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private LoopOptions loop;
+
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private TrafficOptions traffic;
+
+    @Option(
+            names = "--warm-up",
+            paramLabel = "COUNT",
+            description =
+                    "Messages first that are not counted, until code is compiled and caches are warm; without it a"
+                            + " tenth of --count and " + MOST_WARM_UP + " at most.")
+    private @Nullable Integer warmUp;
+
+    @CommandLine.Spec
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CommandLine.Model.CommandSpec spec;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        traffic.check();
+        int uncounted = warmUp == null ? Math.min(traffic.count / 10, MOST_WARM_UP) : warmUp;
+        if (uncounted < 0) {
+            throw new ParameterException(spec.commandLine(), "--warm-up must be 0 or more, not " + uncounted);
+        }
+        PrintWriter out = spec.commandLine().getOut();
+        try (RdmaClient client = RdmaClient.builder()
+                .provider(options.provider)
+                .loopOptions(loop.completionLoop())
+                .connect(options.host, options.port)) {
+            if (uncounted > 0) {
+                run(client, uncounted, traffic.window, traffic.sizeBytes, Long.MAX_VALUE);
+            }
+            Measurement echo = run(client, traffic.count, traffic.window, traffic.sizeBytes, Long.MAX_VALUE);
+            out.println(Measurement.header());
+            out.println(echo.row("echo " + traffic.sizeBytes + " B x" + traffic.window, traffic.sizeBytes));
+            out.println(
+                    "provider " + client.provider() + ", " + client.channel().localAddress() + " to "
+                            + client.channel().remoteAddress());
+            out.flush();
+        }
+        return CommandLine.ExitCode.OK;
+    }
+
+    /** Echoes until so many are done or the time is over. */
+    public static Measurement run(RdmaClient client, long count, int window, int sizeBytes, long limitNanos)
+            throws InterruptedException {
+        return Pipelined.run(client.channel().eventLoop(), count, window, limitNanos, () -> echo(client, sizeBytes))
+                .sync()
+                .getNow();
+    }
+
+    private static Future<?> echo(RdmaClient client, int sizeBytes) {
+        // The first and the last byte tell a message that was cut or mixed up.
+        byte mark = (byte) sizeBytes;
+        ByteBuf message = client.channel().alloc().buffer(Math.max(1, sizeBytes));
+        message.writerIndex(sizeBytes);
+        if (sizeBytes > 0) {
+            message.setByte(0, mark);
+            message.setByte(sizeBytes - 1, mark);
+        }
+        Promise<Boolean> checked = client.channel().eventLoop().newPromise();
+        client.request(message).addListener((Future<ByteBuf> done) -> {
+            if (!done.isSuccess()) {
+                checked.tryFailure(done.cause());
+                return;
+            }
+            ByteBuf reply = done.getNow();
+            boolean same = isEcho(reply, sizeBytes, mark);
+            reply.release();
+            if (same) {
+                checked.trySuccess(true);
+            } else {
+                checked.tryFailure(new CommandFailure("a reply differs from its request"));
+            }
+        });
+        return checked;
+    }
+
+    private static boolean isEcho(ByteBuf reply, int sizeBytes, byte mark) {
+        if (reply.readableBytes() != sizeBytes) {
+            return false;
+        }
+        return sizeBytes == 0
+                || (reply.getByte(reply.readerIndex()) == mark && reply.getByte(reply.writerIndex() - 1) == mark);
+    }
+}

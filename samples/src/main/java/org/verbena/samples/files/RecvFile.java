@@ -1,0 +1,256 @@
+package org.verbena.samples.files;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.AttributeKey;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HexFormat;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.api.Exchange;
+import org.verbena.api.RdmaChannel;
+import org.verbena.api.RdmaChannelOption;
+import org.verbena.api.RdmaServer;
+import org.verbena.samples.command.CommandFailure;
+import org.verbena.samples.command.ConnectionOptions;
+import org.verbena.samples.command.ServerSignals;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** Takes files from {@code send-file} into one directory, until it is stopped. {@link FileTransfer} has the protocol. */
+@Command(
+        name = "recv-file",
+        description = {
+            "Receives files that send-file sends, into a directory.",
+            "A file is NAME.part until all of it is there and its SHA-256 is right. What is left of a transfer that broke off is kept, "
+                    + "and the next one goes on from there. Whoever can connect can send: there is neither a password nor encryption."
+        })
+public final class RecvFile implements Callable<Integer> {
+    private static final Logger LOG = LoggerFactory.getLogger(RecvFile.class);
+    private static final AttributeKey<Sender> SENDER = AttributeKey.valueOf(RecvFile.class, "SENDER");
+
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private ConnectionOptions options;
+
+    @Option(names = "--out", paramLabel = "DIR", required = true, description = "Where to write them; it must exist.")
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private Path directory;
+
+    @Option(names = "--overwrite", description = "Replace files that exist already. Without it they are refused.")
+    private boolean overwrite;
+
+    @CommandLine.Spec
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CommandLine.Model.CommandSpec spec;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        if (!Files.isDirectory(directory)) {
+            throw new CommandFailure("--out " + directory + ": no such directory; make it first");
+        }
+        if (!Files.isWritable(directory)) {
+            throw new CommandFailure("--out " + directory + ": permission denied to write there");
+        }
+        ServerSignals.endWithZero();
+        PrintWriter out = spec.commandLine().getOut();
+        try (RdmaServer server = bind(options.provider, options.host, options.port, directory, overwrite, out)) {
+            out.println(
+                    "recv-file listens on " + server.localAddress() + " (" + server.provider() + "), for " + directory);
+            out.flush();
+            new CountDownLatch(1).await();
+        }
+        return CommandLine.ExitCode.OK;
+    }
+
+    /** The receiver itself; one line is printed for each file. */
+    static RdmaServer bind(String provider, String host, int port, Path directory, boolean overwrite, PrintWriter out) {
+        return RdmaServer.builder()
+                .provider(provider)
+                .option(RdmaChannelOption.KEEP_ALIVE_MILLIS, FileTransfer.KEEP_ALIVE_MILLIS)
+                .onConnect(channel -> {
+                    Sender sender = new Sender(channel, directory, overwrite, out);
+                    channel.attr(SENDER).set(sender);
+                    channel.closeFuture().addListener(closed -> sender.close());
+                })
+                .bind(
+                        host,
+                        port,
+                        (exchange, message) ->
+                                exchange.channel().attr(SENDER).get().onRequest(exchange, message));
+    }
+
+    /** One connection: takes what comes on the event loop, and works on it on a thread of its own, because files block. */
+    private static final class Sender {
+        private final RdmaChannel channel;
+        private final Path directory;
+        private final boolean overwrite;
+        private final PrintWriter out;
+        private final ExecutorService worker = Executors.newSingleThreadExecutor(
+                Thread.ofVirtual().name("recv-file").factory());
+        private final AtomicLong waitingBytes = new AtomicLong();
+        private final AtomicInteger waiting = new AtomicInteger();
+
+        // The worker's.
+        private @Nullable PartFile file;
+        private boolean begun;
+        private boolean told;
+        private long startBytes;
+        private long startNanos;
+
+        Sender(RdmaChannel channel, Path directory, boolean overwrite, PrintWriter out) {
+            this.channel = channel;
+            this.directory = directory;
+            this.overwrite = overwrite;
+            this.out = out;
+        }
+
+        void onRequest(Exchange exchange, ByteBuf message) {
+            int bytes = message.readableBytes();
+            if (waitingBytes.addAndGet(bytes) > FileTransfer.MAX_WINDOW_BYTES + FileTransfer.MAX_CHUNK_BYTES
+                    || waiting.incrementAndGet() > FileTransfer.MAX_WINDOW + 1) {
+                LOG.warn("{}: cut off, because it sends without waiting for answers", channel.remoteAddress());
+                channel.close();
+                return;
+            }
+            message.retain();
+            worker.execute(() -> {
+                try {
+                    answer(exchange, message);
+                } finally {
+                    message.release();
+                    waitingBytes.addAndGet(-bytes);
+                    waiting.decrementAndGet();
+                }
+            });
+        }
+
+        /** What has come is written; what has not stays to be sent. */
+        void close() {
+            worker.execute(this::letGo);
+            worker.shutdown();
+        }
+
+        private void answer(Exchange exchange, ByteBuf message) {
+            byte[] answer;
+            try {
+                answer = act(message);
+            } catch (IOException failure) {
+                String reason = FileTransfer.describe(failure);
+                if (told) {
+                    LOG.debug("{}: {}", channel.remoteAddress(), reason); // what was sent before it heard of the first
+                } else {
+                    LOG.warn("{}: {}", channel.remoteAddress(), reason);
+                }
+                told = true;
+                letGo();
+                byte[] text = reason.getBytes(StandardCharsets.UTF_8);
+                answer = ByteBuffer.allocate(1 + text.length)
+                        .put(FileTransfer.FAILED)
+                        .put(text)
+                        .array();
+            } catch (RuntimeException broken) {
+                LOG.warn("{}: cut off, because it does not keep to the protocol", channel.remoteAddress(), broken);
+                channel.close();
+                return;
+            }
+            exchange.send(answer);
+        }
+
+        private byte[] act(ByteBuf message) throws IOException {
+            byte kind = message.readByte();
+            switch (kind) {
+                case FileTransfer.OFFER -> {
+                    return open(message);
+                }
+                case FileTransfer.BEGIN -> {
+                    PartFile open = underWay(false);
+                    open.begin(message.readLong());
+                    begun = true;
+                    startBytes = open.lengthBytes();
+                    startNanos = System.nanoTime();
+                }
+                case FileTransfer.DATA -> {
+                    PartFile open = underWay(true);
+                    open.write(message.readLong(), message);
+                }
+                case FileTransfer.END -> {
+                    byte[] hash = new byte[FileTransfer.HASH_BYTES];
+                    message.readBytes(hash);
+                    PartFile open = underWay(true);
+                    open.finish(hash);
+                    tell(open, hash);
+                    letGo();
+                }
+                default -> throw new IllegalArgumentException("a request of kind " + kind);
+            }
+            return new byte[] {FileTransfer.OK};
+        }
+
+        private byte[] open(ByteBuf message) throws IOException {
+            letGo(); // the sender has given up the one before
+            told = false;
+            int version = message.readByte();
+            if (version != FileTransfer.VERSION) {
+                throw new IOException(
+                        "the sender speaks version " + version + ", this receiver " + FileTransfer.VERSION);
+            }
+            long sizeBytes = message.readLong();
+            if (sizeBytes < 0) {
+                throw new IllegalArgumentException("a file of " + sizeBytes + " bytes");
+            }
+            PartFile open = PartFile.open(directory, FileTransfer.readName(message), sizeBytes, overwrite);
+            file = open;
+            return ByteBuffer.allocate(1 + Long.BYTES + FileTransfer.HASH_BYTES)
+                    .put(FileTransfer.OK)
+                    .putLong(open.lengthBytes())
+                    .put(open.hash())
+                    .array();
+        }
+
+        private PartFile underWay(boolean needsBegin) throws IOException {
+            PartFile open = file;
+            if (open == null || (needsBegin && !begun)) {
+                throw new IOException("no file is under way");
+            }
+            return open;
+        }
+
+        private void tell(PartFile whole, byte[] hash) {
+            String line = FileReport.line(
+                    whole.target().toString(),
+                    whole.sizeBytes(),
+                    startBytes,
+                    System.nanoTime() - startNanos,
+                    HexFormat.of().formatHex(hash));
+            out.println("received " + line);
+            out.flush();
+        }
+
+        private void letGo() {
+            PartFile open = file;
+            file = null;
+            begun = false;
+            if (open != null) {
+                try {
+                    open.close();
+                } catch (IOException failure) {
+                    LOG.warn("{}: closing it: {}", open.target(), failure.getMessage());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,346 @@
+package org.verbena.samples.files;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.concurrent.Future;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileTime;
+import java.security.MessageDigest;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.Callable;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicReference;
+import me.tongfei.progressbar.ConsoleProgressBarConsumer;
+import me.tongfei.progressbar.ProgressBar;
+import me.tongfei.progressbar.ProgressBarBuilder;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.RdmaChannelOption;
+import org.verbena.api.RdmaClient;
+import org.verbena.samples.command.ByteSize;
+import org.verbena.samples.command.CommandFailure;
+import org.verbena.samples.command.ConnectionOptions;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** Sends files to a {@code recv-file}. {@link FileTransfer} has the protocol. */
+@Command(
+        name = "send-file",
+        description = {
+            "Sends files to a recv-file, and makes sure that they have arrived as they are.",
+            "If it breaks off, send the file again: it goes on where it stopped."
+        })
+public final class SendFile implements Callable<Integer> {
+    private static final int BAR_COLUMNS = 100;
+    private static final int BAR_UPDATE_MILLIS = 200;
+
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private ConnectionOptions options;
+
+    @Parameters(arity = "1..*", paramLabel = "FILE", description = "Files to send; they keep their names.")
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private List<Path> files;
+
+    @Option(
+            names = "--size",
+            paramLabel = "BYTES",
+            defaultValue = "1m",
+            converter = ByteSize.class,
+            description = "Bytes of a message, up to 16m (${DEFAULT-VALUE}).")
+    private int chunkBytes;
+
+    @Option(
+            names = "--window",
+            paramLabel = "N",
+            defaultValue = "8",
+            description = "Messages under way at once, up to 256 and 64m in all (${DEFAULT-VALUE}).")
+    private int window;
+
+    @Option(
+            names = "--progress",
+            negatable = true,
+            description = "Show a progress bar, or not. Without either: if it runs in a terminal.")
+    private @Nullable Boolean progress;
+
+    @CommandLine.Spec
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CommandLine.Model.CommandSpec spec;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        if (chunkBytes < 1
+                || chunkBytes > FileTransfer.MAX_CHUNK_BYTES
+                || window < 1
+                || window > FileTransfer.MAX_WINDOW
+                || (long) chunkBytes * window > FileTransfer.MAX_WINDOW_BYTES) {
+            throw new CommandLine.ParameterException(
+                    spec.commandLine(),
+                    "--size must be 1 to 16m and --window 1 to 256, and both multiplied no more than 64m; they are "
+                            + chunkBytes + ", " + window);
+        }
+        int failed = 0;
+        try (RdmaClient client = RdmaClient.builder()
+                .provider(options.provider)
+                .option(RdmaChannelOption.KEEP_ALIVE_MILLIS, FileTransfer.KEEP_ALIVE_MILLIS)
+                .connect(options.host, options.port)) {
+            for (Path file : files) {
+                try {
+                    send(client, file);
+                } catch (IOException failure) {
+                    failed++;
+                    complain(FileTransfer.describe(failure));
+                } catch (CommandFailure failure) {
+                    failed++;
+                    complain(failure.getMessage());
+                    if (!client.channel().isActive()) {
+                        break;
+                    }
+                }
+            }
+        }
+        return failed == 0 ? CommandLine.ExitCode.OK : CommandLine.ExitCode.SOFTWARE;
+    }
+
+    private void complain(@Nullable String message) {
+        spec.commandLine().getErr().println("send-file: " + message);
+        spec.commandLine().getErr().flush();
+    }
+
+    private void send(RdmaClient client, Path path) throws IOException, InterruptedException {
+        if (Files.exists(path) && !Files.isRegularFile(path)) {
+            throw new CommandFailure(path + ": not a regular file; send-file sends files, no directories or devices");
+        }
+        try (FileChannel file = FileChannel.open(path, StandardOpenOption.READ)) {
+            FileTime modified = Files.getLastModifiedTime(path);
+            Transfer transfer = new Transfer(client, path, file, file.size());
+            long startBytes = transfer.offer();
+            long startNanos = System.nanoTime();
+            try (ProgressBar bar = progressBar(path, file.size(), startBytes)) {
+                transfer.sendFrom(startBytes, bar);
+            }
+            if (file.size() != transfer.sizeBytes
+                    || !Files.getLastModifiedTime(path).equals(modified)) {
+                throw new CommandFailure(path + ": it was changed while it was sent; send it again");
+            }
+            String hash = transfer.end();
+            PrintWriter out = spec.commandLine().getOut();
+            out.println("sent "
+                    + FileReport.line(
+                            path.toString(), transfer.sizeBytes, startBytes, System.nanoTime() - startNanos, hash));
+            out.flush();
+        }
+    }
+
+    /** On standard error, or none. */
+    @SuppressWarnings("SystemConsoleNull") // from 25 on it may be null again
+    private @Nullable ProgressBar progressBar(Path path, long sizeBytes, long startBytes) {
+        boolean terminal = System.console() != null && System.console().isTerminal();
+        if (progress == null ? !terminal : !progress) {
+            return null;
+        }
+        boolean large = sizeBytes >= 10 << 20;
+        ProgressBar bar = new ProgressBarBuilder()
+                .setTaskName(path.getFileName().toString())
+                .setInitialMax(sizeBytes)
+                .setUnit(large ? " MiB" : " KiB", large ? 1 << 20 : 1 << 10)
+                .setUpdateIntervalMillis(BAR_UPDATE_MILLIS)
+                .showSpeed()
+                .setConsumer(new ConsoleProgressBarConsumer(System.err, BAR_COLUMNS))
+                .build();
+        bar.stepTo(startBytes);
+        return bar;
+    }
+
+    /** One file on its way. The caller's thread reads and hashes while a window of messages is under way. */
+    private final class Transfer {
+        private final RdmaClient client;
+        private final Path path;
+        private final FileChannel file;
+        private final long sizeBytes;
+        private final long timeoutMillis;
+        private final Semaphore free = new Semaphore(window);
+        private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+        private MessageDigest hash = FileTransfer.newHash();
+
+        /** Up to where the receiver has written. The loop's until all messages are answered. */
+        private volatile long acknowledgedBytes;
+
+        Transfer(RdmaClient client, Path path, FileChannel file, long sizeBytes) {
+            this.client = client;
+            this.path = path;
+            this.file = file;
+            this.sizeBytes = sizeBytes;
+            timeoutMillis = FileTransfer.answerTimeoutMillis(sizeBytes);
+        }
+
+        /** Offers the file, and finds out where to begin: behind what the receiver has of it already, if that is the same. */
+        long offer() throws IOException, InterruptedException {
+            byte[] name = path.getFileName().toString().getBytes(StandardCharsets.UTF_8);
+            ByteBuffer answer = ask(ByteBuffer.allocate(2 + Long.BYTES + name.length)
+                    .put(FileTransfer.OFFER)
+                    .put((byte) FileTransfer.VERSION)
+                    .putLong(sizeBytes)
+                    .put(name)
+                    .array());
+            long thereBytes = answer.getLong();
+            byte[] thereHash = new byte[FileTransfer.HASH_BYTES];
+            answer.get(thereHash);
+            long startBytes = isMine(thereBytes, thereHash) ? thereBytes : 0;
+            if (startBytes < thereBytes) {
+                complain(path + ": the receiver has " + thereBytes
+                        + " bytes that are not this file's: it is sent from the start");
+            }
+            acknowledgedBytes = startBytes;
+            ask(ByteBuffer.allocate(1 + Long.BYTES)
+                    .put(FileTransfer.BEGIN)
+                    .putLong(startBytes)
+                    .array());
+            return startBytes;
+        }
+
+        /** Whether the file begins with bytes of this hash; if so, the file's hash goes on behind them. */
+        private boolean isMine(long lengthBytes, byte[] expectedHash) throws IOException {
+            if (lengthBytes < 0 || lengthBytes > sizeBytes) {
+                return false;
+            }
+            MessageDigest mine = FileTransfer.newHash();
+            ByteBuffer bytes = ByteBuffer.allocateDirect(Math.toIntExact(Math.clamp(lengthBytes, 1, 1 << 20)));
+            for (long at = 0; at < lengthBytes; at += bytes.limit()) {
+                bytes.clear().limit(Math.toIntExact(Math.min(bytes.capacity(), lengthBytes - at)));
+                while (bytes.hasRemaining()) {
+                    checkRead(file.read(bytes, at + bytes.position()));
+                }
+                mine.update(bytes.flip());
+            }
+            try {
+                MessageDigest soFar = (MessageDigest) mine.clone();
+                if (!MessageDigest.isEqual(soFar.digest(), expectedHash)) {
+                    return false;
+                }
+            } catch (CloneNotSupportedException impossible) {
+                throw new AssertionError("the JDK's SHA-256 can be cloned", impossible);
+            }
+            hash = mine;
+            return true;
+        }
+
+        void sendFrom(long startBytes, @Nullable ProgressBar bar) throws IOException, InterruptedException {
+            long at = startBytes;
+            try {
+                while (at < sizeBytes && failure.get() == null) {
+                    int bytes = Math.toIntExact(Math.min(chunkBytes, sizeBytes - at));
+                    ByteBuf message = read(at, bytes);
+                    free.acquire();
+                    long endBytes = at + bytes;
+                    client.request(message, timeoutMillis)
+                            .addListener((Future<ByteBuf> answered) -> onAnswer(answered, endBytes, bytes, bar));
+                    at = endBytes;
+                }
+            } finally {
+                free.acquireUninterruptibly(window); // until all are answered or have failed
+                free.release(window);
+            }
+            Throwable cause = failure.get();
+            if (cause != null) {
+                throw explain(cause);
+            }
+        }
+
+        /** Straight from the file into registered memory. */
+        private ByteBuf read(long atBytes, int bytes) throws IOException {
+            ByteBuf message = client.channel().alloc().directBuffer(FileTransfer.DATA_HEADER_BYTES + bytes);
+            try {
+                message.writeByte(FileTransfer.DATA).writeLong(atBytes);
+                for (int done = 0; done < bytes; ) {
+                    int read = message.writeBytes(file, atBytes + done, bytes - done);
+                    checkRead(read);
+                    done += read;
+                }
+                hash.update(message.nioBuffer(FileTransfer.DATA_HEADER_BYTES, bytes));
+                return message;
+            } catch (IOException | RuntimeException failure) {
+                message.release();
+                throw failure;
+            }
+        }
+
+        private void checkRead(int bytes) throws EOFException {
+            if (bytes < 0) {
+                throw new EOFException(path + ": it was cut short while it was sent; send it again");
+            }
+        }
+
+        private void onAnswer(Future<ByteBuf> answered, long endBytes, int bytes, @Nullable ProgressBar bar) {
+            if (!answered.isSuccess()) {
+                failure.compareAndSet(null, answered.cause());
+                free.release();
+                return;
+            }
+            ByteBuf answer = answered.getNow();
+            if (answer.isReadable() && answer.getByte(answer.readerIndex()) == FileTransfer.OK) {
+                acknowledgedBytes = endBytes;
+                if (bar != null) {
+                    bar.stepBy(bytes);
+                }
+            } else {
+                failure.compareAndSet(null, refusal(answer.nioBuffer()));
+            }
+            answer.release();
+            free.release();
+        }
+
+        /** Says that all was sent, and waits until the receiver has made sure. */
+        String end() throws InterruptedException {
+            byte[] whole = hash.digest();
+            ask(ByteBuffer.allocate(1 + FileTransfer.HASH_BYTES)
+                    .put(FileTransfer.END)
+                    .put(whole)
+                    .array());
+            return HexFormat.of().formatHex(whole);
+        }
+
+        /** The rest of the answer, if it is not that something failed. */
+        private ByteBuffer ask(byte[] request) throws InterruptedException {
+            Future<byte[]> answered = client.request(request, timeoutMillis).await();
+            if (!answered.isSuccess()) {
+                throw explain(Objects.requireNonNull(answered.cause()));
+            }
+            ByteBuffer answer = ByteBuffer.wrap(answered.getNow());
+            if (!answer.hasRemaining() || answer.get(0) != FileTransfer.OK) {
+                throw refusal(answer);
+            }
+            return answer.position(1);
+        }
+
+        private CommandFailure refusal(ByteBuffer answer) {
+            if (!answer.hasRemaining() || answer.get() != FileTransfer.FAILED) {
+                return new CommandFailure(path + ": the peer's answer is not recv-file's");
+            }
+            return new CommandFailure(path + ": the receiver refuses: " + StandardCharsets.UTF_8.decode(answer));
+        }
+
+        private CommandFailure explain(Throwable cause) {
+            if (cause instanceof CommandFailure refused) {
+                return refused;
+            }
+            Throwable first = cause.getMessage() == null && cause.getCause() != null ? cause.getCause() : cause;
+            return new CommandFailure(
+                    path + ": broken off at " + acknowledgedBytes + " of " + sizeBytes + " bytes: "
+                            + (first.getMessage() == null ? "the receiver closed the connection" : first.getMessage())
+                            + ". Send it again when the receiver is back: it goes on where it stopped",
+                    cause);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+package org.verbena.samples.rping;
+
+import java.io.PrintWriter;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import org.verbena.samples.command.ByteSize;
+import org.verbena.samples.command.ServerSignals;
+import org.verbena.samples.command.Verbosity;
+import picocli.CommandLine;
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+
+/**
+ * The program {@code rping} of rdma-core once more, in Java on the raw bindings: it talks with C's over any RDMA device. Read it as a
+ * sample of connecting with {@code org.verbena.cm} and of working with {@code org.verbena.verbs}; both wait for events and never poll.
+ *
+ * <p>The client has two buffers, one that the server reads from and one that it writes to; the server has one. An advertisement is 16
+ * bytes in network order: the address of a buffer, its remote key, its length. A ping goes like this:
+ *
+ * <pre>{@code
+ *   client                                                        server
+ *   fills its first buffer with "rdma-ping-N: ABC..."
+ *   SEND: the first buffer's address, key and length   -------->
+ *                                                      <--------  RDMA READ of the whole buffer
+ *                                                                 sees the ping
+ *                                                      <--------  SEND: go ahead (16 bytes that say nothing)
+ *   SEND: the second buffer's address, key and length  -------->
+ *                                                      <--------  RDMA WRITE of the text and its zero byte
+ *                                                      <--------  SEND: go ahead
+ *   compares the buffers (with -V), and begins anew
+ * }</pre>
+ *
+ * <p>The client speaks first, as iWARP has it. It disconnects after its count; that ends the server too, unless it is persistent.
+ * With {@code --provider} the same runs on the Channel API ({@link ChannelRping}), on any provider.
+ * {@link RpingConnection} has what both sides need, {@link RpingClient} and {@link RpingServer} have the two columns.
+ *
+ * <p>Source: rping(1)
+ */
+@Command(
+        name = "rping",
+        description = "Pings with RDMA reads and writes, as rping(1) does; each end talks with C's.",
+        footer = "%nBoth ends need the same size: the server reads and writes what the client says.")
+public final class Rping implements Callable<Integer> {
+    /** As C has it: room for "rdma-ping-N: " and a number. */
+    static final int MIN_SIZE_BYTES = 23;
+
+    /** 64 KiB; C's stops one byte before. */
+    static final int MAX_SIZE_BYTES = 64 * 1024;
+
+    private static final String DEFAULT_PORT = "7174";
+
+    @ArgGroup(multiplicity = "1")
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private Side side;
+
+    /** One of the two must be given. */
+    static final class Side {
+        @Option(names = "-s", required = true, description = "Be the server.")
+        boolean server;
+
+        @Option(names = "-c", required = true, description = "Be the client.")
+        boolean client;
+    }
+
+    @Option(
+            names = "-a",
+            paramLabel = "ADDR",
+            description =
+                    "Client: the server's address. Server: the address to listen on; without it any, of IPv6 with ::0.")
+    private @Nullable InetAddress address;
+
+    @Option(names = "-I", paramLabel = "ADDR", description = "Client: the address to come from.")
+    private @Nullable InetAddress sourceAddress;
+
+    @Option(names = "-p", paramLabel = "PORT", defaultValue = DEFAULT_PORT, description = "Port (${DEFAULT-VALUE}).")
+    private int port;
+
+    @Option(names = "-C", paramLabel = "COUNT", defaultValue = "0", description = "Client: how many pings; 0 for ever.")
+    private int count;
+
+    @Option(
+            names = "-S",
+            paramLabel = "SIZE",
+            defaultValue = "64",
+            converter = ByteSize.class,
+            description = "Bytes of a ping, " + MIN_SIZE_BYTES + " to " + MAX_SIZE_BYTES + " (${DEFAULT-VALUE}).")
+    private int sizeBytes;
+
+    @Option(names = "-v", description = "Print the pings.")
+    private boolean printing;
+
+    @Option(names = "-V", description = "Client: compare what comes back.")
+    private boolean validating;
+
+    @Option(names = "-d", description = "Log what happens, to standard error.")
+    void debug(boolean wanted) {
+        if (wanted) {
+            Verbosity.raise();
+        }
+    }
+
+    @Option(
+            names = "--provider",
+            paramLabel = "auto|verbs|soft",
+            description = "Run on the Channel API and this provider, not on the bare bindings.")
+    private @Nullable String provider;
+
+    @Option(names = "-P", description = "Server: go on with the next client, several at a time.")
+    private boolean persistent;
+
+    @CommandLine.Spec
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CommandLine.Model.CommandSpec spec;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        if (sizeBytes < MIN_SIZE_BYTES || sizeBytes > MAX_SIZE_BYTES) {
+            throw usage(
+                    "Invalid size " + sizeBytes + " (valid range is " + MIN_SIZE_BYTES + " to " + MAX_SIZE_BYTES + ")");
+        }
+        if (count < 0) {
+            throw usage("Invalid count " + count);
+        }
+        if (port < 0 || port > 65535) {
+            throw usage("Invalid port " + port);
+        }
+        PrintWriter out = spec.commandLine().getOut();
+        PrintWriter pings = printing ? out : new PrintWriter(PrintWriter.nullWriter());
+        if (provider != null) {
+            return onChannels(new ChannelRping(provider, sizeBytes, out, printing));
+        }
+        if (side.server) {
+            InetSocketAddress local =
+                    address == null ? new InetSocketAddress(port) : new InetSocketAddress(address, port);
+            try (RpingServer server = new RpingServer(local, sizeBytes, pings, printing)) {
+                server.listen();
+                ServerSignals.endWithZero();
+                out.println("rping listens on " + server.localAddress());
+                out.flush();
+                if (persistent) {
+                    server.serveAll();
+                } else {
+                    server.serveOne();
+                }
+            }
+        } else {
+            if (address == null) {
+                throw usage("The client needs the server's address: -a ADDR");
+            }
+            InetSocketAddress source = sourceAddress == null ? null : new InetSocketAddress(sourceAddress, 0);
+            new RpingClient(source, new InetSocketAddress(address, port), sizeBytes, count, validating, pings, printing)
+                    .run();
+        }
+        pings.flush();
+        return CommandLine.ExitCode.OK;
+    }
+
+    private int onChannels(ChannelRping rping) throws InterruptedException {
+        if (side.server) {
+            ServerSignals.endWithZero();
+            rping.serve(
+                    address == null ? new InetSocketAddress(port) : new InetSocketAddress(address, port), persistent);
+        } else if (address == null) {
+            throw usage("The client needs the server's address: -a ADDR");
+        } else {
+            InetSocketAddress source = sourceAddress == null ? null : new InetSocketAddress(sourceAddress, 0);
+            rping.ping(source, new InetSocketAddress(address, port), count, validating);
+        }
+        return CommandLine.ExitCode.OK;
+    }
+
+    private ParameterException usage(String message) {
+        return new ParameterException(spec.commandLine(), message);
+    }
+}

@@ -1,0 +1,134 @@
+package org.verbena.samples.table;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.concurrent.Future;
+import java.io.PrintWriter;
+import java.util.concurrent.Callable;
+import org.verbena.api.RdmaChannel;
+import org.verbena.api.RdmaClient;
+import org.verbena.samples.command.CommandFailure;
+import org.verbena.samples.command.ConnectionOptions;
+import org.verbena.samples.command.Measurement;
+import org.verbena.samples.command.Pipelined;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** Changes and reads rows of a table-server's table, and counts on its counter, all without its program's help. */
+@Command(name = "table-client", description = "Reads and changes a table-server's table with one-sided operations.")
+public final class TableClient implements Callable<Integer> {
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private ConnectionOptions options;
+
+    @Option(
+            names = "--count",
+            paramLabel = "N",
+            defaultValue = "10000",
+            description = "Of each operation (${DEFAULT-VALUE}).")
+    private int count;
+
+    @Option(
+            names = "--window",
+            paramLabel = "N",
+            defaultValue = "8",
+            description = "Operations under way at once (${DEFAULT-VALUE}).")
+    private int window;
+
+    @CommandLine.Spec
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CommandLine.Model.CommandSpec spec;
+
+    @Override
+    public Integer call() throws Exception {
+        if (count < 1 || window < 1) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--count and --window must be 1 or more");
+        }
+        PrintWriter out = spec.commandLine().getOut();
+        try (RdmaClient client = RdmaClient.builder().provider(options.provider).connect(options.host, options.port)) {
+            Table table = Table.decode(client.request(new byte[0]).sync().getNow());
+            out.println("table: " + table.rows() + " rows of " + table.rowBytes() + " bytes, " + table.memory());
+            checkARow(client.channel(), table);
+            out.println(Measurement.header());
+            Measurement reads = reads(client.channel(), table, count, window, Long.MAX_VALUE);
+            out.println(reads.row("read " + table.rowBytes() + " B x" + window, table.rowBytes()));
+            Measurement writes = writes(client.channel(), table, count, window, Long.MAX_VALUE);
+            out.println(writes.row("write " + table.rowBytes() + " B x" + window, table.rowBytes()));
+            if (client.channel().capabilities().atomics()) {
+                Measurement adds = adds(client.channel(), table, count, window, Long.MAX_VALUE);
+                out.println(adds.row("fetch-and-add x" + window, Long.BYTES));
+                long counter = client.channel()
+                        .fetchAndAdd(table.memory(), Table.COUNTER_OFFSET, 0)
+                        .sync()
+                        .getNow();
+                out.println("counter: " + counter);
+            } else {
+                out.println("fetch-and-add: " + client.provider() + " has no atomics here");
+            }
+            out.flush();
+        }
+        return CommandLine.ExitCode.OK;
+    }
+
+    /** What is written is what is read. */
+    public static void checkARow(RdmaChannel channel, Table table) throws InterruptedException {
+        int row = table.rows() - 1;
+        ByteBuf written = channel.alloc().buffer(table.rowBytes());
+        ByteBuf read = channel.alloc().buffer(table.rowBytes(), table.rowBytes());
+        try {
+            for (int i = 0; i < table.rowBytes(); i++) {
+                written.writeByte('a' + i % 26);
+            }
+            channel.flushingWrite(table.memory(), table.offsetOf(row), written).sync();
+            channel.read(table.memory(), table.offsetOf(row), read).sync();
+            if (!read.equals(written)) {
+                throw new CommandFailure("row " + row + " is not what was written to it");
+            }
+        } finally {
+            written.release();
+            read.release();
+        }
+    }
+
+    public static Measurement reads(RdmaChannel channel, Table table, long count, int window, long limitNanos)
+            throws InterruptedException {
+        int[] row = new int[1];
+        return run(channel, count, window, limitNanos, () -> {
+            ByteBuf into = channel.alloc().buffer(table.rowBytes(), table.rowBytes());
+            Future<Void> read = channel.read(table.memory(), table.offsetOf(row[0]++ % table.rows()), into);
+            into.release(); // the operation holds it
+            return read;
+        });
+    }
+
+    public static Measurement writes(RdmaChannel channel, Table table, long count, int window, long limitNanos)
+            throws InterruptedException {
+        int[] row = new int[1];
+        return run(channel, count, window, limitNanos, () -> {
+            ByteBuf from = channel.alloc().buffer(table.rowBytes(), table.rowBytes());
+            from.writerIndex(table.rowBytes());
+            Future<Void> write = channel.write(table.memory(), table.offsetOf(row[0]++ % table.rows()), from);
+            from.release(); // the operation holds it
+            return write;
+        });
+    }
+
+    public static Measurement adds(RdmaChannel channel, Table table, long count, int window, long limitNanos)
+            throws InterruptedException {
+        return run(
+                channel, count, window, limitNanos, () -> channel.fetchAndAdd(table.memory(), Table.COUNTER_OFFSET, 1));
+    }
+
+    private static Measurement run(
+            RdmaChannel channel,
+            long count,
+            int window,
+            long limitNanos,
+            java.util.function.Supplier<Future<?>> operation)
+            throws InterruptedException {
+        return Pipelined.run(channel.eventLoop(), count, window, limitNanos, operation)
+                .sync()
+                .getNow();
+    }
+}
