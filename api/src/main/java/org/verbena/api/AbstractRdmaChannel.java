@@ -1,7 +1,6 @@
 package org.verbena.api;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.EmptyByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.buffer.UnpooledByteBufAllocator;
@@ -10,7 +9,6 @@ import io.netty.channel.ChannelConfig;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelOutboundBuffer;
-import io.netty.channel.ChannelPipeline;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.channel.IoEventLoop;
@@ -21,19 +19,14 @@ import java.nio.channels.AlreadyConnectedException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
 import java.nio.channels.NotYetConnectedException;
-import java.nio.charset.StandardCharsets;
-import java.util.Objects;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.protocol.Frame;
 import org.verbena.transport.protocol.MessageConnection;
-import org.verbena.transport.protocol.MessageListener;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.MessageStatistics;
-import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
@@ -44,18 +37,14 @@ import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.RemoteMemory;
 
 /**
- * What all channels over one RDMA connection have in common: connecting and closing, writability and back-pressure, and one-sided operations on the peer's memory.
- * {@link RdmaChannel} carries messages, {@link RdmaStreamChannel} bytes as a socket does.
+ * What all channels over one RDMA connection have in common: connecting and closing, writability and back-pressure, and
+ * one-sided operations on the peer's memory ({@link RemoteMemoryOperations}). {@link RdmaChannel} carries messages,
+ * {@link RdmaStreamChannel} bytes as a socket does.
  *
- * <p><b>One-sided operations</b> go out at once, after what was flushed before them, and need no {@link #flush()}. The buffers are
- * retained until the outcome, also when the future is cancelled; the caller keeps its own reference and leaves their content alone until then. Their
- * indices count as they are when the call is made. Bounds and
- * rights of the token are checked before anything goes to the device. Whatever is wrong, with the arguments too, is the failure of the future: the calls throw
- * nothing. More reads than {@link RdmaChannelOption#READ_DEPTH} queue.
- *
- * <p><b>Closing</b> sends what was flushed, files of any length included, says goodbye and lets go. It gives up when the peer takes nothing for
- * {@link RdmaChannelOption#CLOSE_TIMEOUT_MILLIS}. When the connection is lost, everything pending fails with the first cause, {@code exceptionCaught} has it, and the channel closes. A channel
- * lives on one event loop: {@link #deregister()} closes it once it is connected.
+ * <p><b>Closing</b> sends what was flushed, files of any length included, says goodbye and lets go. It gives up when
+ * the peer takes nothing for {@link RdmaChannelOption#CLOSE_TIMEOUT_MILLIS}. When the connection is lost, everything
+ * pending fails with the first cause, {@code exceptionCaught} has it, and the channel closes. A channel lives on one
+ * event loop: {@link #deregister()} closes it once it is connected.
  *
  * <pre>{@code
  * OPEN --connect, or accepted and registered--> CONNECTING --agreed with the peer--> ACTIVE --close--> CLOSING
@@ -63,7 +52,8 @@ import org.verbena.transport.spi.RemoteMemory;
  *   +-----------------------------------------------+---------- failure, peer ---------+-----------------+--> CLOSED
  * }</pre>
  */
-public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits RdmaChannel, RdmaStreamChannel {
+public abstract sealed class AbstractRdmaChannel extends AbstractChannel implements RemoteMemoryOperations
+        permits RdmaChannel, RdmaStreamChannel {
     private static final Logger LOG = LoggerFactory.getLogger(AbstractRdmaChannel.class);
 
     /** Like a socket channel's: no separate disconnect, 16 messages between two {@code channelReadComplete}s. */
@@ -73,20 +63,19 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
     private static final int CREDIT_FLAG = 1;
 
     /**
-     * Stands for a message without bytes. Netty puts {@link Unpooled#EMPTY_BUFFER} in place of a message that was cancelled; with this one instead, the two
-     * can be told apart.
+     * Stands for a message without bytes. Netty puts {@link Unpooled#EMPTY_BUFFER} in place of a message that was
+     * cancelled; with this one instead, the two can be told apart.
      */
     private static final ByteBuf EMPTY_MESSAGE = new EmptyByteBuf(UnpooledByteBufAllocator.DEFAULT);
 
-    private static final byte[] DROPPED = "the server dropped the connection".getBytes(StandardCharsets.US_ASCII);
-
     private final RdmaChannelConfig config;
-    private final Listener listener = new Listener();
-    private final OneSidedOperations operations = new OneSidedOperations(new Gate());
-    private final Runnable tick = this::tick0;
-    private final Runnable useMemory = this::useMemory0;
+    private final ConnectionListener listener = new ConnectionListener(this);
+    private final ChannelHost host = new ChannelHost(this);
+    private final OneSidedOperations operations = new OneSidedOperations(host);
+    private final OutboundBridge outboundBridge = new OutboundBridge(host);
+    private final InboundBridge inboundBridge = new InboundBridge(host, METADATA.defaultMaxMessagesPerRead());
     private final Runnable closeWithLoop = this::closeWithLoop0;
-    private final @Nullable IncomingConnection incoming;
+    private final @Nullable Acceptance incoming;
 
     // Written by the loop, read by any thread.
     private volatile State state = State.OPEN;
@@ -104,18 +93,12 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
     private Frame.@Nullable Listener frameListener;
     private @Nullable Endpoint endpoint;
     private @Nullable ConnectAttempt attempt;
-    private @Nullable Future<?> timer;
     private boolean over;
-    private boolean incomingDecided;
 
-    private @Nullable OutboundBridge outboundBridge;
-    private @Nullable InboundBridge inboundBridge;
+    private final CauseMemo translations = new CauseMemo(RemoteAccessException::translate);
 
     /** A failure that promises tell, and the pipeline need not. */
     private @Nullable Throwable localFailure;
-
-    private @Nullable Throwable lastCause;
-    private @Nullable Throwable lastTranslation;
 
     private enum State {
         OPEN,
@@ -129,12 +112,13 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
      * Makes one.
      *
      * @param parent of a channel that was accepted, else null
-     * @param request the connection request; it is accepted when the channel is registered, with the options it has then. Null for a channel to connect with
+     * @param request the connection request; it is accepted when the channel is registered, with the options it has
+     *     then. Null for a channel to connect with
      */
     AbstractRdmaChannel(@Nullable RdmaServerChannel parent, @Nullable IncomingConnection request) {
         super(parent);
         config = newConfig();
-        incoming = request;
+        incoming = request == null ? null : new Acceptance(request);
         if (request != null) {
             local = request.localAddress();
             remote = request.remoteAddress();
@@ -194,10 +178,10 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
     }
 
     /**
-     * This channel's memory: where to register what its reads, writes and atomics use, on this side or for its peer. What is registered here is for
-     * this channel's peer alone: its token opens nothing to others, and nothing to anybody once the channel is closed. The region itself lives until it
-     * is closed. Devices that cannot bind memory to a connection say so with {@link EndpointCapabilities#connectionMemory()}: there it is
-     * {@link #sharedMemory()}.
+     * This channel's memory: where to register what its reads, writes and atomics use, on this side or for its peer.
+     * What is registered here is for this channel's peer alone: its token opens nothing to others, and nothing to
+     * anybody once the channel is closed. The region itself lives until it is closed. Devices that cannot bind memory
+     * to a connection say so with {@link EndpointCapabilities#connectionMemory()}: there it is {@link #sharedMemory()}.
      *
      * @return the domain of this channel
      * @throws NotYetConnectedException before the channel is active
@@ -207,8 +191,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
     }
 
     /**
-     * The device's memory, for regions that several peers use: <b>whoever has the token of such a region may use it</b>, over any channel of the device,
-     * for as long as the region lives. It is the same for all channels of a device, so a region is registered once a device.
+     * The device's memory, for regions that several peers use: <b>whoever has the token of such a region may use
+     * it</b>, over any channel of the device, for as long as the region lives. It is the same for all channels of a
+     * device, so a region is registered once a device.
      *
      * @return the domain of the device
      * @throws NotYetConnectedException before the channel is active
@@ -239,8 +224,8 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
     }
 
     /**
-     * What this channel has done so far, and how it is now: messages, bytes, credits, stalls. Any thread, also when it is closed. See
-     * {@link RdmaEventLoopGroup#providerStatistics()} for all channels together.
+     * What this channel has done so far, and how it is now: messages, bytes, credits, stalls. Any thread, also when it
+     * is closed. See {@link RdmaEventLoopGroup#providerStatistics()} for all channels together.
      *
      * @return a snapshot; each number is from a moment ago at the latest; all 0 before it connects
      */
@@ -252,112 +237,44 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
     // ---- one-sided operations
     // ----------------------------------------------------------------------------------------------------------------
 
-    /**
-     * Reads the peer's memory.
-     *
-     * @param from a token that allows REMOTE_READ
-     * @param offsetBytes where to begin, from the start of the token
-     * @param into filled in this order, each from its writer index to its capacity; the writer indices move when it has succeeded
-     * @return done when all of it is there. Fails with IndexOutOfBoundsException or IllegalArgumentException against the token, with
-     *     {@link RemoteAccessException} if the peer refuses
-     */
+    @Override
     public Future<Void> read(RemoteMemory from, long offsetBytes, ByteBuf... into) {
         return operations.read(from, offsetBytes, into);
     }
 
-    /**
-     * Reads the peer's memory into registered memory of this side.
-     *
-     * @param from a token that allows REMOTE_READ
-     * @param offsetBytes where to begin, from the start of the token
-     * @param into registered with LOCAL_WRITE, and with REMOTE_WRITE if {@link EndpointCapabilities#readSinkNeedsRemoteWrite()}
-     * @param intoOffsetBytes where to put it
-     * @param lengthBytes how much to read
-     * @return done when all of it is there; fails as {@link #read(RemoteMemory, long, ByteBuf...)} does
-     */
+    @Override
     public Future<Void> read(
             RemoteMemory from, long offsetBytes, RegisteredMemory into, long intoOffsetBytes, int lengthBytes) {
         return operations.read(from, offsetBytes, into, intoOffsetBytes, lengthBytes);
     }
 
-    /**
-     * Writes the peer's memory. Success means that the peer's adapter has acknowledged it, not that the peer's program can see it: for that, send a
-     * message afterwards, use immediate data, or {@link #flushingWrite}.
-     *
-     * @param to a token that allows REMOTE_WRITE
-     * @param offsetBytes where to begin, from the start of the token
-     * @param from gathered in this order, each from its reader index to its writer index; the indices stay
-     * @return done when the write has completed. Fails with IndexOutOfBoundsException or IllegalArgumentException against the token, with
-     *     {@link RemoteAccessException} if the peer refuses
-     */
+    @Override
     public Future<Void> write(RemoteMemory to, long offsetBytes, ByteBuf... from) {
         return operations.write(to, offsetBytes, from);
     }
 
-    /**
-     * Writes the peer's memory out of registered memory of this side.
-     *
-     * @param to a token that allows REMOTE_WRITE
-     * @param offsetBytes where to begin, from the start of the token
-     * @param from any registered memory
-     * @param fromOffsetBytes where it begins
-     * @param lengthBytes how much to write
-     * @return done when the write has completed; fails as {@link #write(RemoteMemory, long, ByteBuf...)} does
-     */
+    @Override
     public Future<Void> write(
             RemoteMemory to, long offsetBytes, RegisteredMemory from, long fromOffsetBytes, int lengthBytes) {
         return operations.write(to, offsetBytes, from, fromOffsetBytes, lengthBytes);
     }
 
-    /**
-     * Writes the peer's memory and makes sure that it is there: a write, and a read of its last byte behind it, which the peer's adapter answers only after
-     * it has placed what came before. Then the peer's program sees it too.
-     *
-     * @param to a token that allows REMOTE_WRITE and REMOTE_READ
-     * @param offsetBytes where to begin, from the start of the token
-     * @param from at least one byte, gathered as in {@link #write(RemoteMemory, long, ByteBuf...)}
-     * @return done when the bytes are in the peer's memory
-     */
+    @Override
     public Future<Void> flushingWrite(RemoteMemory to, long offsetBytes, ByteBuf... from) {
         return operations.flushingWrite(to, offsetBytes, from);
     }
 
-    /**
-     * Writes the peer's memory and tells its pipeline, with an {@link ImmediateDataEvent}, in order with messages.
-     *
-     * @param to a token that allows REMOTE_WRITE
-     * @param offsetBytes where to begin, from the start of the token
-     * @param immediateData 32 bits for the peer
-     * @param from gathered as in {@link #write(RemoteMemory, long, ByteBuf...)}; may be none
-     * @return done when the write has completed; fails with UnsupportedOperationException where adapter or peer have no immediate data (iWARP
-     *     without RFC 7306)
-     */
+    @Override
     public Future<Void> writeWithImmediate(RemoteMemory to, long offsetBytes, int immediateData, ByteBuf... from) {
         return operations.writeWithImmediate(to, offsetBytes, immediateData, from);
     }
 
-    /**
-     * Swaps 8 bytes of the peer's memory if they equal what is expected, atomically towards the adapter's other atomics. The bytes are a number in the
-     * peer's byte order.
-     *
-     * @param at a token that allows REMOTE_ATOMIC
-     * @param offsetBytes where, from the start of the token; the address must be a multiple of 8
-     * @param expected swap only if the old value equals this
-     * @param value the new value
-     * @return the old value; fails with UnsupportedOperationException where adapter or peer have no atomics
-     */
+    @Override
     public Future<Long> compareAndSwap(RemoteMemory at, long offsetBytes, long expected, long value) {
         return operations.compareAndSwap(at, offsetBytes, expected, value);
     }
 
-    /**
-     * Adds to 8 bytes of the peer's memory, atomically towards the adapter's other atomics. The bytes are a number in the peer's byte order.
-     *
-     * @param at a token that allows REMOTE_ATOMIC
-     * @param offsetBytes where, from the start of the token; the address must be a multiple of 8
-     * @param add what to add; wraps
-     * @return the old value; fails with UnsupportedOperationException where adapter or peer have no atomics
-     */
+    @Override
     public Future<Long> fetchAndAdd(RemoteMemory at, long offsetBytes, long add) {
         return operations.fetchAndAdd(at, offsetBytes, add);
     }
@@ -381,13 +298,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
 
     /** A cause as this API tells it: the same exception for the same cause. The loop's. */
     Throwable translate0(Throwable cause) {
-        Throwable translation = lastTranslation;
-        if (translation == null || !cause.equals(lastCause)) {
-            translation = RemoteAccessException.translate(cause);
-            lastCause = cause;
-            lastTranslation = translation;
-        }
-        return translation;
+        return translations.of(cause);
     }
 
     /** Auto-read was switched off. Any thread. */
@@ -397,9 +308,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
         }
         EventLoop loop = eventLoop();
         if (loop.inEventLoop()) {
-            inboundBridge0().stop();
+            inboundBridge.stop();
         } else {
-            loop.execute(() -> inboundBridge0().stop());
+            loop.execute(() -> inboundBridge.stop());
         }
     }
 
@@ -478,19 +389,17 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
         if (over) {
             settle0(true); // there was no endpoint that could have told of its end
         }
-        if (incoming != null && !incomingDecided) {
-            incomingDecided = true;
-            incoming.reject(DROPPED);
+        if (incoming != null) {
+            incoming.drop();
         }
     }
 
     @Override
     protected void doBeginRead() {
-        InboundBridge inbound = inboundBridge0();
-        inbound.read();
+        inboundBridge.read();
         MessageConnection open = connection0();
         if (open != null && isActive()) {
-            inbound.resume(open);
+            inboundBridge.resume(open);
         }
     }
 
@@ -520,7 +429,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
             return; // onWritabilityChanged comes back here; with nothing under way, the connection may have a refusal
             // to tell
         }
-        outboundBridge0().handOverFlushed(outbound, open);
+        outboundBridge.handOverFlushed(outbound, open);
         open.flush();
     }
 
@@ -529,22 +438,12 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
 
     /** Where what was written goes. */
     final OutboundBridge outboundBridge0() {
-        OutboundBridge bridge = outboundBridge;
-        if (bridge == null) {
-            bridge = new OutboundBridge((RdmaUnsafe) unsafe());
-            outboundBridge = bridge;
-        }
-        return bridge;
+        return outboundBridge;
     }
 
     /** Where what comes is read. */
     final InboundBridge inboundBridge0() {
-        InboundBridge bridge = inboundBridge;
-        if (bridge == null) {
-            bridge = new InboundBridge((RdmaUnsafe) unsafe(), METADATA.defaultMaxMessagesPerRead());
-            inboundBridge = bridge;
-        }
-        return bridge;
+        return inboundBridge;
     }
 
     /** A cause as this kind of channel tells its handlers. */
@@ -575,45 +474,146 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
         return over ? null : connection;
     }
 
-    private void accept0(IncomingConnection request) {
+    private void accept0(Acceptance request) {
         assert eventLoop().inEventLoop();
-        incomingDecided = true;
         try {
-            RdmaServerChannel server = parent();
-            RdmaProvider provider = RdmaEventLoopGroup.providerOf(eventLoop());
-            RdmaProvider listening = server == null ? null : RdmaEventLoopGroup.providerOf(server.eventLoop());
-            if (provider == null || !provider.equals(listening)) {
-                throw new IllegalStateException("the server's groups have different providers: "
-                        + (listening == null ? null : listening.name()) + " and "
-                        + (provider == null ? null : provider.name()));
-            }
-            MessageOptions options = config.messageOptions();
-            byte[] rejection = MessageConnection.rejection(options, request.privateData());
-            if (rejection != null) {
-                LOG.info(
-                        "{}: rejected {}: {}",
-                        request.localAddress(),
-                        request.remoteAddress(),
-                        MessageConnection.rejectionReason(rejection));
-                request.reject(rejection);
-                unsafe().close(unsafe().voidPromise());
-                return;
-            }
-            MessageConnection accepting = start0(provider, MessageConnection.Role.ACCEPTOR, options);
             endpoint = request.accept(
                     (IoEventLoop) eventLoop(),
-                    config.endpointOptions(provider, null, MessageConnection.privateData(options)),
-                    accepting);
-        } catch (RuntimeException cause) {
-            LOG.warn("{}: cannot accept {}", request.localAddress(), request.remoteAddress(), cause);
-            over = endpoint == null;
-            try {
-                request.reject(DROPPED);
-            } catch (IllegalStateException decided) {
-                LOG.debug("the request of {} had been decided", request.remoteAddress(), decided);
+                    parent(),
+                    config,
+                    (provider, options) -> start0(provider, MessageConnection.Role.ACCEPTOR, options));
+            if (endpoint == null) {
+                unsafe().close(unsafe().voidPromise());
             }
+        } catch (RuntimeException cause) {
+            over = endpoint == null;
+            request.fail(cause);
             unsafe().close(unsafe().voidPromise());
         }
+    }
+
+    /** The connection, for an operation that goes out after everything flushed so far. */
+    final MessageConnection connectionForOperation0() throws ClosedChannelException {
+        assert eventLoop().inEventLoop();
+        MessageConnection open = connection;
+        if (state == State.OPEN || state == State.CONNECTING) {
+            throw new NotYetConnectedException();
+        }
+        if (state != State.ACTIVE || open == null) {
+            throw new ClosedChannelException();
+        }
+        ChannelOutboundBuffer outbound = unsafe().outboundBuffer();
+        if (outbound != null) {
+            outboundBridge.handOverFlushed(outbound, open);
+        }
+        return open;
+    }
+
+    /** Whether what comes is for the pipeline. */
+    final boolean wantsInbound0() {
+        return state == State.ACTIVE && !discardsInbound0();
+    }
+
+    /** Writes what is flushed, as {@code flush} does. */
+    final void flushAgain0() {
+        if (state == State.ACTIVE || state == State.CLOSING) {
+            ((RdmaUnsafe) unsafe()).flushAgain0();
+        }
+    }
+
+    /** A failure whose connection is ended for it: promises tell it, and the pipeline need not. */
+    final void tellPromisesAlone0(Throwable cause) {
+        localFailure = cause;
+    }
+
+    // ---- what the connection tells
+    // -----------------------------------------------------------------------------------------------------------------
+
+    /** The endpoint is known; its addresses may be other than those asked for. */
+    final void onPrepared0(Endpoint prepared) {
+        local = prepared.localAddress();
+        remote = prepared.remoteAddress();
+        capabilities = prepared.capabilities();
+        memory = prepared.connectionMemory();
+        sharedMemory = prepared.memoryDomain();
+        ProviderAccount accountant = account;
+        if (accountant != null) {
+            accountant.uses(prepared.memoryDomain());
+        }
+        ChannelBuffers buffers = ChannelBuffers.of(prepared.memoryDomain());
+        buffers.attach(eventLoop());
+        config.registeredAllocator(buffers.allocator());
+    }
+
+    /** Both sides have agreed. */
+    @SuppressWarnings("deprecation") // the base class remembers the addresses that were asked for
+    final void onActive0(MessageConnection active) {
+        if (state != State.CONNECTING) {
+            return; // closed meanwhile
+        }
+        Endpoint prepared = active.endpoint();
+        if (prepared != null) {
+            onPrepared0(prepared);
+        }
+        invalidateLocalAddress();
+        invalidateRemoteAddress();
+        state = State.ACTIVE;
+        boolean wanted = attempt == null ? incoming != null : attempt.succeed();
+        pipeline().fireChannelActive(); // with auto-read on, this reads
+        if (wanted) {
+            inboundBridge.pauseIfUnasked();
+        } else {
+            unsafe().close(voidPromise());
+        }
+    }
+
+    /** The peer has ended its half. */
+    final void onPeerEnd0() {
+        if (state == State.ACTIVE) {
+            onEnd0();
+        }
+    }
+
+    /** There are credits again, or no more. */
+    final void onWritability0(MessageConnection from, boolean writable) {
+        ChannelOutboundBuffer outbound = unsafe().outboundBuffer();
+        if (outbound == null) {
+            return;
+        }
+        if (!writable && (state != State.ACTIVE || from.queuedBytes() == 0)) {
+            return; // nothing waits for credits: the connection ends, which handlers are told otherwise
+        }
+        outbound.setUserDefinedWritability(CREDIT_FLAG, writable);
+        if (writable) {
+            flushAgain0();
+        }
+    }
+
+    /** The connection is over. */
+    final void onInactive0(@Nullable Throwable cause) {
+        over = true;
+        outboundBridge.abandon();
+        settle0(cause != null);
+        if (state == State.CLOSED) {
+            return;
+        }
+        inboundBridge.endBatch();
+        Throwable first = cause == null ? null : explain0(cause);
+        if (attempt != null && attempt.isPending()) {
+            attempt.fail(forConnect0(
+                    first != null
+                            ? first
+                            : new ConnectionException.Lost(
+                                    "connect to " + remote + ": the peer closed the connection during the handshake")));
+        } else if (first != null && !isActive()) {
+            LOG.debug("{}: the connection of {} did not come up", local, remote, first);
+        } else if (first != null && !first.equals(localFailure)) {
+            pipeline().fireExceptionCaught(forHandlers0(first));
+        }
+        if (cause == null && state == State.ACTIVE) {
+            onPeerClosed0();
+        }
+        ((RdmaUnsafe) unsafe()).closeNow(first == null ? null : forHandlers0(first));
     }
 
     private void closeWithLoop0() {
@@ -623,6 +623,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
     private MessageConnection start0(RdmaProvider provider, MessageConnection.Role role, MessageOptions options) {
         MessageConnection made = new MessageConnection(role, options, ChannelBuffers.SOURCE, listener);
         made.setFrameListener(frameListener);
+        listener.begin(eventLoop(), made);
         connection = made;
         ProviderAccount accountant = ProviderAccount.of(provider);
         accountant.began(made);
@@ -632,35 +633,13 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
         return made;
     }
 
-    /** The time that the connection has asked for. */
-    private void tick0() {
-        timer = null;
-        MessageConnection open = connection;
-        if (!over && open != null) {
-            open.onDeadline(System.nanoTime());
-        }
-    }
-
-    /** Memory that the connection waited for may be there. */
-    private void useMemory0() {
-        MessageConnection open = connection;
-        if (!over && open != null) {
-            open.resume();
-        }
-    }
-
     /** The connection's figures are final. Idempotent. */
     private void settle0(boolean lost) {
+        listener.end();
         ProviderAccount accountant = account;
         MessageConnection ended = connection;
         if (accountant != null && ended != null) {
             accountant.ended(ended, lost);
-        }
-    }
-
-    private static void cancel(@Nullable Future<?> scheduled) {
-        if (scheduled != null) {
-            scheduled.cancel(false);
         }
     }
 
@@ -683,7 +662,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
         return translate0(cause);
     }
 
-    private final class RdmaUnsafe extends AbstractUnsafe implements OutboundBridge.Host, InboundBridge.Host {
+    private final class RdmaUnsafe extends AbstractUnsafe {
 
         @Override
         public void connect(SocketAddress remoteAddress, @Nullable SocketAddress localAddress, ChannelPromise promise) {
@@ -762,37 +741,14 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
             }
             if (state == State.ACTIVE) {
                 state = State.CLOSING;
-                OutboundBridge bridge = outboundBridge0();
-                bridge.end(open, open::close); // onInactive comes back
-                if (bridge.isEnding()) {
+                outboundBridge.end(open, open::close); // onInactive comes back
+                if (outboundBridge.isEnding()) {
                     // A peer that waits for this side to read may not take what is flushed.
-                    inboundBridge0().resume(open);
+                    inboundBridge.resume(open);
                     open.flush();
-                    watchClose0(open, bridge);
+                    outboundBridge.limitEnding(config.closeTimeoutMillis(), remote);
                 }
             }
-        }
-
-        /** What was flushed goes out as long as the peer takes some of it within the close timeout; a file may be long. */
-        private void watchClose0(MessageConnection open, OutboundBridge bridge) {
-            long outcomes = bridge.outcomes();
-            int millis = config.closeTimeoutMillis();
-            eventLoop()
-                    .schedule(
-                            () -> {
-                                if (!bridge.isEnding() || over) {
-                                    return;
-                                }
-                                if (bridge.outcomes() == outcomes) {
-                                    open.abort(new ConnectionException.TimedOut(remote
-                                            + " has taken nothing for " + millis
-                                            + " ms of what was flushed before close"));
-                                } else {
-                                    watchClose0(open, bridge);
-                                }
-                            },
-                            millis,
-                            TimeUnit.MILLISECONDS);
         }
 
         @Override
@@ -804,244 +760,13 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel permits
             super.deregister(promise);
         }
 
-        @Override
-        public void flushAgain0() {
-            if (state == State.ACTIVE || state == State.CLOSING) {
-                flush0();
-            }
-        }
-
-        @Override
-        public void abort0(Throwable cause) {
-            MessageConnection open = connection0();
-            if (open != null) {
-                open.abort(cause);
-            }
-        }
-
-        @Override
-        public void abortLocally0(Throwable cause) {
-            localFailure = cause;
-            abort0(cause);
-        }
-
-        @Override
-        public Throwable forHandlers0(Throwable cause) {
-            return AbstractRdmaChannel.this.forHandlers0(cause);
-        }
-
-        @Override
-        public boolean wantsInbound0() {
-            return state == State.ACTIVE && !discardsInbound0();
-        }
-
-        @Override
-        public @Nullable MessageConnection connection0() {
-            return AbstractRdmaChannel.this.connection0();
-        }
-
-        @Override
-        public ChannelPipeline pipeline() {
-            return AbstractRdmaChannel.this.pipeline();
-        }
-
-        @Override
-        public ChannelConfig config() {
-            return config;
-        }
-
-        @Override
-        public EventLoop eventLoop() {
-            return AbstractRdmaChannel.this.eventLoop();
-        }
-
-        @Override
-        public ByteBufAllocator alloc() {
-            return AbstractRdmaChannel.this.alloc();
+        void flushAgain0() {
+            flush0();
         }
 
         void closeNow(@Nullable Throwable cause) {
             ClosedChannelException closed = closedBy(cause);
             super.close(voidPromise(), cause == null ? closed : cause, closed);
-        }
-    }
-
-    /** One-sided operations come in here. */
-    private final class Gate implements OperationGate {
-        @Override
-        public @Nullable EventLoop loop() {
-            try {
-                return eventLoop();
-            } catch (IllegalStateException unregistered) {
-                return null;
-            }
-        }
-
-        @Override
-        public MessageConnection enter0() throws ClosedChannelException {
-            assert eventLoop().inEventLoop();
-            MessageConnection open = connection;
-            if (state == State.OPEN || state == State.CONNECTING) {
-                throw new NotYetConnectedException();
-            }
-            if (state != State.ACTIVE || open == null) {
-                throw new ClosedChannelException();
-            }
-            ChannelOutboundBuffer outbound = unsafe().outboundBuffer();
-            if (outbound != null) {
-                outboundBridge0().handOverFlushed(outbound, open);
-            }
-            return open;
-        }
-
-        @Override
-        public MemoryDomain domain0() {
-            return Objects.requireNonNull(sharedMemory);
-        }
-
-        @Override
-        public boolean readSinkNeedsRemoteWrite0() {
-            return capabilities().readSinkNeedsRemoteWrite();
-        }
-
-        @Override
-        public Throwable translate0(Throwable cause) {
-            return AbstractRdmaChannel.this.translate0(cause);
-        }
-    }
-
-    private final class Listener implements MessageListener {
-        private RdmaUnsafe rdmaUnsafe() {
-            return (RdmaUnsafe) unsafe();
-        }
-
-        @Override
-        public void onPrepared(MessageConnection from) {
-            learn(from);
-        }
-
-        private void learn(MessageConnection from) {
-            Endpoint prepared = from.endpoint();
-            if (prepared != null) {
-                local = prepared.localAddress();
-                remote = prepared.remoteAddress();
-                capabilities = prepared.capabilities();
-                memory = prepared.connectionMemory();
-                sharedMemory = prepared.memoryDomain();
-                ChannelBuffers buffers = ChannelBuffers.of(prepared.memoryDomain());
-                ProviderAccount accountant = account;
-                if (accountant != null) {
-                    accountant.uses(prepared.memoryDomain());
-                }
-                buffers.attach(eventLoop());
-                config.registeredAllocator(buffers.allocator());
-            }
-        }
-
-        @Override
-        @SuppressWarnings(
-                "deprecation") // the addresses may be other than those asked for; the base class remembers those
-        public void onActive(MessageConnection from, Negotiated negotiated) {
-            if (state != State.CONNECTING) {
-                return; // closed meanwhile
-            }
-            learn(from);
-            invalidateLocalAddress();
-            invalidateRemoteAddress();
-            state = State.ACTIVE;
-            boolean wanted = attempt == null ? incoming != null : attempt.succeed();
-            pipeline().fireChannelActive(); // with auto-read on, this reads
-            if (wanted) {
-                inboundBridge0().pauseIfUnasked();
-            } else {
-                unsafe().close(voidPromise());
-            }
-        }
-
-        @Override
-        public void onMessage(MessageConnection from, ByteBuf message) {
-            inboundBridge0().onMessage(message);
-        }
-
-        @Override
-        public void onEnd(MessageConnection from) {
-            if (state == State.ACTIVE) {
-                onEnd0();
-            }
-        }
-
-        @Override
-        public void onReadComplete(MessageConnection from) {
-            if (state != State.CLOSED) {
-                inboundBridge0().endBatch();
-            }
-        }
-
-        @Override
-        public void onImmediate(MessageConnection from, int immediateData, int lengthBytes) {
-            inboundBridge0().onEvent(new ImmediateDataEvent(immediateData, lengthBytes));
-        }
-
-        @Override
-        public void onWritabilityChanged(MessageConnection from, boolean writable) {
-            ChannelOutboundBuffer outbound = unsafe().outboundBuffer();
-            if (outbound == null) {
-                return;
-            }
-            if (!writable && (state != State.ACTIVE || from.queuedBytes() == 0)) {
-                return; // nothing waits for credits: the connection ends, which handlers are told otherwise
-            }
-            outbound.setUserDefinedWritability(CREDIT_FLAG, writable);
-            if (writable) {
-                rdmaUnsafe().flushAgain0();
-            }
-        }
-
-        @Override
-        public void onDeadline(MessageConnection from, long deadlineNanos) {
-            cancel(timer);
-            try {
-                timer = eventLoop().schedule(tick, deadlineNanos - System.nanoTime(), TimeUnit.NANOSECONDS);
-            } catch (RejectedExecutionException shuttingDown) {
-                LOG.debug("{}: the loop ends, and with it this connection's clock", this, shuttingDown);
-            }
-        }
-
-        @Override
-        public void onResumable(MessageConnection from) {
-            try {
-                eventLoop().execute(useMemory);
-            } catch (RejectedExecutionException shuttingDown) {
-                LOG.debug("{}: the loop ends, and this connection with it", this, shuttingDown);
-            }
-        }
-
-        @Override
-        public void onInactive(MessageConnection from, @Nullable Throwable cause) {
-            over = true;
-            outboundBridge0().abandon();
-            settle0(cause != null);
-            cancel(timer);
-            if (state == State.CLOSED) {
-                return;
-            }
-            inboundBridge0().endBatch();
-            Throwable first = cause == null ? null : explain0(cause);
-            if (attempt != null && attempt.isPending()) {
-                attempt.fail(forConnect0(
-                        first != null
-                                ? first
-                                : new ConnectionException.Lost("connect to " + remote
-                                        + ": the peer closed the connection during the handshake")));
-            } else if (first != null && !isActive()) {
-                LOG.debug("{}: the connection of {} did not come up", local, remote, first);
-            } else if (first != null && !first.equals(localFailure)) {
-                pipeline().fireExceptionCaught(forHandlers0(first));
-            }
-            if (cause == null && state == State.ACTIVE) {
-                onPeerClosed0();
-            }
-            rdmaUnsafe().closeNow(first == null ? null : forHandlers0(first));
         }
     }
 }

@@ -6,17 +6,20 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.EventLoop;
 import io.netty.channel.FileRegion;
+import java.net.SocketAddress;
 import java.util.ArrayDeque;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.OperationCallback;
+import org.verbena.transport.spi.ConnectionException;
 
 /**
- * Takes what was flushed from Netty's outbound buffer to the connection, and each outcome back to its promise. Buffers are handed over at once, files
- * chunk by chunk ({@link FileSender}). The loop's.
+ * Takes what was flushed from Netty's outbound buffer to the connection, and each outcome back to its promise. Buffers
+ * are handed over at once, files chunk by chunk ({@link FileSender}). The loop's.
  *
- * <p>An entry stays in the outbound buffer until its outcome, so that it counts towards writability. The first {@code handedOver} entries that were not
- * cancelled are with the connection, which completes them in order.
+ * <p>An entry stays in the outbound buffer until its outcome, so that it counts towards writability. The first {@code
+ * handedOver} entries that were not cancelled are with the connection, which completes them in order.
  */
 final class OutboundBridge {
 
@@ -94,8 +97,8 @@ final class OutboundBridge {
     }
 
     /**
-     * Has something done when all that is flushed now has been handed over, which may be at once, or when it never will be because the connection is over. What is
-     * flushed later stays in the outbound buffer.
+     * Has something done when all that is flushed now has been handed over, which may be at once, or when it never will
+     * be because the connection is over. What is flushed later stays in the outbound buffer.
      */
     void end(MessageConnection open, Runnable ending) {
         ChannelOutboundBuffer outbound = host.outboundBuffer();
@@ -121,9 +124,30 @@ final class OutboundBridge {
         return !endings.isEmpty();
     }
 
-    /** Outcomes so far, to see whether it goes on. */
-    long outcomes() {
-        return outcomes;
+    /**
+     * Ends the connection unless the peer takes some of what is to be handed over, again and again, within a time; a
+     * file may be long.
+     *
+     * @param millis the time
+     * @param peer its address, for the message
+     */
+    void limitEnding(int millis, @Nullable SocketAddress peer) {
+        long before = outcomes;
+        host.eventLoop()
+                .schedule(
+                        () -> {
+                            if (!isEnding()) {
+                                return;
+                            }
+                            if (outcomes == before) {
+                                host.abort0(new ConnectionException.TimedOut(peer + " has taken nothing for " + millis
+                                        + " ms of what was flushed before close"));
+                            } else {
+                                limitEnding(millis, peer);
+                            }
+                        },
+                        millis,
+                        TimeUnit.MILLISECONDS);
     }
 
     private void runEndings() {

@@ -14,7 +14,6 @@ import java.net.ConnectException;
 import java.net.SocketException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NotYetConnectedException;
-import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.IncomingConnection;
@@ -42,8 +41,7 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
 
     // The loop's.
     private boolean inputShutdownReadTold;
-    private @Nullable Throwable lastCause;
-    private @Nullable Throwable lastTold;
+    private final CauseMemo told = new CauseMemo(RdmaStreamChannel::asSocketsSay);
 
     /** Makes one to connect with, for a bootstrap. */
     public RdmaStreamChannel() {
@@ -280,16 +278,12 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
 
     @Override
     Throwable forHandlers0(Throwable cause) {
-        Throwable translated = translate0(cause);
-        if (!(translated instanceof RdmaException)) {
-            return translated;
-        }
-        Throwable told = lastTold;
-        if (told == null || !translated.equals(lastCause)) {
-            told = new SocketException(translated.getMessage(), translated);
-            lastCause = translated;
-            lastTold = told;
-        }
-        return told;
+        return told.of(translate0(cause));
+    }
+
+    private static Throwable asSocketsSay(Throwable translated) {
+        return translated instanceof RdmaException
+                ? new SocketException(translated.getMessage(), translated)
+                : translated;
     }
 }

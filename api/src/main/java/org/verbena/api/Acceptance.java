@@ -1,0 +1,84 @@
+package org.verbena.api;
+
+import io.netty.channel.IoEventLoop;
+import java.nio.charset.StandardCharsets;
+import java.util.function.BiFunction;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.protocol.MessageConnection;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.IncomingConnection;
+import org.verbena.transport.spi.RdmaProvider;
+
+/** A peer's connection request, which is accepted or rejected, once. The loop's. */
+final class Acceptance {
+    private static final Logger LOG = LoggerFactory.getLogger(Acceptance.class);
+
+    private static final byte[] DROPPED = "the server dropped the connection".getBytes(StandardCharsets.US_ASCII);
+
+    private final IncomingConnection request;
+    private boolean decided;
+
+    Acceptance(IncomingConnection request) {
+        this.request = request;
+    }
+
+    /**
+     * Accepts it, or rejects a peer that speaks something else.
+     *
+     * @param loop of the channel
+     * @param server that listens, or null if it is gone
+     * @param config of the channel
+     * @param begin makes the connection
+     * @return the endpoint, or null for a peer that was rejected
+     * @throws RuntimeException it cannot be accepted, for a reason of this side; the request may still be rejected
+     */
+    @Nullable Endpoint accept(
+            IoEventLoop loop,
+            @Nullable RdmaServerChannel server,
+            RdmaChannelConfig config,
+            BiFunction<RdmaProvider, MessageOptions, MessageConnection> begin) {
+        decided = true;
+        RdmaProvider provider = RdmaEventLoopGroup.providerOf(loop);
+        RdmaProvider listening = server == null ? null : RdmaEventLoopGroup.providerOf(server.eventLoop());
+        if (provider == null || !provider.equals(listening)) {
+            throw new IllegalStateException("the server's groups have different providers: "
+                    + (listening == null ? null : listening.name()) + " and "
+                    + (provider == null ? null : provider.name()));
+        }
+        MessageOptions options = config.messageOptions();
+        byte[] rejection = MessageConnection.rejection(options, request.privateData());
+        if (rejection != null) {
+            LOG.info(
+                    "{}: rejected {}: {}",
+                    request.localAddress(),
+                    request.remoteAddress(),
+                    MessageConnection.rejectionReason(rejection));
+            request.reject(rejection);
+            return null;
+        }
+        MessageConnection accepting = begin.apply(provider, options);
+        return request.accept(
+                loop, config.endpointOptions(provider, null, MessageConnection.privateData(options)), accepting);
+    }
+
+    /** It could not be accepted. */
+    void fail(RuntimeException cause) {
+        LOG.warn("{}: cannot accept {}", request.localAddress(), request.remoteAddress(), cause);
+        try {
+            request.reject(DROPPED);
+        } catch (IllegalStateException answered) {
+            LOG.debug("the request of {} had been decided", request.remoteAddress(), answered);
+        }
+    }
+
+    /** The channel closes: a request that is still open is rejected. */
+    void drop() {
+        if (!decided) {
+            decided = true;
+            request.reject(DROPPED);
+        }
+    }
+}
