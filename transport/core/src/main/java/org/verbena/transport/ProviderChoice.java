@@ -14,11 +14,11 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
- * Which provider is used, and why. {@code auto} takes the available one of the lowest rank that serves the address; a name takes that one
- * or fails: there is no falling back from a name.
+ * The provider in use, and why it was chosen. {@code auto} chooses the available provider of the lowest rank that
+ * serves the address. A provider that is chosen by name is used or the call fails: nothing replaces it.
  *
  * @param provider the provider
- * @param reason why it, as half a sentence
+ * @param reason why it was chosen, as a phrase
  */
 public record ProviderChoice(RdmaProvider provider, String reason) {
 
@@ -37,14 +37,14 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
 
     private static final Logger LOG = LoggerFactory.getLogger(ProviderChoice.class);
 
-    /** Any local address: served if a provider has anything to run on. */
+    /** Any local address: a provider serves it if it has any device to run on. */
     private static final InetSocketAddress ANYWHERE = new InetSocketAddress(0);
 
-    /** What has been logged: provider names, so it stays as small as their number. */
+    /** The names of providers whose choice has been logged; bounded by the number of providers. */
     private static final Set<String> LOGGED = ConcurrentHashMap.newKeySet();
 
     /**
-     * What is asked for where the program names nothing.
+     * The name that applies where the program names no provider.
      *
      * @return the value of {@link #PROPERTY}, or {@link #AUTO}
      */
@@ -56,10 +56,10 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
     /**
      * Chooses among the providers of this process.
      *
-     * @param name a provider's, or {@link #AUTO}
-     * @param address what it has to serve, for {@link #AUTO}: a resolved local or remote address, or null for any
-     * @return the choice, logged at INFO when it is a provider's first
-     * @throws ProviderUnavailableException the provider that was named cannot work here, or {@link #AUTO} found none
+     * @param name a provider's name, or {@link #AUTO}
+     * @param address the address that {@link #AUTO} must serve: resolved, local or remote, or null for any
+     * @return the choice; logged at INFO the first time that a provider is chosen
+     * @throws ProviderUnavailableException the named provider cannot work here, or {@link #AUTO} found none
      */
     public static ProviderChoice choose(String name, @Nullable InetSocketAddress address) {
         ProviderChoice choice = choose(name, address, Installed.PROVIDERS);
@@ -125,7 +125,10 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
                 + ":" + (passed.isEmpty() ? " none is on the class path; add " + JARS.get("soft") : passed));
     }
 
-    /** Without the native provider's jar nothing looks for devices, and a machine that has them would go unused unnoticed. */
+    /**
+     * Reports devices that stay unused because the native provider's jar is missing: without that jar nothing looks for
+     * them.
+     */
     private static String adviceOnDevices(List<RdmaProvider> providers) {
         return names(providers).contains(NATIVE) ? "" : "; to use RDMA devices, add " + JARS.get(NATIVE);
     }
@@ -139,7 +142,7 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
         return providers.stream().map(RdmaProvider::name).toList();
     }
 
-    /** One instance a provider for the whole process, made when first asked for. */
+    /** One instance of each provider for the whole process, created on first use. */
     private static final class Installed {
         static final List<RdmaProvider> PROVIDERS = load();
 

@@ -1,2 +1,2 @@
-/** What providers share, and how one is chosen. */
+/** The parts that providers share, and the choice of a provider. */
 package org.verbena.transport;

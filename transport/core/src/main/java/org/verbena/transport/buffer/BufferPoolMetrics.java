@@ -1,23 +1,24 @@
 package org.verbena.transport.buffer;
 
 /**
- * What a pool has done and holds, at one moment. The byte counts add up: {@code registeredBytes = usedBytes + cachedBytes + freeBytes}, but for
- * what changes while they are read.
+ * A snapshot of a pool's counters and contents. The byte counts add up: {@code registeredBytes = usedBytes +
+ * cachedBytes + freeBytes}, except for changes while they are read.
  *
  * @param registeredBytes memory registered for the pool's chunks
  * @param maxRegisteredBytes the limit in force
- * @param chunks how many chunks that is
- * @param usedBytes blocks that buffers live in, by the length of the blocks; buffers that another thread released and the owning loop has not
- *     collected yet count as used
- * @param cachedBytes free blocks that event loops keep for themselves
+ * @param chunks the number of those chunks
+ * @param usedBytes blocks in use by buffers, by the length of the blocks; buffers that another thread released and the
+ *     owning loop has not collected yet count as used
+ * @param cachedBytes free blocks in the caches of event loops
  * @param freeBytes the rest: free for any size
  * @param allocations buffers handed out so far
- * @param releases buffers that came home so far
+ * @param releases buffers returned so far
  * @param grows buffers that moved to a larger block
- * @param refusals allocations that met the limit or were refused by the device
- * @param exhaustedBuffers plain buffers that the allocator gave instead, because of that
- * @param oversizeBuffers plain buffers that the allocator gave because they exceed {@link BufferPoolOptions#largestPooledBytes()}
- * @param plainBytes what those plain buffers hold now
+ * @param refusals allocations that failed at the limit or were refused by the device
+ * @param exhaustedBuffers plain buffers that the allocator returned instead
+ * @param oversizeBuffers plain buffers that the allocator returned because they exceed {@link
+ *     BufferPoolOptions#largestPooledBytes()}
+ * @param plainBytes the current size of those plain buffers
  * @param chunksRegistered chunks registered so far
  * @param chunksReleased chunks deregistered and freed so far
  */
@@ -38,11 +39,11 @@ public record BufferPoolMetrics(
         long chunksRegistered,
         long chunksReleased) {
 
-    /** Of a pool that has done nothing. */
+    /** The metrics of an unused pool. */
     public static final BufferPoolMetrics NONE = new BufferPoolMetrics(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
     /**
-     * Adds another pool's.
+     * Adds the metrics of another pool.
      *
      * @param other what to add
      * @return the sum, member by member

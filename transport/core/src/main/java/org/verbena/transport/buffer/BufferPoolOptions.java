@@ -8,22 +8,24 @@ import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.OptionProperties;
 
 /**
- * How a {@link RegisteredBufferPool} behaves. Start from {@link #DEFAULTS} and change what differs.
+ * The options of a {@link RegisteredBufferPool}. Start from {@link #DEFAULTS} and change what differs.
  *
- * @param maxRegisteredBytes the most memory the pool keeps registered at once, 4096 or more; what is registered is pinned, and counts against
- *     the process's memlock limit
- * @param chunkBytes how much is registered at a time, and the largest size class: a power of two from 256 KiB to 1 GiB. A larger buffer gets a
- *     chunk of its own
- * @param largestPooledBytes what the allocator takes from the pool at the most; a larger buffer is plain direct memory (counted, see
- *     {@link BufferPoolMetrics#oversizeBuffers()}). {@link RegisteredBufferPool#allocate} is bound by {@code maxRegisteredBytes} alone
- * @param access what chunks are registered for. REMOTE_READ, REMOTE_WRITE and REMOTE_ATOMIC open every buffer of the pool to every
- *     peer that learns or guesses a key: use such a pool for peers that trust each other, or register a buffer for one operation
- *     ({@link OperationRegistration})
- * @param onExhaustion what the allocator does when the pool is at its limit
- * @param loopCacheBytesPerClass how much an attached event loop keeps for itself of each size class, 0 or more
- * @param idleNanos after how long unused chunks are given back, in nanoseconds, 0 or more; noticed by {@link RegisteredBufferPool#trim()},
- *     which attached event loops call at half this interval
- * @param hugePages ask the kernel to back chunks with huge pages; {@code chunkBytes} must be 2 MiB or more
+ * @param maxRegisteredBytes the most memory the pool keeps registered at once, 4096 or more; registered memory is
+ *     pinned and counts against the process's memlock limit
+ * @param chunkBytes how much is registered at a time, and the largest size class: a power of two from 256 KiB to 1 GiB.
+ *     A larger buffer gets its own chunk
+ * @param largestPooledBytes the largest buffer that the allocator takes from the pool; a larger one is plain direct
+ *     memory (counted, see {@link BufferPoolMetrics#oversizeBuffers()}). {@link RegisteredBufferPool#allocate} is
+ *     limited by {@code maxRegisteredBytes} only
+ * @param access the rights that chunks are registered with. REMOTE_READ, REMOTE_WRITE and REMOTE_ATOMIC open every
+ *     buffer of the pool to every peer that learns or guesses a key: use such a pool only among peers that trust each
+ *     other; otherwise register a buffer for one operation ({@link OperationRegistration})
+ * @param onExhaustion how the allocator reacts when the pool is at its limit
+ * @param loopCacheBytesPerClass how much of each size class an attached event loop caches, 0 or more
+ * @param idleNanos how long a chunk must be unused before it is freed, in nanoseconds, 0 or more; checked by {@link
+ *     RegisteredBufferPool#trim()}, which attached event loops call at half this interval
+ * @param hugePages whether to ask the kernel to back chunks with huge pages; if so, {@code chunkBytes} must be 2 MiB or
+ *     more
  */
 public record BufferPoolOptions(
         long maxRegisteredBytes,
@@ -40,8 +42,8 @@ public record BufferPoolOptions(
     static final int MAX_CHUNK_BYTES = 1 << 30;
 
     /**
-     * 1 GiB in chunks of 2 MiB, buffers of up to 64 MiB from the allocator, LOCAL_WRITE alone, plain memory at the limit, 256 KiB a
-     * size class and loop, idle after 30 s, no huge pages.
+     * 1 GiB in chunks of 2 MiB, buffers of up to 64 MiB from the allocator, LOCAL_WRITE only, plain memory at the
+     * limit, 256 KiB per size class and loop, idle after 30 s, no huge pages.
      */
     public static final BufferPoolOptions DEFAULTS = new BufferPoolOptions(
             1L << 30,
@@ -53,11 +55,14 @@ public record BufferPoolOptions(
             TimeUnit.SECONDS.toNanos(30),
             false);
 
-    /** What an allocator does when the pool is at its limit, or the device refuses to register more. */
+    /** How an allocator reacts when the pool is at its limit, or the device refuses to register more. */
     public enum Exhaustion {
-        /** It throws; the exception says which limit and which option. */
+        /** Throws an exception that names the limit and the option to change. */
         FAIL,
-        /** It gives plain direct memory, which is copied or registered when it is sent. Counted, and logged the first time. */
+        /**
+         * Returns plain direct memory, which is copied or registered when it is sent. Counted, and logged the first
+         * time.
+         */
         UNPOOLED
     }
 
@@ -88,11 +93,12 @@ public record BufferPoolOptions(
     }
 
     /**
-     * What the pools of channels use: {@link #DEFAULTS}, but for what the system properties {@code org.verbena.buffers.maxRegisteredBytes},
-     * {@code chunkBytes}, {@code largestPooledBytes} and {@code hugePages} (true or false), all with that prefix, say.
+     * The options of the pools of channels: {@link #DEFAULTS}, overridden by the system properties {@code
+     * org.verbena.buffers.maxRegisteredBytes}, {@code chunkBytes}, {@code largestPooledBytes} and {@code hugePages}
+     * (true or false), all with that prefix.
      *
      * @return options
-     * @throws IllegalArgumentException a property is not such a value, or out of range
+     * @throws IllegalArgumentException a property's value is malformed or out of range
      */
     public static BufferPoolOptions ofSystemProperties() {
         return DEFAULTS.withMaxRegisteredBytes(OptionProperties.number(
@@ -122,7 +128,7 @@ public record BufferPoolOptions(
     }
 
     /**
-     * Changes the chunks' size.
+     * Changes the size of chunks.
      *
      * @param bytes see {@link #chunkBytes()}
      * @return a copy
@@ -140,7 +146,7 @@ public record BufferPoolOptions(
     }
 
     /**
-     * Changes what the allocator takes from the pool.
+     * Changes the largest buffer that the allocator takes from the pool.
      *
      * @param bytes see {@link #largestPooledBytes()}
      * @return a copy
@@ -158,7 +164,7 @@ public record BufferPoolOptions(
     }
 
     /**
-     * Changes what chunks are registered for.
+     * Changes the rights that chunks are registered with.
      *
      * @param rights see {@link #access()}
      * @return a copy
@@ -176,7 +182,7 @@ public record BufferPoolOptions(
     }
 
     /**
-     * Changes what happens at the limit.
+     * Changes the reaction at the limit.
      *
      * @param what see {@link #onExhaustion()}
      * @return a copy
@@ -194,7 +200,7 @@ public record BufferPoolOptions(
     }
 
     /**
-     * Changes what loops keep.
+     * Changes how much loops cache.
      *
      * @param bytes see {@link #loopCacheBytesPerClass()}
      * @return a copy
@@ -205,7 +211,7 @@ public record BufferPoolOptions(
     }
 
     /**
-     * Changes when unused chunks are given back.
+     * Changes when unused chunks are freed.
      *
      * @param nanos see {@link #idleNanos()}
      * @return a copy
@@ -223,7 +229,7 @@ public record BufferPoolOptions(
     }
 
     /**
-     * Changes what kind of pages chunks ask for.
+     * Changes whether chunks use huge pages.
      *
      * @param wanted see {@link #hugePages()}
      * @return a copy

@@ -8,26 +8,27 @@ import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RegisteredMemory;
 
 /**
- * Registers exactly the bytes of one operation, for as long as it takes: a large buffer that no pool knows, or a pooled one that a peer shall
- * read or write for once, under a key that opens nothing else and is worthless afterwards.
+ * Registers exactly the bytes of one operation, for its duration: a large buffer from outside a pool, or a pooled one
+ * that a peer may read or write once, with a key that opens nothing else and is invalid afterwards.
  *
- * <p>There is no cache of such registrations. A device goes on using the physical pages that a region was registered with; when its owner frees
- * the memory and the system maps other pages at the same address, a cached region is silently stale, and for memory that others allocate and
- * free there is no way to know. The price is a system call an operation; a {@link RegisteredBufferPool}'s memory does not pay it.
+ * <p>There is no cache of such registrations. A device goes on using the physical pages that a region was registered
+ * with; when its owner frees the memory and the system maps other pages at the same address, a cached region is
+ * silently stale, and there is no way to notice that for memory that others allocate and free. The price is one system
+ * call per operation, which the memory of a {@link RegisteredBufferPool} avoids.
  */
 public final class OperationRegistration {
     private OperationRegistration() {}
 
     /**
-     * Registers a part of a buffer, and retains the buffer until the region is gone, which is when it is closed and no work request uses it.
+     * Registers a part of a buffer, and retains the buffer until the region is closed and no work request uses it.
      *
      * @param buffer a direct buffer in one piece
      * @param index where the part begins
-     * @param lengthBytes how long it is, 1 or more
+     * @param lengthBytes its length, 1 or more
      * @param domain where to register
-     * @param access what may be done with it
-     * @return a region of the part alone, whose owner closes it; or null if the buffer has no memory address (a heap buffer, a composite of
-     *     several): copy it instead
+     * @param access the rights of the region
+     * @return a region of that part only, which the caller closes; or null if the buffer has no memory address (a heap
+     *     buffer, a composite of several): copy it instead
      * @throws IndexOutOfBoundsException outside the buffer
      * @throws org.verbena.transport.spi.RdmaException the device refused; the message says why and what to do
      */

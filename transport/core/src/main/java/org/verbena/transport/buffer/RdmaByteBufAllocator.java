@@ -14,10 +14,11 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.RdmaException;
 
 /**
- * A {@link RegisteredBufferPool} as Netty's allocator. Direct buffers, which are what it gives unless heap buffers are asked for, come from the
- * pool and are watched by Netty's leak detector. Where the pool cannot serve ({@link BufferPoolOptions#largestPooledBytes()},
- * {@link BufferPoolOptions#onExhaustion()}) they are plain direct memory: such a buffer works everywhere, at the price of a copy or a
- * registration when it is sent. It is counted ({@link BufferPoolMetrics}), and logged once a reason. Any thread.
+ * A {@link RegisteredBufferPool} as Netty's allocator. Direct buffers, the default, come from the pool and are tracked
+ * by Netty's leak detector. Where the pool cannot serve a request ({@link BufferPoolOptions#largestPooledBytes()},
+ * {@link BufferPoolOptions#onExhaustion()}) they are plain direct memory: such a buffer works everywhere, at the price
+ * of a copy or a registration when it is sent. It is counted ({@link BufferPoolMetrics}), and logged once per reason.
+ * Any thread.
  */
 public final class RdmaByteBufAllocator extends AbstractByteBufAllocator implements ByteBufAllocatorMetricProvider {
     private static final Logger LOG = LoggerFactory.getLogger(RdmaByteBufAllocator.class);
@@ -47,7 +48,7 @@ public final class RdmaByteBufAllocator extends AbstractByteBufAllocator impleme
     }
 
     /**
-     * Where the buffers come from.
+     * The pool that the buffers come from.
      *
      * @return the pool
      */

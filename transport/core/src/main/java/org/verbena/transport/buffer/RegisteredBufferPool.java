@@ -18,20 +18,23 @@ import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RdmaException;
 
 /**
- * Buffers in memory that is registered once. The pool allocates chunks, registers each as one region, and cuts them into blocks; a buffer is a
- * block with a recycled {@link RegisteredByteBuf}, so that taking and releasing one allocates nothing once the pool is warm.
+ * Buffers in memory that is registered once. The pool allocates chunks, registers each as one region, and divides them
+ * into blocks. A buffer is a block with a recycled {@link RegisteredByteBuf}: once the pool is warm, taking and
+ * releasing one allocates nothing.
  *
  * <pre>{@code
  * chunk (registered) --runs of pages--> slab of one size class --> blocks --> caches of event loops --> buffers
  * }</pre>
  *
- * <p>Any thread may allocate and release. An event loop that is {@linkplain #attach attached} has a cache of its own: it takes and releases
- * without atomics or locks, and gets back what other threads release of its buffers. Other threads share a lock.
+ * <p>Any thread may allocate and release. An event loop that is {@linkplain #attach attached} has its own cache: it
+ * takes and releases without atomics or locks, and buffers that other threads release return to it. Other threads share
+ * a lock.
  *
- * <p>The memory is bounded by {@link BufferPoolOptions#maxRegisteredBytes()}. A chunk whose blocks are all home is given back when it has been idle
- * for {@link BufferPoolOptions#idleNanos()}: its region is closed, and its memory freed when no work request uses it any more.
+ * <p>The memory is bounded by {@link BufferPoolOptions#maxRegisteredBytes()}. A chunk without blocks in use is freed
+ * when it has been idle for {@link BufferPoolOptions#idleNanos()}: its region is closed, and its memory is freed when
+ * no work request uses it any more.
  *
- * <p>Two budgets need two pools: one pool for sending and receiving lets either starve the other.
+ * <p>Use separate pools for sending and receiving: in a common pool, either can starve the other.
  */
 public final class RegisteredBufferPool implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(RegisteredBufferPool.class);
@@ -76,9 +79,9 @@ public final class RegisteredBufferPool implements AutoCloseable {
     /**
      * Makes an empty pool. The first allocation registers the first chunk.
      *
-     * @param domain where chunks are registered; must outlive the pool
+     * @param domain the domain to register chunks in; must outlive the pool
      * @param options limits and sizes
-     * @throws IllegalStateException huge pages are asked for where there are none; the message says why
+     * @throws IllegalStateException huge pages are requested but not available; the message says why
      */
     public RegisteredBufferPool(MemoryDomain domain, BufferPoolOptions options) {
         this(domain, options, System::nanoTime);
@@ -103,7 +106,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
     }
 
     /**
-     * Where the memory is registered.
+     * The domain that the memory is registered in.
      *
      * @return as given
      */
@@ -121,7 +124,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
     }
 
     /**
-     * The pool as a channel's allocator.
+     * This pool as an allocator for channels.
      *
      * @return always the same
      */
@@ -130,10 +133,11 @@ public final class RegisteredBufferPool implements AutoCloseable {
     }
 
     /**
-     * Takes a buffer that may grow without bound. Not tracked by Netty's leak detector; {@link #allocator()}'s buffers are.
+     * Allocates a buffer that may grow without bound. Not tracked by Netty's leak detector; {@link #allocator()}'s
+     * buffers are.
      *
      * @param capacityBytes 0 or more
-     * @return a buffer with one reference, nothing readable, and the capacity asked for; its content is whatever was there before
+     * @return a buffer with one reference, no readable bytes and the requested capacity; its content is undefined
      * @throws RegisteredMemoryExhaustedException the pool is at its limit
      * @throws RdmaException the device refused to register more; the message says why and what to do
      * @throws IllegalStateException the pool is closed
@@ -143,11 +147,11 @@ public final class RegisteredBufferPool implements AutoCloseable {
     }
 
     /**
-     * Takes a buffer. Not tracked by Netty's leak detector; {@link #allocator()}'s buffers are.
+     * Allocates a buffer. Not tracked by Netty's leak detector; {@link #allocator()}'s buffers are.
      *
      * @param capacityBytes 0 or more
      * @param maxCapacityBytes what it may grow to
-     * @return a buffer with one reference, nothing readable, and the capacity asked for; its content is whatever was there before
+     * @return a buffer with one reference, no readable bytes and the requested capacity; its content is undefined
      * @throws RegisteredMemoryExhaustedException the pool is at its limit
      * @throws RdmaException the device refused to register more; the message says why and what to do
      * @throws IllegalStateException the pool is closed
@@ -161,7 +165,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
     }
 
     /**
-     * Takes a buffer, if the limit allows.
+     * Allocates a buffer, if the limit allows.
      *
      * @param capacityBytes 0 or more
      * @param maxCapacityBytes what it may grow to

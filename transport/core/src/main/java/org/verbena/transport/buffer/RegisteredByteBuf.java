@@ -24,16 +24,18 @@ import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**
- * A Netty buffer in registered memory: what is written into it can be sent, and what is received into it read, without a copy. It behaves as
- * Netty's own direct buffers do: big-endian by default, reference-counted, grown by {@link #capacity(int)} within {@link #maxCapacity()}
- * (beyond its block it moves to a larger one, which changes {@link #region()} and {@link #memoryAddress()}).
+ * A Netty buffer in registered memory: what is written into it is sent, and what is received into it is read, without a
+ * copy. It behaves like Netty's own direct buffers: big-endian by default, reference-counted, grown by {@link
+ * #capacity(int)} within {@link #maxCapacity()} (beyond its block it moves to a larger one, which changes {@link
+ * #region()} and {@link #memoryAddress()}).
  *
- * <p>Whoever posts a work request on it keeps a reference until the completion: releasing the last one lets the next user have the memory.
+ * <p>Keep a reference until the completion of every work request that uses it: releasing the last one makes the memory
+ * available to others.
  *
- * <p>{@link #gather} turns any buffer into pieces for a work request: this one, its slices, duplicates, read-only and leak-tracking views, and
- * composites of such.
+ * <p>{@link #gather} converts any buffer into scatter/gather elements of a work request: this one, its slices,
+ * duplicates, read-only and leak-tracking views, and composites of these.
  *
- * <p>Access is checked against the memory's life: a view that outlives its buffer fails with an exception once the memory is freed.
+ * <p>Access is checked against the memory's life: a view that outlives its buffer throws once the memory is freed.
  */
 public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     private static final ValueLayout.OfByte BYTE = ValueLayout.JAVA_BYTE;
@@ -100,10 +102,10 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     }
 
     /**
-     * Charges the buffer to an account until it is released. For the holder of the only reference, once.
+     * Charges the buffer to an account until it is released. Call it once, as the holder of the only reference.
      *
-     * @param account hears of the release
-     * @param units what it is told then
+     * @param account called at the release
+     * @param units the amount that the account is credited then
      */
     public void chargeTo(ReleaseHook account, int units) {
         charge = units;
@@ -111,8 +113,8 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     }
 
     /**
-     * The registered memory that the buffer lives in, much larger than the buffer. Hold it with {@link RegisteredMemory#retain()} only while the
-     * buffer is held as well.
+     * The registered memory that contains the buffer; it is much larger than the buffer. Retain it with {@link
+     * RegisteredMemory#retain()} only while the buffer is retained as well.
      *
      * @return the region
      */
@@ -122,7 +124,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     }
 
     /**
-     * Where index 0 is.
+     * The position of index 0 in the region.
      *
      * @return bytes from the start of the region
      */
@@ -132,7 +134,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     }
 
     /**
-     * Where the memory is registered.
+     * The domain that the memory is registered in.
      *
      * @return the pool's domain
      */
@@ -151,7 +153,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     }
 
     /**
-     * How far it can grow without moving.
+     * The capacity that it can grow to without moving.
      *
      * @return the length of its block
      */
@@ -162,13 +164,13 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     // Pieces of a work request.
 
     /**
-     * Adds what a buffer has to read to a work request, without a copy and, for this kind of buffer, its views and composites, without an
-     * object. The buffer must be retained until the work request completes.
+     * Adds a buffer's readable bytes to a work request, without a copy and, for this kind of buffer, its views and
+     * composites, without allocating an object. Retain the buffer until the work request completes.
      *
      * @param buffer any buffer
-     * @param domain where the work request's endpoint has its memory
-     * @param pieces gets the pieces; must have room for {@link #countPieces}
-     * @return false if the buffer, or a part of it, does not live in memory registered in this domain: nothing was added
+     * @param domain the memory domain of the work request's endpoint
+     * @param pieces receives the elements; must have room for {@link #countPieces}
+     * @return false if any part of the buffer is outside the memory registered in this domain; then nothing is added
      */
     public static boolean gather(ByteBuf buffer, MemoryDomain domain, ScatterGatherList pieces) {
         return gather(buffer, buffer.readerIndex(), buffer.readableBytes(), domain, pieces);
@@ -179,11 +181,11 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
      *
      * @param buffer any buffer
      * @param index where the part begins
-     * @param lengthBytes how long it is; 0 adds nothing
-     * @param domain where the work request's endpoint has its memory
-     * @param pieces gets the pieces; must have room for {@link #countPieces}
-     * @return false if the part does not live in memory registered in this domain: nothing was added
-     * @throws IndexOutOfBoundsException outside the buffer, or more pieces than there is room for
+     * @param lengthBytes its length; 0 adds nothing
+     * @param domain the memory domain of the work request's endpoint
+     * @param pieces receives the elements; must have room for {@link #countPieces}
+     * @return false if any of it is outside the memory registered in this domain; then nothing is added
+     * @throws IndexOutOfBoundsException outside the buffer, or more elements than there is room for
      */
     public static boolean gather(
             ByteBuf buffer, int index, int lengthBytes, MemoryDomain domain, ScatterGatherList pieces) {
@@ -199,13 +201,13 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     }
 
     /**
-     * How many pieces {@link #gather} would add.
+     * The number of elements that {@link #gather} would add.
      *
      * @param buffer any buffer
      * @param index where the part begins
-     * @param lengthBytes how long it is
-     * @param domain where the work request's endpoint has its memory
-     * @return -1 if the part does not live in memory registered in this domain
+     * @param lengthBytes its length
+     * @param domain the memory domain of the work request's endpoint
+     * @return -1 if any of it is outside the memory registered in this domain
      */
     public static int countPieces(ByteBuf buffer, int index, int lengthBytes, MemoryDomain domain) {
         checkPart(buffer, index, lengthBytes);
@@ -363,7 +365,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
      *
      * @param newCapacity from 0 to {@link #maxCapacity()}
      * @return this
-     * @throws RegisteredMemoryExhaustedException the pool is at its limit; the buffer is as it was
+     * @throws RegisteredMemoryExhaustedException the pool is at its limit; the buffer is unchanged
      */
     @Override
     public ByteBuf capacity(int newCapacity) {

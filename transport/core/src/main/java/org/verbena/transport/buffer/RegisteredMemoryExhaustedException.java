@@ -9,7 +9,7 @@ public final class RegisteredMemoryExhaustedException extends RdmaException {
     private static final long serialVersionUID = 1L;
 
     /**
-     * Makes one.
+     * Creates an exception.
      *
      * @param message which limit, and what to do
      */
@@ -18,10 +18,10 @@ public final class RegisteredMemoryExhaustedException extends RdmaException {
     }
 
     /**
-     * Makes one with a cause.
+     * Creates an exception with a cause.
      *
      * @param message which limit, and what to do
-     * @param cause what the system answered
+     * @param cause the system's answer
      */
     public RegisteredMemoryExhaustedException(String message, Throwable cause) {
         super(message, cause);

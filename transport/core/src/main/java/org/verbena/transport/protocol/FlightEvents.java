@@ -14,8 +14,8 @@ import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.WorkStatus;
 
 /**
- * What the JDK's Flight Recorder is told. An event that is off costs a look at a flag and makes no object; the methods that begin one then give null,
- * and those that end one take it. {@code docs/observability.md} has them at length.
+ * The events for the JDK's Flight Recorder. A disabled event costs one flag check and allocates nothing; the methods
+ * that begin an event then return null, and those that end one accept it. {@code docs/observability.md} describes them.
  *
  * <p>Source: jdk.jfr, package summary
  */
@@ -79,11 +79,11 @@ final class FlightEvents {
         @Nullable String framing;
 
         @Label("Peer Window")
-        @Description("Messages that the peer takes at first")
+        @Description("Messages that the peer accepts at first")
         int peerWindow;
 
         @Label("Rendezvous")
-        @Description("Whether large messages are read out of the sender's memory")
+        @Description("Whether large messages are read from the sender's memory")
         boolean rendezvous;
     }
 
@@ -94,11 +94,11 @@ final class FlightEvents {
     @StackTrace(false)
     static final class Disconnect extends ConnectionEvent {
         @Label("In Good Order")
-        @Description("Either end closed it; otherwise it was lost or cut off")
+        @Description("Either end closed it; otherwise it was lost or aborted")
         boolean inGoodOrder;
 
         @Label("Cause")
-        @Description("The first thing that went wrong, and what was behind it")
+        @Description("The first failure and its causes")
         @Nullable String cause;
 
         @Label("Failed Operations")
@@ -127,11 +127,11 @@ final class FlightEvents {
     @Label("RDMA Completion Error")
     @Category({"Verbena"})
     @Description(
-            "A work request completed with an error; those that were flushed because of it are not told one by one")
+            "A work request completed with an error; those flushed because of it are not recorded")
     @StackTrace(false)
     static final class CompletionError extends ConnectionEvent {
         @Label("Work")
-        @Description("What was asked for")
+        @Description("The operation")
         @Nullable String work;
 
         @Label("Status")
@@ -162,7 +162,7 @@ final class FlightEvents {
     @Name("org.verbena.Rendezvous")
     @Label("RDMA Rendezvous")
     @Category({"Verbena"})
-    @Description("A large message was read out of its sender's memory; from the advertisement to the last byte")
+    @Description("A large message was read from its sender's memory; from the advertisement to the last byte")
     @Threshold("10 ms")
     @StackTrace(false)
     static final class Rendezvous extends ConnectionEvent {

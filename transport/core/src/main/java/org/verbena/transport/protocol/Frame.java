@@ -3,15 +3,16 @@ package org.verbena.transport.protocol;
 import io.netty.buffer.ByteBuf;
 
 /**
- * One SEND, for people to read. See {@code docs/protocol.md} for what the numbers mean.
+ * One SEND, in readable form. See {@code docs/protocol.md} for what the numbers mean.
  *
- * @param type {@code MESSAGE}, {@code STATE} ... as in the protocol; {@code RAW} with framing RAW, where nothing but the length is known
- * @param frameBytes the whole of it, header included
+ * @param type {@code MESSAGE}, {@code STATE} ... as in the protocol; {@code RAW} with framing RAW, where only the
+ *     length is known
+ * @param frameBytes its length, header included
  * @param messageBytes message frames: bytes of the message from this frame on; else 0
- * @param grant message frames that the receiver of this may have sent, in all
- * @param controlAcknowledged control frames of the receiver that the sender has processed, in all, modulo 2^16
- * @param rendezvousDone messages of the receiver that the sender has read, in all
- * @param detail what else it says, in words; may be empty
+ * @param grant message frames that the receiver may send in total
+ * @param controlAcknowledged control frames of the receiver that the sender has processed in total, modulo 2^16
+ * @param rendezvousDone messages of the receiver that the sender has read in total
+ * @param detail the rest of its content in words; may be empty
  */
 public record Frame(
         String type,
@@ -22,19 +23,19 @@ public record Frame(
         long rendezvousDone,
         String detail) {
 
-    /** Hears of each frame of a connection, on its loop. What it throws ends the connection. */
+    /** Called for each frame of a connection, on its loop. An exception ends the connection. */
     public interface Listener {
         /**
-         * A frame was staged; the device sees it with the next flush.
+         * A frame was staged; the device gets it with the next flush.
          *
-         * @param frame what is sent
+         * @param frame the outbound frame
          */
         void onFrameSent(Frame frame);
 
         /**
-         * A frame came. It has not been checked yet.
+         * A frame arrived. It has not been checked yet.
          *
-         * @param frame what came
+         * @param frame the inbound frame
          */
         void onFrameReceived(Frame frame);
     }

@@ -1,17 +1,18 @@
 package org.verbena.transport.protocol;
 
-/** What a SEND carries. Both ends must use the same. */
+/** The content of a SEND. Both ends must use the same framing. */
 public enum Framing {
     /** Messages of any size, boundaries kept, with flow control by credits. */
     MESSAGE(1),
     /**
-     * Bytes without boundaries, as over TCP, with flow control by credits and half close. What is sent together travels together; it is read in pieces of
-     * whatever size came.
+     * Bytes without boundaries, as over TCP, with flow control by credits and half close. Bytes that are sent together
+     * travel together; they are delivered in pieces of any size.
      */
     STREAM(2),
     /**
-     * One SEND is one message, without header, handshake or flow control: to talk with programs that are not Verbena's. The user sees to it
-     * that the peer has a receive posted for each message, and that it is large enough.
+     * One SEND is one message, without header, handshake or flow control, for peers that do not speak Verbena's
+     * protocol. The application must make sure that the peer has a receive posted for each message, and that it is
+     * large enough.
      */
     RAW(0);
 
@@ -22,9 +23,9 @@ public enum Framing {
     }
 
     /**
-     * How it is written on the wire.
+     * Its encoding on the wire.
      *
-     * @return a byte's worth
+     * @return a value that fits a byte
      */
     int wireValue() {
         return wireValue;

@@ -17,11 +17,11 @@ import org.verbena.transport.spi.ScatterGatherList;
  */
 public interface MessageBuffers {
 
-    /** Finds the buffers of a device. */
+    /** Finds the buffers for a device. */
     @FunctionalInterface
     interface Source {
         /**
-         * The buffers that lie in memory of this domain.
+         * The buffers in memory of a domain.
          *
          * @param domain an endpoint's memory domain
          * @return shared by all connections of that device
@@ -29,9 +29,12 @@ public interface MessageBuffers {
         MessageBuffers forDomain(MemoryDomain domain);
     }
 
-    /** Who waits for memory to receive into. */
+    /** A waiter for memory to receive into. */
     interface Waiter {
-        /** Memory came back, and it is this one's turn to try again. Any thread; must not block. May be called more than once. */
+        /**
+         * Memory was released, and this waiter should try again. Any thread; must not block. May be called more than
+         * once.
+         */
         void onMemoryFreed();
     }
 

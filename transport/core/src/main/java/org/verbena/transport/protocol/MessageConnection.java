@@ -16,13 +16,13 @@ import org.verbena.transport.spi.WorkCompletionException;
 import org.verbena.transport.spi.WorkStatus;
 
 /**
- * The message protocol over one endpoint: give it to {@code RdmaProvider.connect} or {@code IncomingConnection.accept} as the handler, with
- * {@link #privateData(MessageOptions)} in the endpoint's options. It does no I/O, has no thread and decides nothing by a clock of its own: it
- * calls the endpoint and its listener, and is called on the endpoint's loop alone.
+ * The message protocol over one endpoint: give it to {@code RdmaProvider.connect} or {@code IncomingConnection.accept}
+ * as the handler, with {@link #privateData(MessageOptions)} in the endpoint's options. It does no I/O and has neither a
+ * thread nor a clock of its own: it calls the endpoint and its listener, and is called on the endpoint's loop only.
  *
- * <p>Operations are queued in the order given and go to the device in that order at {@link #flush()} at the latest; what the peer's credits, the
- * send queue or the read depth do not let go waits, goes on by itself, and never fails for it. Each operation's callback is called exactly once,
- * messages' in the order sent.
+ * <p>Operations are queued in the order given and go to the device in that order at {@link #flush()} at the latest;
+ * what has to wait for the peer's credits, the send queue or the read depth continues by itself and never fails for
+ * that reason. Each operation's callback is called exactly once, messages' in the order sent.
  */
 public final class MessageConnection implements EndpointHandler, MessageBuffers.Waiter {
 
@@ -110,10 +110,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     /**
      * Makes one, for one endpoint.
      *
-     * @param role who speaks first
-     * @param options how this end speaks
-     * @param buffers where registered memory comes from
-     * @param listener hears everything
+     * @param role which end sends first
+     * @param options the options of this end
+     * @param buffers the source of registered memory
+     * @param listener receives the events
      */
     public MessageConnection(
             Role role, MessageOptions options, MessageBuffers.Source buffers, MessageListener listener) {
@@ -185,9 +185,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * What goes with a connect request or its acceptance as private data, so that the other end knows who it talks to.
+     * The private data for a connect request or its acceptance, which identifies the protocol to the other end.
      *
-     * @param options how this end speaks
+     * @param options the options of this end
      * @return empty for RAW
      */
     public static byte[] privateData(MessageOptions options) {
@@ -195,11 +195,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Whether a connect request is from a stranger. Accept if null, else {@code IncomingConnection.reject} with the answer.
+     * Validates a connect request's private data. Returns null to accept it, or the payload for {@code
+     * IncomingConnection.reject}.
      *
-     * @param options how this end speaks
-     * @param privateData what came with the request
-     * @return null for a peer that speaks the same; else the reason as private data for the rejection
+     * @param options the options of this end
+     * @param privateData the private data of the request
+     * @return null if the peer is compatible; otherwise the reason, as private data for the rejection
      */
     public static byte @Nullable [] rejection(MessageOptions options, byte[] privateData) {
         String violation = Wire.violation(options.framing(), privateData);
@@ -207,10 +208,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * What a peer said in a rejection.
+     * Decodes the reason of a rejection.
      *
      * @param privateData of {@code ConnectionException.Rejected}
-     * @return words, or null if there are none of ours
+     * @return the reason, or null if the private data has none of this protocol
      */
     public static @Nullable String rejectionReason(byte[] privateData) {
         return Wire.rejectionReason(privateData);
@@ -226,9 +227,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Has each frame told to someone, for debugging.
+     * Sets a listener for each frame, for debugging.
      *
-     * @param value hears of each frame from now on, on the loop; null for nobody
+     * @param value called for each frame from now on, on the loop; null for none
      */
     public void setFrameListener(Frame.@Nullable Listener value) {
         frames.setListener(value);
@@ -240,7 +241,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * What was agreed.
+     * The agreed parameters.
      *
      * @return null before the listener's {@code onActive}
      */
@@ -249,13 +250,14 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Queues a message; with STREAM framing, bytes of any number. It may be called before {@code onActive}. A message beyond the peer's limit fails
-     * with {@link MessageTooLargeException}, on a connection that is over with its cause. Success means that the peer's adapter has it all (verbs) or that it was handed to TCP (soft); it is
-     * never a sign that the peer's program has seen it. Messages that go by rendezvous have arrived in the peer's memory.
+     * Queues a message; with STREAM framing, bytes of any number. It may be called before {@code onActive}. A message
+     * above the peer's limit fails with {@link MessageTooLargeException}, and on a connection that has ended with the
+     * connection's cause. Success means that the peer's adapter has all of it (verbs) or that TCP has taken it (soft),
+     * not that the peer's program has seen it. Messages sent by rendezvous have arrived in the peer's memory.
      *
-     * @param message from its reader index to its writer index; ownership is taken, also when it fails
-     * @param callback hears the outcome
-     * @param context given to the callback
+     * @param message sent from its reader index to its writer index; this method takes ownership, also if it fails
+     * @param callback called with the outcome
+     * @param context passed to the callback
      */
     public void send(ByteBuf message, OperationCallback callback, @Nullable Object context) {
         Operation operation = outbox.newOperation(Operation.Kind.MESSAGE, callback, context);
@@ -268,10 +270,11 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Closes this end's half of a stream: what was sent before goes out, then the peer hears {@code onEnd}. What is sent later fails. Reading goes on.
+     * Closes this end's half of a stream: what was sent before is sent, then the peer's {@code onEnd} is called. Later
+     * sends fail. Reading continues.
      *
-     * @param callback hears the outcome, after those of everything that was sent before
-     * @param context given to the callback
+     * @param callback called with the outcome, after those of everything sent before
+     * @param context passed to the callback
      * @throws UnsupportedOperationException the framing is not STREAM
      */
     public void shutdownOutput(OperationCallback callback, @Nullable Object context) {
@@ -305,15 +308,18 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Queues a read of the peer's memory. More pieces than one work request can scatter to are read by several.
+     * Queues a read of the peer's memory. A read into more elements than a work request can have is split into several.
      *
-     * @param remoteAddress where, in the peer's memory
+     * @param remoteAddress the address in the peer's memory
      * @param remoteKey the peer's key for it
-     * @param local where to, read during the call only; the regions are held until the outcome
-     * @param hold released with the outcome, for example the buffer behind the pieces; null for nothing. Taken also when this throws
-     * @param callback hears the outcome
-     * @param context given to the callback
-     * @throws IllegalArgumentException a region without LOCAL_WRITE, or without REMOTE_WRITE where the adapter asks for it
+     * @param local the memory to read into; the list is read during the call only, and the regions are held until the
+     *     outcome
+     * @param hold released with the outcome, for example the buffer that contains the memory; null for nothing. Taken
+     *     even if this method throws
+     * @param callback called with the outcome
+     * @param context passed to the callback
+     * @throws IllegalArgumentException a region without LOCAL_WRITE, or without REMOTE_WRITE where the adapter asks for
+     *     it
      */
     public void read(
             long remoteAddress,
@@ -328,14 +334,16 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Queues a write into the peer's memory. Success does not mean that the peer's program can see it: only what is sent after it tells.
+     * Queues a write into the peer's memory. Success does not mean that the peer's program can see the data: a message
+     * sent after it does.
      *
-     * @param remoteAddress where, in the peer's memory
+     * @param remoteAddress the address in the peer's memory
      * @param remoteKey the peer's key for it
-     * @param local where from, read during the call only; the regions are held until the outcome
-     * @param hold released with the outcome; null for nothing. Taken also when this throws
-     * @param callback hears the outcome
-     * @param context given to the callback
+     * @param local the memory to write from; the list is read during the call only, and the regions are held until the
+     *     outcome
+     * @param hold released with the outcome; null for nothing. Taken even if this method throws
+     * @param callback called with the outcome
+     * @param context passed to the callback
      */
     public void write(
             long remoteAddress,
@@ -349,15 +357,16 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Queues a write that tells the peer, with 32 bits, in order with messages. Takes a credit like a message.
+     * Queues a write that notifies the peer with 32 bits, in order with messages. Takes a credit like a message.
      *
-     * @param remoteAddress where, in the peer's memory
+     * @param remoteAddress the address in the peer's memory
      * @param remoteKey the peer's key for it
      * @param immediateData for the peer's {@code onImmediate}
-     * @param local where from, read during the call only; the regions are held until the outcome
-     * @param hold released with the outcome; null for nothing. Taken also when this throws
-     * @param callback hears the outcome
-     * @param context given to the callback
+     * @param local the memory to write from; the list is read during the call only, and the regions are held until the
+     *     outcome
+     * @param hold released with the outcome; null for nothing. Taken even if this method throws
+     * @param callback called with the outcome
+     * @param context passed to the callback
      * @throws UnsupportedOperationException the device or the peer has no immediate data
      */
     public void writeWithImmediate(
@@ -387,14 +396,14 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     /**
      * Queues an atomic compare-and-swap of 8 bytes.
      *
-     * @param remoteAddress where, in the peer's memory; a multiple of 8
+     * @param remoteAddress the address in the peer's memory; a multiple of 8
      * @param remoteKey the peer's key for it
      * @param expected swap only if the old value equals this
      * @param value the new value
-     * @param local one piece of 8 bytes for the old value, in host order; read during the call only
-     * @param hold released with the outcome; null for nothing. Taken also when this throws
-     * @param callback hears the outcome
-     * @param context given to the callback
+     * @param local one element of 8 bytes for the old value, in host order; read during the call only
+     * @param hold released with the outcome; null for nothing. Taken even if this method throws
+     * @param callback called with the outcome
+     * @param context passed to the callback
      * @throws UnsupportedOperationException the device or the peer has no atomics
      */
     public void compareAndSwap(
@@ -423,13 +432,13 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     /**
      * Queues an atomic add to 8 bytes.
      *
-     * @param remoteAddress where, in the peer's memory; a multiple of 8
+     * @param remoteAddress the address in the peer's memory; a multiple of 8
      * @param remoteKey the peer's key for it
-     * @param add what to add; wraps
-     * @param local one piece of 8 bytes for the old value, in host order; read during the call only
-     * @param hold released with the outcome; null for nothing. Taken also when this throws
-     * @param callback hears the outcome
-     * @param context given to the callback
+     * @param add the value to add; overflow wraps
+     * @param local one element of 8 bytes for the old value, in host order; read during the call only
+     * @param hold released with the outcome; null for nothing. Taken even if this method throws
+     * @param callback called with the outcome
+     * @param context passed to the callback
      * @throws UnsupportedOperationException the device or the peer has no atomics
      */
     public void fetchAndAdd(
@@ -446,15 +455,15 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Sends what is queued, as far as it can go, with one call to the device. From within a callback it takes effect when the batch of completions is
-     * over. Work goes on by itself when credits and slots come back.
+     * Sends what is queued, as far as possible, with one call to the device. From within a callback it takes effect at
+     * the end of the batch of completions. Waiting work continues by itself when credits and slots come back.
      */
     public void flush() {
         settle(true);
     }
 
     /**
-     * Whether what is sent next goes out at once.
+     * Whether the next message is sent without waiting.
      *
      * @return false before {@code onActive}, while operations wait for credits or slots, and once closed
      */
@@ -463,7 +472,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Messages that were queued and have no outcome yet.
+     * The size of messages that are queued and have no outcome yet.
      *
      * @return the sum of their bytes
      */
@@ -472,11 +481,13 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Stops or resumes the delivery of messages; on at first. While it is off nothing is posted for further messages, so the peer runs out of credits
-     * and stops. May be called from {@code onMessage}, and then no further message is delivered.
+     * Stops or resumes the delivery of messages; initially on. While it is off no receives are posted for further
+     * messages, so the peer runs out of credits and stops. May be called from {@code onMessage}; then no further
+     * message is delivered.
      *
      * @param reading whether to deliver
-     * @return whether messages are waiting to be delivered: then {@link #deliverPending()} is to be called soon, from a task of the loop
+     * @return whether messages are waiting to be delivered: then {@link #deliverPending()} is to be called soon, from a
+     *     task of the loop
      */
     public boolean setReading(boolean reading) {
         inbox.setReading(reading);
@@ -486,7 +497,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         return reading && inbox.hasReady();
     }
 
-    /** Delivers messages that came while reading was off, then {@code onReadComplete}. Does nothing while it is off, or within a callback. */
+    /**
+     * Delivers messages that arrived while reading was off, then calls {@code onReadComplete}. Does nothing while
+     * reading is off, or within a callback.
+     */
     public void deliverPending() {
         if (busy || inBatch) {
             return;
@@ -507,9 +521,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Asks the peer for a sign of life; {@code onPong} follows. It passes queued messages and needs none of their credits.
+     * Sends a ping; {@code onPong} follows. It overtakes queued messages and needs none of their credits.
      *
-     * @param nonce comes back with the answer
+     * @param nonce returned with the answer
      * @return false if an earlier ping is unanswered, or the connection is not active, or RAW: nothing is sent
      */
     public boolean ping(long nonce) {
@@ -522,8 +536,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Closes in good order: what is queued is sent, then CLOSE; when the peer has answered, the connection is let go and {@code onInactive(null)} follows. What is
-     * sent later fails. Idempotent.
+     * Closes in good order: what is queued is sent, then CLOSE; when the peer has answered, the connection is
+     * disconnected and {@code onInactive(null)} follows. Later sends fail. Idempotent.
      */
     public void close() {
         if (life.isCloseRequested() || life.is(Phase.ABORTED) || life.is(Phase.INACTIVE)) {
@@ -542,9 +556,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Ends it now. What is queued or under way fails with this cause when the device has let go of it; {@code onInactive} follows. Idempotent.
+     * Ends the connection now. What is queued or in flight fails with this cause when the device has released it;
+     * {@code onInactive} follows. Idempotent.
      *
-     * @param cause told to everything that is pending; null for a plain close
+     * @param cause the cause for everything pending; null for a plain close
      */
     public void abort(@Nullable Throwable cause) {
         if (life.is(Phase.INACTIVE)) {
@@ -563,8 +578,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * When the connection wants {@link #onDeadline} to be called: for the timeouts of handshake and close, and for keepalive. An idle connection without
-     * keepalive has no deadline. {@link MessageListener#onDeadline} tells when it gets nearer.
+     * When to call {@link #onDeadline}: for the timeouts of handshake and close, and for keepalive. An idle connection
+     * without keepalive has no deadline. {@link MessageListener#onDeadline} is called when it gets earlier.
      *
      * @return a time of {@link System#nanoTime()}, or {@link #NO_DEADLINE}
      */
@@ -575,7 +590,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Tells the time: call it when {@link #nextDeadlineNanos()} has come. Too early does no harm.
+     * Handles deadlines: call it when {@link #nextDeadlineNanos()} has come. Calling it early does no harm.
      *
      * @param nowNanos {@link System#nanoTime()}
      */
@@ -677,7 +692,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
     }
 
-    /** Goes on after {@link MessageListener#onResumable}. The loop's. */
+    /** Continues after {@link MessageListener#onResumable}. The loop's thread only. */
     public void resume() {
         resumable = false;
         if (busy || inBatch) {
@@ -906,7 +921,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * What it has done so far. Any thread.
+     * Its counters. Any thread.
      *
      * @return a snapshot; each number is from a moment ago at the latest
      */

@@ -4,8 +4,8 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Hears what a {@link MessageConnection} has to tell, always on its loop, never from within one of the connection's own methods unless their
- * description says so. What a callback throws ends the connection with it as the cause.
+ * Receives the events of a {@link MessageConnection}, always on its loop, never from within one of the connection's own
+ * methods unless their description says so. An exception from a callback ends the connection and becomes its cause.
  *
  * <pre>{@code
  * onPrepared? -> onActive? -> (onMessage | onImmediate)* onEnd? onReadComplete ... onWritabilityChanged ... -> onInactive
@@ -14,47 +14,47 @@ import org.jspecify.annotations.Nullable;
 public interface MessageListener {
 
     /**
-     * The endpoint is there and its addresses and memory domain are known. At most once.
+     * The endpoint exists, and its addresses and memory domain are known. At most once.
      *
      * @param connection the connection
      */
     default void onPrepared(MessageConnection connection) {}
 
     /**
-     * The connection is up and both ends agree: messages may be sent. At most once.
+     * The connection is established and both ends have agreed: messages may be sent. At most once.
      *
      * @param connection the connection
-     * @param negotiated what was agreed
+     * @param negotiated the agreed parameters
      */
     void onActive(MessageConnection connection, Negotiated negotiated);
 
     /**
-     * A message came, in the order sent; with STREAM framing, the next bytes. Where it fits one receive, it is the receive buffer itself, unless it is so small
-     * that keeping it would waste most of the buffer.
+     * A message arrived, in the order sent; with STREAM framing, the next bytes. If it fits one receive, it is the
+     * receive buffer itself, unless it is so small that keeping it would waste most of the buffer.
      *
      * @param connection the connection
-     * @param message the receiver owns it and releases it; its memory then serves another receive
+     * @param message owned by the listener, which releases it; its memory then serves another receive
      */
     void onMessage(MessageConnection connection, ByteBuf message);
 
     /**
-     * With STREAM framing: the peer will send nothing more, and all that it has sent has been delivered. This end may go on sending. At most
-     * once.
+     * With STREAM framing: the peer will send nothing more, and everything that it has sent has been delivered. This
+     * end may still send. At most once.
      *
      * @param connection the connection
      */
     default void onEnd(MessageConnection connection) {}
 
     /**
-     * The messages that were at hand have been delivered: time to flush.
+     * The available messages have been delivered: time to flush.
      *
      * @param connection the connection
      */
     void onReadComplete(MessageConnection connection);
 
     /**
-     * The peer wrote into our memory with immediate data; or, with RAW framing, sent a message with it (this call, then {@code onMessage}).
-     * In order with messages.
+     * The peer wrote into local memory with immediate data; or, with RAW framing, sent a message with it (this call,
+     * then {@code onMessage}). In order with messages.
      *
      * @param connection the connection
      * @param immediateData the peer's 32 bits
@@ -63,10 +63,11 @@ public interface MessageListener {
     void onImmediate(MessageConnection connection, int immediateData, int lengthBytes);
 
     /**
-     * Credit ran out or came back. Also called from within {@link MessageConnection#flush()}.
+     * Credits ran out or came back. Also called from within {@link MessageConnection#flush()}.
      *
      * @param connection the connection
-     * @param writable false: operations wait for the peer's credits or for slots of the send queue; true: none wait any more
+     * @param writable false: operations wait for the peer's credits or for slots of the send queue; true: none waits
+     *     any more
      */
     void onWritabilityChanged(MessageConnection connection, boolean writable);
 
@@ -74,13 +75,13 @@ public interface MessageListener {
      * The peer answered a ping.
      *
      * @param connection the connection
-     * @param nonce what was sent along
+     * @param nonce the nonce of the ping
      */
     default void onPong(MessageConnection connection, long nonce) {}
 
     /**
-     * The connection wants to be called at another time than it said before: {@link MessageConnection#onDeadline} is due then. A deadline that is
-     * put off is not told: who is called too early learns the new one.
+     * The connection has an earlier deadline than before: call {@link MessageConnection#onDeadline} then. A later
+     * deadline is not reported: a call that comes too early returns the new one.
      *
      * @param connection the connection
      * @param deadlineNanos {@link MessageConnection#nextDeadlineNanos()}
@@ -88,18 +89,18 @@ public interface MessageListener {
     void onDeadline(MessageConnection connection, long deadlineNanos);
 
     /**
-     * Memory that the connection waits for may be there: have the loop call {@link MessageConnection#resume()}. The one callback that comes on
-     * any thread, from whoever released the memory; it must not block.
+     * Memory that the connection waits for may be available: have the loop call {@link MessageConnection#resume()}. The
+     * only callback on any thread, the one that released the memory; it must not block.
      *
      * @param connection the connection
      */
     void onResumable(MessageConnection connection);
 
     /**
-     * The end. Exactly once and last: every operation's callback has been called, all memory is free.
+     * The end. Exactly once and last: every operation's callback has been called, and all memory is released.
      *
      * @param connection the connection
-     * @param cause null if either end closed in good order; else the first thing that went wrong
+     * @param cause null if either end closed the connection in good order; otherwise the first failure
      */
     void onInactive(MessageConnection connection, @Nullable Throwable cause);
 }

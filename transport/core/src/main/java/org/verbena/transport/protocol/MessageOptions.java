@@ -1,24 +1,28 @@
 package org.verbena.transport.protocol;
 
 /**
- * How a connection speaks. Both ends may differ in everything but the framing.
+ * The options of a connection. Both ends may differ in everything except the framing.
  *
- * @param framing what a SEND carries
- * @param receiveDepth receives that are kept posted, {@link #MIN_RECEIVE_DEPTH} or more; all but two carry messages; {@link #DEVICE_DEFAULT} for as
- *     many as the peer's traffic wants, within {@link #firstReceiveDepth(int)} and {@link #receiveDepth(int)}. Without a meaning where the loop's shared receive queue
- *     serves the endpoint, but for being the most that one peer is ever promised
- * @param receiveBufferBytes the size of each, header included, and so the largest SEND that the peer makes; 64 or more, or {@link #DEVICE_DEFAULT}
- * @param maxMessageBytes the largest message that is taken, {@code receiveBufferBytes} or more
- * @param rendezvousThresholdBytes messages longer than this are read by the peer out of this side's memory, if both ends can;
- *     {@link #DEVICE_DEFAULT} for what measured best with its kind, {@link Integer#MAX_VALUE} for never
- * @param maxRendezvous messages by rendezvous under way at once, in each direction, 1 to 1024
- * @param maxInlineBytes SENDs up to this size, header included, are copied into the work request, within what the device can; 0 for never
- * @param registerThresholdBytes a message in memory that is not registered is copied piece by piece up to this size, and registered for the operation
- *     above
+ * @param framing the content of a SEND
+ * @param receiveDepth receives that are kept posted, {@link #MIN_RECEIVE_DEPTH} or more; all but two carry messages;
+ *     {@link #DEVICE_DEFAULT} adapts the number to the peer's traffic, between {@link #firstReceiveDepth(int)} and
+ *     {@link #receiveDepth(int)}. With a shared receive queue it only caps the credits granted to one peer
+ * @param receiveBufferBytes the size of each, header included, and so the largest SEND that the peer makes; 64 or more,
+ *     or {@link #DEVICE_DEFAULT}
+ * @param maxMessageBytes the largest message to accept, {@code receiveBufferBytes} or more
+ * @param rendezvousThresholdBytes messages longer than this are read by the peer out of this side's memory, if both
+ *     ends can; {@link #DEVICE_DEFAULT} for the value measured best for the kind of device, {@link Integer#MAX_VALUE}
+ *     for never
+ * @param maxRendezvous messages by rendezvous in progress at once, in each direction, 1 to 1024
+ * @param maxInlineBytes SENDs up to this size, header included, are copied into the work request, within the device's
+ *     limit; 0 for never
+ * @param registerThresholdBytes a message in memory that is not registered is copied up to this size, and registered
+ *     for the operation above it
  * @param helloTimeoutMillis how long the peer may take for its part of the handshake once connected, 1 or more
- * @param closeTimeoutMillis how long {@link MessageConnection#close()} waits for what is queued to be sent and for the peer to answer, 1 or more
- * @param keepAliveMillis after this long without a word from the peer it is asked for one, and after as long again without an answer the connection
- *     ends; 0 for never
+ * @param closeTimeoutMillis how long {@link MessageConnection#close()} waits until everything queued is sent and the
+ *     peer has answered, 1 or more
+ * @param keepAliveMillis after this long without a frame from the peer a ping is sent, and after as long again without
+ *     an answer the connection ends; 0 for never
  */
 public record MessageOptions(
         Framing framing,
@@ -33,18 +37,22 @@ public record MessageOptions(
         int closeTimeoutMillis,
         int keepAliveMillis) {
 
-    /** The least receive depth: one message and the two receives that are kept for control. */
+    /** The smallest receive depth: one message and the two receives that are reserved for control. */
     public static final int MIN_RECEIVE_DEPTH = 3;
 
-    /** The least receive buffer: a handshake must fit. */
+    /** The smallest receive buffer: a handshake must fit. */
     public static final int MIN_RECEIVE_BUFFER_BYTES = 64;
 
-    /** For receives and rendezvous what {@code EndpointCapabilities} says, for pieces {@code RdmaProvider.usualSges()}: what suits this kind of device. */
+    /**
+     * The default for the kind of device: for receives and rendezvous from {@code EndpointCapabilities}, for
+     * scatter/gather elements from {@code RdmaProvider.usualSges()}.
+     */
     public static final int DEVICE_DEFAULT = -1;
 
     /**
-     * MESSAGE framing, receives and rendezvous as suits the device with 16 under way, messages up to 64 MiB, inline to the device's limit, registration
-     * of foreign memory above 256 KiB, 10 s for the handshake, 10 s to close, no keepalive.
+     * MESSAGE framing, the device's defaults for receives and rendezvous with 16 in progress at once, messages up to 64
+     * MiB, inline up to the device's limit, registration of unregistered memory above 256 KiB, 10 s for the handshake,
+     * 10 s to close, no keepalive.
      */
     public static final MessageOptions DEFAULTS = new MessageOptions(
             Framing.MESSAGE,
@@ -100,10 +108,10 @@ public record MessageOptions(
     }
 
     /**
-     * How many receives to keep posted at the most.
+     * The largest number of receives to keep posted.
      *
      * @param bufferBytes the size of each, now that it is known
-     * @return what was asked for; by default 128, and fewer, down to 64, where that many would take more than 4 MiB
+     * @return the configured depth; by default 128, or fewer, down to 64, if that many would take more than 4 MiB
      */
     public int receiveDepth(int bufferBytes) {
         return receiveDepth == DEVICE_DEFAULT
@@ -112,11 +120,12 @@ public record MessageOptions(
     }
 
     /**
-     * How many receives to keep posted at first.
+     * The number of receives to keep posted at first.
      *
      * @param bufferBytes the size of each, now that it is known
-     * @return what was asked for; by default 64, and fewer, down to 16, where that many would take more than 1 MiB: then they are doubled, up to
-     *     {@link #receiveDepth(int)}, each time that the peer had to wait for want of them. With RAW framing, where no peer says so, all at once
+     * @return the configured depth; by default 64, or fewer, down to 16, if that many would take more than 1 MiB. They
+     *     are doubled, up to {@link #receiveDepth(int)}, each time that the peer had to wait for them. With RAW
+     *     framing, where the peer cannot report that, the full depth
      */
     public int firstReceiveDepth(int bufferBytes) {
         return receiveDepth == DEVICE_DEFAULT && framing != Framing.RAW
@@ -127,7 +136,7 @@ public record MessageOptions(
     /**
      * These options with another framing.
      *
-     * @param value what a SEND carries
+     * @param value the content of a SEND
      * @return a copy
      */
     public MessageOptions withFraming(Framing value) {
@@ -149,7 +158,7 @@ public record MessageOptions(
     /**
      * These options with another limit for messages.
      *
-     * @param value the largest message that is taken, in bytes
+     * @param value the largest message to accept, in bytes
      * @return a copy
      */
     public MessageOptions withMaxMessageBytes(int value) {

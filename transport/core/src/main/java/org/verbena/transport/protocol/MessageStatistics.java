@@ -1,27 +1,28 @@
 package org.verbena.transport.protocol;
 
 /**
- * What a connection has done so far, and how it is now. Of several connections the sum.
+ * The counters and current state of a connection, or their sum over several connections.
  *
- * @param messagesSent messages whose success was told
+ * @param messagesSent messages that were reported as sent
  * @param bytesSent their bytes
  * @param messagesReceived messages delivered
  * @param bytesReceived their bytes
  * @param framesSent SENDs, control included
  * @param framesReceived receives consumed, control included
  * @param controlFramesSent SENDs that carried no message
- * @param rendezvousSent messages advertised for the peer to read out of our memory
- * @param rendezvousReceived messages read out of the peer's memory
- * @param copiedBytes bytes of messages copied because they were not in registered memory, or in too many pieces
+ * @param rendezvousSent messages advertised for the peer to read from local memory
+ * @param rendezvousReceived messages read from the peer's memory
+ * @param copiedBytes bytes of messages copied because they were not in registered memory, or in too many parts
  * @param registrations messages registered for the operation
- * @param oneSidedOperations reads, writes and atomics whose success was told
+ * @param oneSidedOperations reads, writes and atomics that were reported as done
  * @param creditStalls how often operations began to wait for the peer's credits
- * @param creditStallNanos how long, in nanoseconds: each from the first operation that found no credit until none waited any more; those that are over
- * @param slotStalls how often operations began to wait for slots of the send queue, or for the read depth
+ * @param creditStallNanos how long, in nanoseconds, without stalls still in progress: each from the first operation
+ *     that found no credit until none waited any more
+ * @param slotStalls how often operations began to wait for slots of the send queue or for the read depth
  * @param memoryStalls how often a receive or a copy waited for registered memory
- * @param receiveQueueLow how often the receives posted fell below a quarter of the depth: this side is slower than its peer, or does not read. With a
- *     shared receive queue, each of its connections that notices counts
- * @param credits now: message frames that the peer would take
+ * @param receiveQueueLow how often the receives posted fell below a quarter of the depth: this side is slower than its
+ *     peer, or does not read. With a shared receive queue, each of its connections that notices counts
+ * @param credits now: message frames that the peer would accept
  * @param creditsGranted now: message frames that the peer may send
  * @param queuedBytes now: bytes of messages that have no outcome yet
  */
@@ -47,12 +48,12 @@ public record MessageStatistics(
         long creditsGranted,
         long queuedBytes) {
 
-    /** Of a connection that has done nothing. */
+    /** The statistics of a new connection. */
     public static final MessageStatistics NONE =
             new MessageStatistics(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
     /**
-     * Adds another connection's.
+     * Adds the statistics of another connection.
      *
      * @param other what to add
      * @return the sum, member by member

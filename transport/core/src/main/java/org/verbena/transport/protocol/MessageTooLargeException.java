@@ -3,13 +3,13 @@ package org.verbena.transport.protocol;
 import java.io.Serial;
 import org.verbena.transport.spi.RdmaException;
 
-/** A message beyond what the peer takes. Nothing of it was sent, and the connection goes on. */
+/** A message above the peer's limit. Nothing of it was sent, and the connection continues. */
 public final class MessageTooLargeException extends RdmaException {
     @Serial
     private static final long serialVersionUID = 1L;
 
     /**
-     * Makes one.
+     * Creates an exception.
      *
      * @param message the sizes and what to do
      */

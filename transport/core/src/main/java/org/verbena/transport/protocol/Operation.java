@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
-/** Something the user asked for, from then until its callback. Recycled by its connection. */
+/** One user operation, from submission to its callback. Recycled by its connection. */
 final class Operation implements Work {
     enum Kind {
         MESSAGE,

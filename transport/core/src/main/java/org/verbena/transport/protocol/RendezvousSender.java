@@ -63,7 +63,10 @@ final class RendezvousSender {
         return begun - doneByPeer >= maxOut;
     }
 
-    /** Finds the pieces to advertise; false if the message is not in memory that the peer may read, or in too many pieces. */
+    /**
+     * Finds the pieces to advertise; false if the message is not in memory that the peer may read, or in too many
+     * parts.
+     */
     boolean gather(Operation operation, int lengthBytes, int peerPayloadBytes) {
         ScatterGatherList pieces = pieces().clear();
         int total = operation.totalBytes;

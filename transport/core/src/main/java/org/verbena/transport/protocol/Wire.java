@@ -6,7 +6,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The wire format. All numbers are in network order. {@code docs/protocol.md} says it at length.
+ * The wire format. All numbers are in network byte order. {@code docs/protocol.md} describes it.
  *
  * <pre>{@code
  * Private data of connect request and reply: magic "VRBN" u32 | least version u8 | greatest version u8 | framing u8 | 0 u8

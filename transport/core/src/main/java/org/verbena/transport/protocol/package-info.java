@@ -1,6 +1,6 @@
 /**
- * The message protocol: what two ends say to each other over a reliable connection so that messages of any size keep their
- * boundaries and order, and no send ever finds a receiver that is not ready. The wire format is in {@code docs/protocol.md}.
+ * The message protocol over a reliable connection: it keeps the boundaries and the order of messages of any size, and a
+ * send always finds a posted receive. The wire format is in {@code docs/protocol.md}.
  */
 @org.jspecify.annotations.NullMarked
 package org.verbena.transport.protocol;

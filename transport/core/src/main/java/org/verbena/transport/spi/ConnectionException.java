@@ -2,13 +2,13 @@ package org.verbena.transport.spi;
 
 import java.io.Serial;
 
-/** A connection that did not come up, or went down. The message names address, step and reason. */
+/** A connection could not be established, or was lost. The message names the address, the step and the reason. */
 public sealed class ConnectionException extends RdmaException {
     @Serial
     private static final long serialVersionUID = 1L;
 
     /**
-     * Makes one.
+     * Creates an exception.
      *
      * @param message address, step and reason
      */
@@ -17,16 +17,16 @@ public sealed class ConnectionException extends RdmaException {
     }
 
     /**
-     * Makes one with a cause.
+     * Creates an exception with a cause.
      *
      * @param message address, step and reason
-     * @param cause what led to it
+     * @param cause the reason
      */
     public ConnectionException(String message, Throwable cause) {
         super(message, cause);
     }
 
-    /** The peer said no, or nobody listens there. */
+    /** The peer rejected the connection, or nothing listens at that address. */
     public static final class Rejected extends ConnectionException {
         @Serial
         private static final long serialVersionUID = 1L;
@@ -35,10 +35,10 @@ public sealed class ConnectionException extends RdmaException {
         private final byte[] privateData;
 
         /**
-         * Makes one.
+         * Creates an exception.
          *
          * @param message address, step and reason
-         * @param privateData what the peer sent along, possibly padded with zeros; empty if nothing
+         * @param privateData the peer's private data, possibly padded with zeros; empty if none
          */
         public Rejected(String message, byte[] privateData) {
             super(message);
@@ -46,7 +46,7 @@ public sealed class ConnectionException extends RdmaException {
         }
 
         /**
-         * What the peer sent along.
+         * The peer's private data.
          *
          * @return a copy
          */
@@ -55,13 +55,13 @@ public sealed class ConnectionException extends RdmaException {
         }
     }
 
-    /** No device, address or route leads there. */
+    /** No device, address or route leads to the peer. */
     public static final class Unreachable extends ConnectionException {
         @Serial
         private static final long serialVersionUID = 1L;
 
         /**
-         * Makes one.
+         * Creates an exception.
          *
          * @param message address, step and reason
          */
@@ -70,23 +70,23 @@ public sealed class ConnectionException extends RdmaException {
         }
 
         /**
-         * Makes one with a cause.
+         * Creates an exception with a cause.
          *
          * @param message address, step and reason
-         * @param cause what led to it
+         * @param cause the reason
          */
         public Unreachable(String message, Throwable cause) {
             super(message, cause);
         }
     }
 
-    /** It took longer than allowed. */
+    /** Connecting took longer than allowed. */
     public static final class TimedOut extends ConnectionException {
         @Serial
         private static final long serialVersionUID = 1L;
 
         /**
-         * Makes one.
+         * Creates an exception.
          *
          * @param message address, step reached and the limit
          */
@@ -95,25 +95,25 @@ public sealed class ConnectionException extends RdmaException {
         }
     }
 
-    /** It was up and was lost: the peer vanished, or its device or path failed. */
+    /** An established connection was lost: the peer vanished, or its device or path failed. */
     public static final class Lost extends ConnectionException {
         @Serial
         private static final long serialVersionUID = 1L;
 
         /**
-         * Makes one.
+         * Creates an exception.
          *
-         * @param message address and what was seen
+         * @param message the address and what was observed
          */
         public Lost(String message) {
             super(message);
         }
 
         /**
-         * Makes one with a cause.
+         * Creates an exception with a cause.
          *
-         * @param message address and what was seen
-         * @param cause what led to it
+         * @param message the address and what was observed
+         * @param cause the reason
          */
         public Lost(String message, Throwable cause) {
             super(message, cause);

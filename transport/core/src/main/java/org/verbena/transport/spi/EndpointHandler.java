@@ -3,23 +3,23 @@ package org.verbena.transport.spi;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Hears what happens to one endpoint, always on its event loop's thread and never re-entrantly from one of the endpoint's own
- * methods. What a callback throws ends this connection alone, with it as the cause.
+ * Receives the events of one endpoint, always on its event loop's thread and never re-entrantly from one of the
+ * endpoint's own methods. An exception from a callback ends this connection only, and becomes its cause.
  */
 public interface EndpointHandler {
 
     /**
-     * The queue pair exists: post the first receives now. Called once at most, before {@link #onConnected}.
+     * The queue pair exists: post the first receives now. Called at most once, before {@link #onConnected}.
      *
      * @param endpoint the endpoint
      */
     void onPrepared(Endpoint endpoint);
 
     /**
-     * The connection is up. Called once at most.
+     * The connection is established. Called at most once.
      *
      * @param endpoint the endpoint
-     * @param privateData what the peer sent along with its request or reply, possibly padded with zeros; empty if nothing
+     * @param privateData the private data of the peer's request or reply, possibly padded with zeros; empty if none
      */
     void onConnected(Endpoint endpoint, byte[] privateData);
 
@@ -27,7 +27,7 @@ public interface EndpointHandler {
      * A send, write, read or atomic is done.
      *
      * @param endpoint the endpoint
-     * @param workId as posted
+     * @param workId the id that was posted
      * @param status {@link WorkStatus#SUCCESS}, or why not; then {@link #onDisconnected} follows with the first cause
      * @param lengthBytes the bytes moved; meaningful for reads and atomics that succeeded
      */
@@ -37,48 +37,49 @@ public interface EndpointHandler {
      * A receive was consumed or flushed.
      *
      * @param endpoint the endpoint
-     * @param workId as posted
+     * @param workId the id that was posted
      * @param status {@link WorkStatus#SUCCESS}, or why not
      * @param lengthBytes the bytes received; meaningful for SUCCESS alone
      * @param flags a mask of {@link #WITH_IMMEDIATE}, {@link #WITH_INVALIDATE}, {@link #REMOTE_WRITE}
-     * @param immediateData the peer's immediate data in host order ({@link #WITH_IMMEDIATE}), or the key that was invalidated
-     *     ({@link #WITH_INVALIDATE})
+     * @param immediateData the peer's immediate data in host order ({@link #WITH_IMMEDIATE}), or the key that was
+     *     invalidated ({@link #WITH_INVALIDATE})
      */
     void onReceiveCompletion(
             Endpoint endpoint, long workId, WorkStatus status, int lengthBytes, int flags, int immediateData);
 
     /**
-     * The end of a batch of completions, as Netty's channelReadComplete: time to flush.
+     * The end of a batch of completions, like Netty's channelReadComplete: time to flush.
      *
      * @param endpoint the endpoint
      */
     void onCompletionsHandled(Endpoint endpoint);
 
     /**
-     * What to tell a peer whose connect request was accepted, when the endpoint is given up before the peer was answered: this side lacks something. Asked
-     * before {@link #onDisconnected}, by providers whose rejections can still be sent then.
+     * The reason for a peer whose connect request was accepted, when the endpoint fails for a local reason before the
+     * peer got its answer. Providers that can still send a rejection then call this before {@link #onDisconnected}.
      *
      * @param endpoint the endpoint, which accepts
-     * @return private data of the rejection, up to {@link EndpointOptions#MAX_PRIVATE_DATA_BYTES}; none unless overridden
+     * @return private data of the rejection, up to {@link EndpointOptions#MAX_PRIVATE_DATA_BYTES}; none unless
+     *     overridden
      */
     default byte[] rejection(Endpoint endpoint) {
         return new byte[0];
     }
 
     /**
-     * The end: exactly once for each endpoint, after the completions of everything that was posted. After it the memory of this
-     * endpoint is nobody's business but its owner's.
+     * The end: called exactly once for each endpoint, after the completions of everything posted. After this call the
+     * provider no longer touches the endpoint's memory.
      *
      * @param endpoint the endpoint
-     * @param cause null if this side or the peer disconnected in good order; a {@link ConnectionException} if the connection never
-     *     came up; else the first thing that went wrong
+     * @param cause null after an orderly disconnect by either side; a {@link ConnectionException} if the connection was
+     *     never established; otherwise the first failure
      */
     void onDisconnected(Endpoint endpoint, @Nullable Throwable cause);
 
     /** The message carried immediate data. */
     int WITH_IMMEDIATE = 1;
 
-    /** The message invalidated a key of this side. */
+    /** The message invalidated a local key. */
     int WITH_INVALIDATE = 1 << 1;
 
     /** The receive was consumed by a write with immediate data: {@code lengthBytes} were written elsewhere, not into its buffers. */

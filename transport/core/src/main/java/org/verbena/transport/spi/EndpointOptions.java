@@ -4,9 +4,9 @@ import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an endpoint is asked to be. Depths, SGEs and inline bytes are requests: a device may give more, and
- * {@link Endpoint#capabilities()} tells what it gave. Depths and SGEs that it cannot give fail the connection with the limit's value; of inline bytes it gives
- * what it has.
+ * The requested properties of an endpoint. Depths, SGEs and inline bytes are requests: a device may grant more, and
+ * {@link Endpoint#capabilities()} has what it granted. Depths and SGEs beyond a limit of the device fail the connection
+ * with the limit's value; inline bytes are reduced to what the device has.
  *
  * @param localAddress the local address to use, or null to let the route decide; ignored when accepting
  * @param connectTimeoutMillis for all steps of connecting or accepting together, 1 or more
@@ -16,10 +16,11 @@ import org.jspecify.annotations.Nullable;
  * @param maxInlineBytes payload that may be copied into a work request, 0 to 65536; fewer where the device has fewer
  * @param readDepth reads and atomics outstanding in each direction (initiator depth and responder resources), 0 to 128
  * @param retryCount transport retries before a connection fails, 0 to 7
- * @param rnrRetryCount receiver-not-ready retries, 0 to 6; 7 is for ever
+ * @param rnrRetryCount receiver-not-ready retries, 0 to 6; 7 retries forever
  * @param trafficClass the IP type of service, 0 to 255
  * @param sharedReceiveQueue whether receives come from the loop's shared receive queue, where the provider has one
- * @param privateData what the peer hears in the connect request or reply, at most {@link #MAX_PRIVATE_DATA_BYTES} bytes; copied, never null
+ * @param privateData sent to the peer in the connect request or reply, at most {@link #MAX_PRIVATE_DATA_BYTES} bytes;
+ *     copied, never null
  */
 public record EndpointOptions(
         @Nullable InetSocketAddress localAddress,
@@ -36,8 +37,8 @@ public record EndpointOptions(
         byte[] privateData) {
 
     /**
-     * The most private data that every provider carries, in bytes: rdma_cm on InfiniBand and RoCE allows 56 for a connect
-     * request of the IP port space, the least of all.
+     * The most private data that every provider carries, in bytes: rdma_cm on InfiniBand and RoCE allows 56 for a
+     * connect request of the IP port space, the smallest limit of all.
      */
     public static final int MAX_PRIVATE_DATA_BYTES = 56;
 

@@ -3,51 +3,55 @@ package org.verbena.transport.spi;
 import io.netty.channel.IoEventLoop;
 import java.net.InetSocketAddress;
 
-/** A connection request. Either method may be called on any thread; the first call of either decides, a second one throws IllegalStateException. */
+/**
+ * A connection request. Accept or reject it on any thread; the first call decides, and a second one throws
+ * IllegalStateException.
+ */
 public interface IncomingConnection {
 
     /**
-     * Which of our addresses it came to.
+     * The local address that it arrived at.
      *
      * @return address and port
      */
     InetSocketAddress localAddress();
 
     /**
-     * Who asks.
+     * The peer that wants to connect.
      *
      * @return address and port
      */
     InetSocketAddress remoteAddress();
 
     /**
-     * What the peer sent along.
+     * The peer's private data.
      *
      * @return a copy; possibly padded with zeros
      */
     byte[] privateData();
 
     /**
-     * Whether it can still be accepted. Rejecting one that cannot only lets go of what is left of it.
+     * Whether it can still be accepted. Rejecting one that cannot only frees its resources.
      *
-     * @return false once it was accepted or rejected, has waited too long, or the peer has gone
+     * @return false once it has been accepted or rejected, has waited too long, or the peer is gone
      */
     boolean isPending();
 
     /**
-     * Takes the connection. The handler hears prepared, then connected or disconnected.
+     * Accepts the connection. The handler is called with prepared, then with connected or disconnected.
      *
      * @param loop an event loop of the same provider; the endpoint's thread
      * @param options depths, limits, private data of the reply
-     * @param handler hears everything about this endpoint
+     * @param handler receives the events of this endpoint
      * @return the endpoint, not connected yet
      */
     Endpoint accept(IoEventLoop loop, EndpointOptions options, EndpointHandler handler);
 
     /**
-     * Turns it away.
+     * Rejects the connection.
      *
-     * @param privateData the reason, for the peer's {@link ConnectionException}; at most {@link EndpointOptions#MAX_PRIVATE_DATA_BYTES}
+     * @param privateData the reason, for the peer's {@link ConnectionException}; at most {@link
+     *     EndpointOptions#MAX_PRIVATE_DATA_BYTES}
      */
     void reject(byte[] privateData);
 }

@@ -1,7 +1,7 @@
 package org.verbena.transport.spi;
 
 /**
- * How to listen.
+ * The options of a listener.
  *
  * @param backlog connection requests that may wait, 1 or more
  * @param reuseAddress whether the address may be bound again while old connections linger

@@ -2,17 +2,20 @@ package org.verbena.transport.spi;
 
 import java.net.InetSocketAddress;
 
-/** Something that listens for connection requests. */
+/** A listener for connection requests. */
 public interface Listener {
 
     /**
-     * Where it listens.
+     * The address that it listens at.
      *
-     * @return the address, with the port that was taken
+     * @return the address, with the actual port
      * @throws IllegalStateException before {@link ListenerHandler#onListening}
      */
     InetSocketAddress localAddress();
 
-    /** Stops listening; {@link ListenerHandler#onClosed} follows. Connections that were accepted live on. Idempotent, on any thread. */
+    /**
+     * Stops listening; {@link ListenerHandler#onClosed} follows. Accepted connections stay open. Idempotent, on any
+     * thread.
+     */
     void close();
 }

@@ -2,19 +2,19 @@ package org.verbena.transport.spi;
 
 import org.jspecify.annotations.Nullable;
 
-/** Hears what happens to one listener, always on its event loop's thread. */
+/** Receives the events of one listener, always on its event loop's thread. */
 public interface ListenerHandler {
 
     /**
-     * It listens. Called once at most.
+     * The listener is listening. Called at most once.
      *
      * @param listener the listener
      */
     void onListening(Listener listener);
 
     /**
-     * Somebody wants to connect. The request must be accepted or rejected, now or later; one that is forgotten is rejected when its
-     * connect timeout has passed.
+     * A peer wants to connect. Accept or reject the request, now or later; a forgotten one is rejected when its connect
+     * timeout has passed.
      *
      * @param listener the listener
      * @param connection the request
@@ -22,10 +22,10 @@ public interface ListenerHandler {
     void onConnectRequest(Listener listener, IncomingConnection connection);
 
     /**
-     * The end: exactly once.
+     * The listener is closed. Called exactly once.
      *
      * @param listener the listener
-     * @param cause null after {@link Listener#close()}; else why it could not listen, or no longer
+     * @param cause null after {@link Listener#close()}; otherwise why it could not listen, or stopped listening
      */
     void onClosed(Listener listener, @Nullable Throwable cause);
 }

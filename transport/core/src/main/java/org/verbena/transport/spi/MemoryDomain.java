@@ -5,17 +5,19 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** Where memory is made known to a device: a protection domain. Any thread. */
+/** Registers memory with a device, like a protection domain. Any thread. */
 public interface MemoryDomain {
 
     /**
-     * Registers native memory. Registration costs a system call and pins the pages; register large pieces and keep them.
+     * Registers native memory. Registration costs a system call and pins the pages; register large segments and keep
+     * them.
      *
-     * @param segment native memory whose arena is shared or global; it must stay alive until the region is gone
-     * @param access what may be done with it; remote writes and atomics imply LOCAL_WRITE
-     * @return the region, with one reference that {@link RegisteredMemory#close()} gives up
-     * @throws IllegalArgumentException heap memory, an empty segment or one that a single thread owns
-     * @throws org.verbena.transport.spi.RdmaException the device refused; the message says why and what to do (memlock limit ...)
+     * @param segment native memory whose arena is shared or global; it must stay alive until the region is deregistered
+     * @param access the rights of the region; remote writes and atomics imply LOCAL_WRITE
+     * @return the region, with one reference that {@link RegisteredMemory#close()} releases
+     * @throws IllegalArgumentException heap memory, an empty segment, or a segment confined to one thread
+     * @throws org.verbena.transport.spi.RdmaException the device refused; the message says why and what to do (memlock
+     *     limit ...)
      */
     RegisteredMemory register(MemorySegment segment, Set<Access> access);
 
@@ -23,21 +25,21 @@ public interface MemoryDomain {
      * Registers native memory, as {@link #register(MemorySegment, Set)} does.
      *
      * @param segment native memory whose arena is shared or global
-     * @param access what may be done with it; naming a right twice changes nothing
-     * @return the region, with one reference that {@link RegisteredMemory#close()} gives up
+     * @param access the rights of the region; naming a right twice changes nothing
+     * @return the region, with one reference that {@link RegisteredMemory#close()} releases
      */
     default RegisteredMemory register(MemorySegment segment, Access... access) {
         return register(segment, new HashSet<>(List.of(access)));
     }
 
     /**
-     * Bytes that are registered now.
+     * The number of bytes currently registered.
      *
      * @return the sum over all live regions
      */
     long registeredBytes();
 
-    /** What may be done with registered memory. Reading it locally is always allowed. */
+    /** Access rights to registered memory. Reading it locally is always allowed. */
     enum Access {
         /** Receives, reads and atomics of this side may write it. */
         LOCAL_WRITE,
@@ -45,7 +47,7 @@ public interface MemoryDomain {
         REMOTE_WRITE,
         /** The peer may read it. */
         REMOTE_READ,
-        /** The peer may do atomics on it. */
+        /** The peer may perform atomics on it. */
         REMOTE_ATOMIC
     }
 }

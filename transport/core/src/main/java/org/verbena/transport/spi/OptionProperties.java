@@ -1,6 +1,9 @@
 package org.verbena.transport.spi;
 
-/** Reads options from system properties, for providers and buffers: a value that is none is refused with the property's name. */
+/**
+ * Reads options from system properties, for providers and buffers. The exception for an invalid value names the
+ * property.
+ */
 public final class OptionProperties {
     private OptionProperties() {}
 
@@ -9,9 +12,9 @@ public final class OptionProperties {
      *
      * @param property its full name
      * @param most the largest value; the smallest is 0
-     * @param otherwise what it is where the property is not set
+     * @param otherwise the default
      * @return the number
-     * @throws IllegalArgumentException it is set to something else
+     * @throws IllegalArgumentException the value is malformed or out of range
      */
     public static long number(String property, long most, long otherwise) {
         String value = System.getProperty(property);
@@ -33,19 +36,19 @@ public final class OptionProperties {
      * A whole number within the range of {@code int}.
      *
      * @param property its full name
-     * @param otherwise what it is where the property is not set
+     * @param otherwise the default
      * @return the number
-     * @throws IllegalArgumentException it is set to something else
+     * @throws IllegalArgumentException the value is malformed or out of range
      */
     public static int number(String property, int otherwise) {
         return (int) number(property, Integer.MAX_VALUE, otherwise);
     }
 
     /**
-     * Yes or no.
+     * A boolean.
      *
      * @param property its full name
-     * @param otherwise what it is where the property is not set
+     * @param otherwise the default
      * @return whether it is {@code true}
      * @throws IllegalArgumentException it is neither {@code true} nor {@code false}
      */

@@ -5,7 +5,10 @@ import java.lang.invoke.VarHandle;
 import java.util.HashSet;
 import java.util.Set;
 
-/** Counts what a provider's completion loops do, for {@link ProviderCounters}; one for each provider. Any thread, but for what a {@link Loop} says. */
+/**
+ * Counts the work of a provider's completion loops, for {@link ProviderCounters}; one for each provider. Any thread,
+ * except where {@link Loop} says otherwise.
+ */
 public final class PollCounters {
     private final Set<Loop> loops = new HashSet<>(); // guarded by this, and so is what follows
     private long endedPolls;
@@ -13,13 +16,13 @@ public final class PollCounters {
     private long endedCompletions;
     private long endedLargestPoll;
 
-    /** Makes one, all 0. */
+    /** Creates counters that are all 0. */
     public PollCounters() {}
 
     /**
-     * For a loop that begins.
+     * Adds a loop.
      *
-     * @return the counters of this loop alone; it closes them when it ends
+     * @return the counters of this loop only; the loop closes them when it ends
      */
     public synchronized Loop newLoop() {
         Loop loop = new Loop();
@@ -28,10 +31,10 @@ public final class PollCounters {
     }
 
     /**
-     * What all loops have done, those that have ended included.
+     * The totals of all loops, including those that have ended.
      *
      * @param registeredBytes of the provider's domains
-     * @return a snapshot; each number is from a moment ago at the latest
+     * @return a snapshot, weakly consistent: values may lag slightly, and not all by the same amount
      */
     public synchronized ProviderCounters snapshot(long registeredBytes) {
         long polls = endedPolls;
@@ -56,7 +59,7 @@ public final class PollCounters {
         }
     }
 
-    /** One loop's counters: its thread writes, any reads. */
+    /** The counters of one loop: its thread writes them, any thread reads them. */
     public final class Loop implements AutoCloseable {
         private static final VarHandle POLLS = handle("polls");
         private static final VarHandle EMPTY_POLLS = handle("emptyPolls");
@@ -79,9 +82,9 @@ public final class PollCounters {
         }
 
         /**
-         * The loop has polled. Its thread.
+         * Counts one poll. The loop's thread only.
          *
-         * @param found completions that it found, 0 or more
+         * @param found the number of completions found, 0 or more
          */
         public void polled(int found) {
             POLLS.setOpaque(this, polls + 1);
@@ -111,7 +114,7 @@ public final class PollCounters {
             return (long) LARGEST_POLL.getOpaque(this);
         }
 
-        /** The loop has ended; what it did still counts. Idempotent. */
+        /** The loop has ended; its totals are kept. Idempotent. */
         @Override
         public void close() {
             ended(this);

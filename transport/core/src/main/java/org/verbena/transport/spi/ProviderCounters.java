@@ -1,20 +1,20 @@
 package org.verbena.transport.spi;
 
 /**
- * What a provider's completion loops have done so far, and what is registered with it now.
+ * The totals of a provider's completion loops, and the memory currently registered with it.
  *
- * @param polls how often a loop asked for completions; on soft, how often it looked at its sockets
- * @param emptyPolls how often there was none
- * @param completions how many there were in all
- * @param largestPoll how many there were at once, at the most
+ * @param polls how often a loop polled for completions; on soft, how often it checked its sockets
+ * @param emptyPolls polls that found none
+ * @param completions the total number of completions
+ * @param largestPoll the most completions found by one poll
  * @param registeredBytes memory registered now, on all devices
  */
 public record ProviderCounters(long polls, long emptyPolls, long completions, long largestPoll, long registeredBytes) {
 
     /**
-     * Completions of a poll that found any.
+     * The mean number of completions of polls that found any.
      *
-     * @return their mean; 0 if there were none
+     * @return 0 if there were none
      */
     public double completionsPerPoll() {
         long found = polls - emptyPolls;

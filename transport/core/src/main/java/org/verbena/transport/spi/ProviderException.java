@@ -2,25 +2,25 @@ package org.verbena.transport.spi;
 
 import java.io.Serial;
 
-/** A provider's device, library or kernel refused a call, such as the registration of memory over the memlock limit. */
+/** A provider's device, library or kernel refused a call, for example to register memory above the memlock limit. */
 public final class ProviderException extends RdmaException {
     @Serial
     private static final long serialVersionUID = 1L;
 
     /**
-     * Makes a failure.
+     * Creates an exception.
      *
-     * @param message the call, its arguments, the answer and the remedy
+     * @param message the call, its arguments, the answer and what to do
      */
     public ProviderException(String message) {
         super(message);
     }
 
     /**
-     * Makes a failure from what the provider's library reported.
+     * Creates an exception from the library's exception.
      *
-     * @param message the call, its arguments, the answer and the remedy
-     * @param cause what the library reported
+     * @param message the call, its arguments, the answer and what to do
+     * @param cause the library's exception
      */
     public ProviderException(String message, Throwable cause) {
         super(message, cause);

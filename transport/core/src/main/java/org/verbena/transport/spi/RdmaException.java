@@ -4,15 +4,15 @@ import java.io.Serial;
 
 /**
  * The root of every failure that channels, endpoints and registered memory report. Its message says what happened and
- * what to do about it. The bindings below the native provider have exceptions of their own; where one of theirs is the
- * reason, it is the cause of one of these.
+ * what to do about it. The bindings below the native provider have their own exceptions; one of these appears as the
+ * cause.
  */
 public abstract class RdmaException extends RuntimeException {
     @Serial
     private static final long serialVersionUID = 1L;
 
     /**
-     * Makes a failure without a cause.
+     * Creates an exception without a cause.
      *
      * @param message what happened and what to do
      */
@@ -21,7 +21,7 @@ public abstract class RdmaException extends RuntimeException {
     }
 
     /**
-     * Makes a failure that another one led to.
+     * Creates an exception with a cause.
      *
      * @param message what happened and what to do
      * @param cause the first thing that went wrong

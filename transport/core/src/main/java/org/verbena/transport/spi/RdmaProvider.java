@@ -6,17 +6,17 @@ import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A way to do RDMA: real verbs, or iWARP in software. Found with {@link java.util.ServiceLoader}; one instance serves the
- * whole process. All methods may be called on any thread unless they say otherwise.
+ * An implementation of RDMA: verbs, or iWARP in software. Found with {@link java.util.ServiceLoader}; one instance
+ * serves the whole process. All methods may be called on any thread unless they say otherwise.
  *
- * <p>The seam is a reliable connection, as in libfabric's providers, not every verb: connect or accept gives an
- * {@link Endpoint} (one connected queue pair) whose work is posted in batches and whose completions come back to an
- * {@link EndpointHandler} on the event loop that owns the endpoint.
+ * <p>The seam is a reliable connection, as in libfabric's providers, not every verb: connect or accept gives an {@link
+ * Endpoint} (one connected queue pair) whose work is posted in batches and whose completions come back to an {@link
+ * EndpointHandler} on the event loop that owns the endpoint.
  */
 public interface RdmaProvider {
 
     /**
-     * The name users choose it by.
+     * The name that users select it by.
      *
      * @return {@code verbs}, {@code soft} ...
      */
@@ -30,31 +30,31 @@ public interface RdmaProvider {
     int rank();
 
     /**
-     * Why this provider cannot work here: a missing library, no device, no permission. An answer, never a crash, and its
-     * message says what to do.
+     * Why this provider cannot work here: a missing library, no device, no permission. Never throws; the message says
+     * what to do.
      *
      * @return null if it can work
      */
     @Nullable Throwable unavailabilityCause();
 
     /**
-     * Whether connections from or to this address would work: for verbs, whether a device that is up serves it (a local
+     * Whether connections from or to this address should work: for verbs, whether a usable device serves it (a local
      * address) or the route to it (a remote one). A wildcard address is served if any device is up.
      *
      * @param address a resolved local or remote address
-     * @return whether to expect success; false as well when the provider is unavailable
+     * @return whether to expect success; false if the provider is unavailable
      */
     boolean serves(InetSocketAddress address);
 
     /**
-     * What it runs on, for the line that is logged when it is picked.
+     * The devices that it runs on, for the log line that reports the choice.
      *
      * @return for example {@code rxe0 (RoCEv2), siw0 (iWARP)}
      */
     String description();
 
     /**
-     * What its completion loops have done, and what is registered with it.
+     * The totals of its completion loops, and the memory registered with it.
      *
      * @return a snapshot
      */
@@ -70,44 +70,47 @@ public interface RdmaProvider {
     IoHandlerFactory newIoHandlerFactory(CompletionLoopOptions options);
 
     /**
-     * Scatter/gather elements of a work request that suit a stream of many small pieces; they take room in the queues.
+     * The number of scatter/gather elements per work request that suits a stream of many small buffers; they take room
+     * in the queues.
      *
-     * @return {@link EndpointOptions#DEFAULTS}' if the provider does not care
+     * @return the value of {@link EndpointOptions#DEFAULTS} unless overridden
      */
     default int usualSges() {
         return EndpointOptions.DEFAULTS.maxSges();
     }
 
     /**
-     * Receives that a stream may keep posted if nobody says how many; a device's queues have room for all of them from the beginning.
+     * The default number of receives that a stream keeps posted; a device's queues have room for all of them from the
+     * start.
      *
-     * @return 16 if the provider does not care
+     * @return 16 unless overridden
      */
     default int usualStreamReceives() {
         return 16;
     }
 
     /**
-     * Starts to connect. Returns at once; the handler hears the outcome on the loop's thread: prepared, then connected, or
-     * disconnected with a {@link ConnectionException} that names address, step and reason. One timeout covers all steps.
+     * Starts to connect. Returns immediately; the handler is called on the loop's thread with prepared and then
+     * connected, or with disconnected and a {@link ConnectionException} that names address, step and reason. One
+     * timeout covers all steps.
      *
      * @param loop an event loop of this provider; the endpoint's thread
-     * @param remoteAddress where to; resolved
+     * @param remoteAddress the peer's address, resolved
      * @param options depths, limits, private data, timeout, local address
-     * @param handler hears everything about this endpoint
+     * @param handler receives the events of this endpoint
      * @return the endpoint, not connected yet; {@link Endpoint#disconnect()} gives up
      */
     Endpoint connect(
             IoEventLoop loop, InetSocketAddress remoteAddress, EndpointOptions options, EndpointHandler handler);
 
     /**
-     * Starts to listen. Returns at once; {@link ListenerHandler#onListening} or {@link ListenerHandler#onClosed} tells how
-     * it went.
+     * Starts to listen. Returns immediately; {@link ListenerHandler#onListening} or {@link ListenerHandler#onClosed}
+     * has the outcome.
      *
      * @param loop an event loop of this provider; the listener's thread
-     * @param localAddress where; port 0 takes any free one
+     * @param localAddress the address to listen at; port 0 selects any free port
      * @param options backlog, address reuse
-     * @param handler hears connection requests
+     * @param handler receives connection requests
      * @return the listener, not listening yet
      */
     Listener listen(IoEventLoop loop, InetSocketAddress localAddress, ListenOptions options, ListenerHandler handler);

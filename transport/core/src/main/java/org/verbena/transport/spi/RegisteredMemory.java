@@ -7,8 +7,9 @@ import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory that a device knows. It is held by its owner until {@link #close()}, and by each work request that uses it until that completes; the
- * device forgets it when the last of them lets go, so that memory in flight is never pulled away. Any thread.
+ * Memory that is registered with a device. Its owner holds it until {@link #close()}, and each work request that uses
+ * it holds it until it completes. It is deregistered when the last of them releases it, so memory in flight always
+ * stays registered. Any thread.
  */
 public abstract class RegisteredMemory implements AutoCloseable {
     private static final AtomicIntegerFieldUpdater<RegisteredMemory> REFERENCES =
@@ -18,7 +19,7 @@ public abstract class RegisteredMemory implements AutoCloseable {
     private static final AtomicReferenceFieldUpdater<RegisteredMemory, @Nullable Runnable> WHEN_GONE =
             AtomicReferenceFieldUpdater.newUpdater(RegisteredMemory.class, Runnable.class, "whenGone");
 
-    /** Stands in {@code whenGone} once the device has forgotten the memory. */
+    /** The value of {@code whenGone} once the memory is deregistered. */
     private enum Gone implements Runnable {
         GONE;
 
@@ -38,7 +39,7 @@ public abstract class RegisteredMemory implements AutoCloseable {
      * Called by a provider.
      *
      * @param segment the memory
-     * @param access what may be done with it
+     * @param access the rights of the region
      */
     protected RegisteredMemory(MemorySegment segment, Set<MemoryDomain.Access> access) {
         this.segment = segment;
@@ -48,20 +49,20 @@ public abstract class RegisteredMemory implements AutoCloseable {
     }
 
     /**
-     * The key that work requests of this side name it by.
+     * The key that local work requests use.
      *
      * @return lkey, or STag
      */
     public abstract int localKey();
 
     /**
-     * The key that the peer names it by.
+     * The key that the peer uses.
      *
      * @return rkey, or STag
      */
     public abstract int remoteKey();
 
-    /** Makes the device forget it. Called once, when nobody holds it any more. */
+    /** Deregisters it. Called once, when nothing holds it any more. */
     protected abstract void deregister();
 
     /**
@@ -74,7 +75,7 @@ public abstract class RegisteredMemory implements AutoCloseable {
     }
 
     /**
-     * What may be done with it.
+     * The rights of the region.
      *
      * @return an immutable set
      */
@@ -83,7 +84,7 @@ public abstract class RegisteredMemory implements AutoCloseable {
     }
 
     /**
-     * Where it begins.
+     * Its start address.
      *
      * @return the virtual address that local and remote work requests use
      */
@@ -92,7 +93,7 @@ public abstract class RegisteredMemory implements AutoCloseable {
     }
 
     /**
-     * How long it is.
+     * Its length.
      *
      * @return bytes, 1 or more
      */
@@ -101,9 +102,9 @@ public abstract class RegisteredMemory implements AutoCloseable {
     }
 
     /**
-     * A token for the peer.
+     * Creates a token for the peer.
      *
-     * @return address, length, key and the rights that a peer can use
+     * @return a token with address, length, key and the rights that a peer can use
      * @throws IllegalStateException it is closed: the peer would be refused
      */
     public final RemoteMemory remote() {
@@ -125,9 +126,9 @@ public abstract class RegisteredMemory implements AutoCloseable {
     }
 
     /**
-     * Holds it, for a work request.
+     * Holds it for a work request.
      *
-     * @throws IllegalStateException if it is gone
+     * @throws IllegalStateException if it is deregistered
      */
     public final void retain() {
         if (!tryRetain()) {
@@ -136,9 +137,9 @@ public abstract class RegisteredMemory implements AutoCloseable {
     }
 
     /**
-     * Holds it unless it is gone.
+     * Holds it unless it is deregistered.
      *
-     * @return false if it is gone
+     * @return false if it is deregistered
      */
     public final boolean tryRetain() {
         int now;
@@ -151,7 +152,7 @@ public abstract class RegisteredMemory implements AutoCloseable {
         return true;
     }
 
-    /** Lets go of it, after {@link #retain()}. */
+    /** Releases it, after {@link #retain()}. */
     public final void release() {
         int now = REFERENCES.decrementAndGet(this);
         if (now == 0) {
@@ -166,9 +167,9 @@ public abstract class RegisteredMemory implements AutoCloseable {
     }
 
     /**
-     * Says when the memory itself may be freed: not at {@link #close()}, but when no work request uses it any more and the device has
-     * forgotten it. Runs on the thread that let go last, or at once if it is gone already; several actions run in the order given. If the
-     * device refuses to forget the memory, the actions never run.
+     * Runs an action when the memory itself may be freed: not at {@link #close()}, but when no work request uses it any
+     * more and it is deregistered. It runs on the thread that released it last, or immediately if it is deregistered
+     * already; several actions run in the order given. If the device refuses to deregister it, the actions never run.
      *
      * @param action frees the memory; must not throw
      */
@@ -191,7 +192,7 @@ public abstract class RegisteredMemory implements AutoCloseable {
         } while (!WHEN_GONE.compareAndSet(this, first, both));
     }
 
-    /** Lets go of it, as its owner. Idempotent. Work in flight finishes first. */
+    /** Releases it as its owner. Idempotent. It stays registered until work in flight has completed. */
     @Override
     public final void close() {
         if (CLOSED.compareAndSet(this, 0, 1)) {

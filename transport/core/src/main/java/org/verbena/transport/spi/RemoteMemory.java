@@ -6,10 +6,10 @@ import java.util.EnumSet;
 import java.util.Set;
 
 /**
- * A token for memory of the peer: where it is, how long, the key its adapter knows it by and what it allows. The owner makes one with
- * {@link RegisteredMemory#remote()} and sends it over; whoever holds it can use the memory over a connection to its owner's device
- * until the owner closes the region. Rights in the token are what its owner said, checked here before anything is posted; the
- * owner's adapter checks its own.
+ * A token for memory of the peer: its address, length, key and rights. The owner creates it with {@link
+ * RegisteredMemory#remote()} and sends it to the peer; whoever has it can use the memory, over a connection to its
+ * owner's device, until the owner closes the region. The rights in the token are checked before anything is posted; the
+ * owner's adapter checks the rights of the region.
  *
  * <pre>{@code
  *  0      2         3        4     8         16       24
@@ -17,16 +17,16 @@ import java.util.Set;
  * }</pre>
  *
  * @param address the virtual address in the peer's process
- * @param lengthBytes how much of it there is, 1 or more
+ * @param lengthBytes its length, 1 or more
  * @param key rkey, or STag
- * @param access what the peer allows
+ * @param access the rights that the peer grants
  */
 public record RemoteMemory(long address, long lengthBytes, int key, Set<MemoryDomain.Access> access) {
 
-    /** What an encoded token takes, in bytes. */
+    /** The length of an encoded token, in bytes. */
     public static final int ENCODED_BYTES = 24;
 
-    /** {@code VM}, so that something else is not taken for a token. */
+    /** {@code VM}, to recognise a token. */
     private static final short MAGIC = 0x564d;
 
     private static final byte VERSION = 1;
@@ -38,7 +38,7 @@ public record RemoteMemory(long address, long lengthBytes, int key, Set<MemoryDo
     private static final int REMOTE_ATOMIC_BIT = 1 << 2;
     private static final int ALL_BITS = REMOTE_WRITE_BIT | REMOTE_READ_BIT | REMOTE_ATOMIC_BIT;
 
-    /** Checks ranges, and keeps of the rights those that a peer can use. */
+    /** Checks ranges, and keeps only the rights that a peer can use. */
     public RemoteMemory {
         if (lengthBytes < 1) {
             throw new IllegalArgumentException("lengthBytes " + lengthBytes + " is below 1");
@@ -53,8 +53,8 @@ public record RemoteMemory(long address, long lengthBytes, int key, Set<MemoryDo
      * A part of it.
      *
      * @param offsetBytes where the part begins
-     * @param partLengthBytes how long it is, 1 or more
-     * @return a token for that part alone
+     * @param partLengthBytes its length, 1 or more
+     * @return a token for that part only
      * @throws IndexOutOfBoundsException outside this token
      */
     public RemoteMemory slice(long offsetBytes, long partLengthBytes) {
@@ -63,11 +63,11 @@ public record RemoteMemory(long address, long lengthBytes, int key, Set<MemoryDo
     }
 
     /**
-     * Makes sure that a range lies within it.
+     * Checks that a range is within the memory.
      *
      * @param offsetBytes where the range begins
-     * @param rangeLengthBytes how long it is
-     * @throws IndexOutOfBoundsException if it does not
+     * @param rangeLengthBytes its length
+     * @throws IndexOutOfBoundsException if it is not
      */
     public void checkBounds(long offsetBytes, long rangeLengthBytes) {
         if (offsetBytes < 0 || rangeLengthBytes < 0 || offsetBytes > lengthBytes - rangeLengthBytes) {
@@ -77,9 +77,9 @@ public record RemoteMemory(long address, long lengthBytes, int key, Set<MemoryDo
     }
 
     /**
-     * Makes sure that it allows something.
+     * Checks that the token grants a right.
      *
-     * @param right what is needed
+     * @param right the right that is needed
      * @throws IllegalArgumentException if the token lacks it
      */
     public void checkAccess(MemoryDomain.Access right) {
@@ -90,9 +90,9 @@ public record RemoteMemory(long address, long lengthBytes, int key, Set<MemoryDo
     }
 
     /**
-     * Writes it down.
+     * Encodes the token.
      *
-     * @param out gets {@link #ENCODED_BYTES} more bytes
+     * @param out gets {@link #ENCODED_BYTES} bytes appended
      */
     public void encode(ByteBuf out) {
         out.writeShort(MAGIC);
@@ -104,7 +104,7 @@ public record RemoteMemory(long address, long lengthBytes, int key, Set<MemoryDo
     }
 
     /**
-     * Writes it down.
+     * Encodes the token.
      *
      * @return {@link #ENCODED_BYTES} bytes
      */
@@ -120,11 +120,11 @@ public record RemoteMemory(long address, long lengthBytes, int key, Set<MemoryDo
     }
 
     /**
-     * Reads one.
+     * Decodes a token.
      *
-     * @param in gives {@link #ENCODED_BYTES} bytes
+     * @param in {@link #ENCODED_BYTES} bytes are read from it
      * @return the token
-     * @throws IllegalArgumentException these bytes are none
+     * @throws IllegalArgumentException the bytes are not a token
      */
     public static RemoteMemory decode(ByteBuf in) {
         if (in.readableBytes() < ENCODED_BYTES) {
@@ -137,11 +137,11 @@ public record RemoteMemory(long address, long lengthBytes, int key, Set<MemoryDo
     }
 
     /**
-     * Reads one.
+     * Decodes a token.
      *
      * @param bytes {@link #ENCODED_BYTES} bytes
      * @return the token
-     * @throws IllegalArgumentException these bytes are none
+     * @throws IllegalArgumentException the bytes are not a token
      */
     public static RemoteMemory decode(byte[] bytes) {
         if (bytes.length != ENCODED_BYTES) {

@@ -1,8 +1,8 @@
 package org.verbena.transport.spi;
 
 /**
- * Pieces of registered memory, in order: what a work request gathers from or scatters to. A reusable carrier: {@link #clear()} and fill it
- * again; whoever takes it reads it during the call and keeps nothing. One thread at a time.
+ * Scatter/gather elements of a work request: ranges of registered memory, in order. Reusable: {@link #clear()} it and
+ * fill it again; methods that take one read it during the call only. One thread at a time.
  */
 public final class ScatterGatherList {
     private final RegisteredMemory[] regions;
@@ -12,9 +12,9 @@ public final class ScatterGatherList {
     private long totalBytes;
 
     /**
-     * An empty list.
+     * Creates an empty list.
      *
-     * @param capacity the most pieces it can hold, 1 or more
+     * @param capacity the most elements that it can hold, 1 or more
      */
     public ScatterGatherList(int capacity) {
         regions = new RegisteredMemory[capacity];
@@ -23,7 +23,7 @@ public final class ScatterGatherList {
     }
 
     /**
-     * Forgets all pieces.
+     * Removes all elements.
      *
      * @return this
      */
@@ -37,13 +37,13 @@ public final class ScatterGatherList {
     }
 
     /**
-     * Adds a piece.
+     * Adds an element.
      *
-     * @param region the memory it lies in
-     * @param offsetBytes where it begins, from the start of the region
-     * @param lengthBytes how long it is, 0 or more
+     * @param region the memory that contains it
+     * @param offsetBytes its offset from the start of the region
+     * @param lengthBytes its length, 0 or more
      * @return this
-     * @throws IndexOutOfBoundsException outside the region, or more pieces than the list can hold
+     * @throws IndexOutOfBoundsException outside the region, or more elements than the list can hold
      */
     public ScatterGatherList add(RegisteredMemory region, long offsetBytes, int lengthBytes) {
         if (offsetBytes < 0 || lengthBytes < 0 || offsetBytes > region.lengthBytes() - lengthBytes) {
@@ -62,7 +62,7 @@ public final class ScatterGatherList {
     }
 
     /**
-     * How many pieces there are.
+     * The number of elements.
      *
      * @return 0 or more
      */
@@ -80,7 +80,7 @@ public final class ScatterGatherList {
     }
 
     /**
-     * The region of a piece.
+     * The region of an element.
      *
      * @param index 0 to count - 1
      * @return the region
@@ -90,7 +90,7 @@ public final class ScatterGatherList {
     }
 
     /**
-     * Where a piece begins.
+     * The address of an element.
      *
      * @param index 0 to count - 1
      * @return its virtual address
@@ -100,7 +100,7 @@ public final class ScatterGatherList {
     }
 
     /**
-     * How long a piece is.
+     * The length of an element.
      *
      * @param index 0 to count - 1
      * @return bytes
@@ -109,7 +109,7 @@ public final class ScatterGatherList {
         return lengths[index];
     }
 
-    /** Stands where no piece is, so that a cleared list keeps no region alive. */
+    /** Fills unused places, so that a cleared list keeps no region alive. */
     @SuppressWarnings("NullAway") // an unused slot is never read
     private static final RegisteredMemory GONE = null;
 }

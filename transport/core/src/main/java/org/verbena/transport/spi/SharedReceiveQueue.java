@@ -3,25 +3,26 @@ package org.verbena.transport.spi;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Receives that all endpoints of one completion loop and device draw from. Belongs to its loop's thread. A completion is reported to the
- * handler of the endpoint whose message consumed the receive; receives that nobody consumed are given up, without a completion, when the loop ends.
+ * Receives that all endpoints of one completion loop and device share. Belongs to its loop's thread. A completion is
+ * reported to the handler of the endpoint whose message consumed the receive; receives that were not consumed are
+ * dropped, without a completion, when the loop ends.
  */
 public interface SharedReceiveQueue {
 
     /**
      * Stages a receive.
      *
-     * @param workId comes back in the completion
-     * @param buffers where a message goes
+     * @param workId returned in the completion
+     * @param buffers the memory to receive into
      * @return false if the queue is full
      */
     boolean postReceive(long workId, ScatterGatherList buffers);
 
-    /** Gives what is staged to the device. */
+    /** Gives everything staged to the device. */
     void flush();
 
     /**
-     * How many receives it holds at the most.
+     * The largest number of receives that it holds.
      *
      * @return its depth
      */
@@ -35,14 +36,14 @@ public interface SharedReceiveQueue {
     MemoryDomain memoryDomain();
 
     /**
-     * What the owner of its buffers has hung on it.
+     * The object that the owner of its buffers has attached.
      *
      * @return null at first
      */
     @Nullable Object attachment();
 
     /**
-     * Hangs the owner of its buffers on it, for the next endpoint of this loop to find.
+     * Attaches the owner of its buffers, for the next endpoint of this loop to find.
      *
      * @param attachment the owner; closed with the loop if it is {@link AutoCloseable}
      */

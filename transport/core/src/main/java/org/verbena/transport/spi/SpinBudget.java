@@ -1,24 +1,25 @@
 package org.verbena.transport.spi;
 
 /**
- * How long an idle loop polls before it blocks. Blocking and being woken costs tens of microseconds, here and at the peer that waits for the answer;
- * polling costs a processor: so spin while work comes often, and not at all when it does not. For one loop's thread.
+ * How long an idle loop polls before it blocks. Blocking and being woken costs tens of microseconds, here and at the
+ * peer that waits for the answer; polling costs a processor. So it pays to spin while work arrives often, and not to
+ * spin at all when it does not. For one loop's thread.
  *
- * <p>Adaptive: a wait below 500 us that the budget did not cover doubles it, a wait above that halves it, down to 0. On a machine with one processor
- * it stays 0, as nobody could bring work while the loop spins.
+ * <p>Adaptive: a wait below 500 us that the budget did not cover doubles it, a wait above that halves it, down to 0. On
+ * a machine with one processor it stays 0, because nothing else can run while the loop spins.
  */
 public final class SpinBudget {
     /** The longest wait that is worth spinning for. */
     static final long MAX_NANOS = 500_000;
 
-    /** Less cannot be told from one poll. */
+    /** Smaller budgets are indistinguishable from a single poll. */
     static final long MIN_NANOS = 2_000;
 
     private final boolean adaptive;
     private long nanos;
 
     /**
-     * Made by a loop for itself.
+     * Creates a budget for one loop.
      *
      * @param spinNanos as in {@link CompletionLoopOptions#spinNanos()}
      */
@@ -33,7 +34,8 @@ public final class SpinBudget {
     }
 
     /**
-     * Whether the budget follows what comes: then the loop tells how long it {@link #waited}, and yields its processor between polls.
+     * Whether the budget is adaptive: then the loop reports each wait with {@link #waited}, and yields its processor
+     * between polls.
      *
      * @return false if it is fixed
      */
@@ -44,16 +46,16 @@ public final class SpinBudget {
     /**
      * How long to spin now.
      *
-     * @return in nanoseconds, 0 for not at all
+     * @return in nanoseconds; 0 means not at all
      */
     public long nanos() {
         return nanos;
     }
 
     /**
-     * A wait is over. Without effect on a fixed budget.
+     * Reports a wait that is over. No effect on a fixed budget.
      *
-     * @param waitedNanos how long it was, spinning and blocked, in nanoseconds
+     * @param waitedNanos its length, spinning and blocked, in nanoseconds
      */
     public void waited(long waitedNanos) {
         if (!adaptive) {

@@ -2,7 +2,7 @@ package org.verbena.transport.spi;
 
 import java.io.Serial;
 
-/** A work request that failed. On a reliable connection the first of them ends it. */
+/** A work request failed. The first failure ends a reliable connection. */
 public class WorkCompletionException extends RdmaException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -10,15 +10,15 @@ public class WorkCompletionException extends RdmaException {
     /** How the work request ended. */
     private final WorkStatus status;
 
-    /** The device's own number, or 0. */
+    /** The device's vendor error, or 0. */
     private final int vendorError;
 
     /**
-     * Makes one.
+     * Creates an exception.
      *
-     * @param operation what was being done, as words: {@code READ of 64 bytes at 0x7f.. with key 0x12}
+     * @param operation a description of the work request: {@code READ of 64 bytes at 0x7f.. with key 0x12}
      * @param status how it ended
-     * @param vendorError the device's own number for it, 0 if none
+     * @param vendorError the device's vendor error, 0 if none
      */
     public WorkCompletionException(String operation, WorkStatus status, int vendorError) {
         super(operation + " failed with " + status + ": " + status.meaning()
@@ -37,7 +37,7 @@ public class WorkCompletionException extends RdmaException {
     }
 
     /**
-     * The device's own number.
+     * The device's vendor error.
      *
      * @return 0 if it gave none
      */

@@ -1,8 +1,8 @@
 package org.verbena.transport.spi;
 
 /**
- * One operation for an endpoint's send queue. A reusable carrier: set it with one of the {@code asX} methods, add local pieces to
- * {@link #buffers()}, post it, use it again. One thread at a time.
+ * One operation for an endpoint's send queue. Reusable: set it with one of the {@code asX} methods, add local memory to
+ * {@link #buffers()}, and post it.  One thread at a time.
  */
 public final class WorkRequest {
     private final ScatterGatherList buffers;
@@ -16,9 +16,9 @@ public final class WorkRequest {
     private long swap;
 
     /**
-     * An empty request.
+     * Creates an empty request.
      *
-     * @param maxSges the most local pieces it can hold, 1 or more
+     * @param maxSges the most scatter/gather elements that it can hold, 1 or more
      */
     public WorkRequest(int maxSges) {
         buffers = new ScatterGatherList(maxSges);
@@ -40,8 +40,8 @@ public final class WorkRequest {
     /**
      * A send of what {@link #buffers()} will hold.
      *
-     * @param id comes back in the completion
-     * @param mask of {@link #INLINE}, {@link #FENCE}, {@link #SOLICITED}
+     * @param id returned in the completion
+     * @param mask flags: a mask of {@link #INLINE}, {@link #FENCE}, {@link #SOLICITED}
      * @return this
      */
     public WorkRequest asSend(long id, int mask) {
@@ -51,7 +51,7 @@ public final class WorkRequest {
     /**
      * A send with immediate data.
      *
-     * @param id comes back in the completion
+     * @param id returned in the completion
      * @param mask as in {@link #asSend}
      * @param immediate 32 bits for the peer, in host order
      * @return this
@@ -65,7 +65,7 @@ public final class WorkRequest {
     /**
      * A send that invalidates a key of the peer.
      *
-     * @param id comes back in the completion
+     * @param id returned in the completion
      * @param mask as in {@link #asSend}
      * @param key the peer's remote key
      * @return this
@@ -79,9 +79,9 @@ public final class WorkRequest {
     /**
      * A write of what {@link #buffers()} will hold into the peer's memory.
      *
-     * @param id comes back in the completion
+     * @param id returned in the completion
      * @param mask as in {@link #asSend}
-     * @param address where, in the peer's memory
+     * @param address the address in the peer's memory
      * @param key the peer's remote key
      * @return this
      */
@@ -93,11 +93,11 @@ public final class WorkRequest {
     }
 
     /**
-     * A write that also consumes a receive of the peer and tells it 32 bits.
+     * A write that also consumes a receive of the peer and delivers 32 bits to it.
      *
-     * @param id comes back in the completion
+     * @param id returned in the completion
      * @param mask as in {@link #asSend}
-     * @param address where, in the peer's memory
+     * @param address the address in the peer's memory
      * @param key the peer's remote key
      * @param immediate 32 bits for the peer, in host order
      * @return this
@@ -113,9 +113,9 @@ public final class WorkRequest {
     /**
      * A read of the peer's memory into what {@link #buffers()} will hold.
      *
-     * @param id comes back in the completion
+     * @param id returned in the completion
      * @param mask {@link #FENCE} or 0
-     * @param address where, in the peer's memory
+     * @param address the address in the peer's memory
      * @param key the peer's remote key
      * @return this
      */
@@ -127,11 +127,12 @@ public final class WorkRequest {
     }
 
     /**
-     * An atomic compare-and-swap of 8 bytes; the old value goes into the one 8-byte piece of {@link #buffers()}, in host order.
+     * An atomic compare-and-swap of 8 bytes; the old value is stored in the single 8-byte element of {@link
+     * #buffers()}, in host order.
      *
-     * @param id comes back in the completion
+     * @param id returned in the completion
      * @param mask {@link #FENCE} or 0
-     * @param address where, in the peer's memory; a multiple of 8
+     * @param address the address in the peer's memory; a multiple of 8
      * @param key the peer's remote key
      * @param expected swap only if the old value equals this
      * @param value the new value
@@ -147,13 +148,14 @@ public final class WorkRequest {
     }
 
     /**
-     * An atomic add to 8 bytes; the old value goes into the one 8-byte piece of {@link #buffers()}, in host order.
+     * An atomic add to 8 bytes; the old value is stored in the single 8-byte element of {@link #buffers()}, in host
+     * order.
      *
-     * @param id comes back in the completion
+     * @param id returned in the completion
      * @param mask {@link #FENCE} or 0
-     * @param address where, in the peer's memory; a multiple of 8
+     * @param address the address in the peer's memory; a multiple of 8
      * @param key the peer's remote key
-     * @param add what to add; wraps
+     * @param add the value to add; overflow wraps
      * @return this
      */
     public WorkRequest asFetchAndAdd(long id, int mask, long address, int key, long add) {
@@ -165,7 +167,7 @@ public final class WorkRequest {
     }
 
     /**
-     * The local pieces.
+     * The local memory.
      *
      * @return this request's own list
      */
@@ -174,7 +176,7 @@ public final class WorkRequest {
     }
 
     /**
-     * What to do.
+     * The operation.
      *
      * @return the operation
      */
@@ -192,7 +194,7 @@ public final class WorkRequest {
     }
 
     /**
-     * What comes back in the completion.
+     * The id that the completion returns.
      *
      * @return as given
      */
@@ -201,7 +203,7 @@ public final class WorkRequest {
     }
 
     /**
-     * Where, in the peer's memory.
+     * The address in the peer's memory.
      *
      * @return 0 for sends
      */
@@ -210,7 +212,7 @@ public final class WorkRequest {
     }
 
     /**
-     * The peer's key: of the memory to use, or to invalidate.
+     * The peer's key of the memory to access or to invalidate.
      *
      * @return 0 for plain sends
      */
@@ -228,7 +230,7 @@ public final class WorkRequest {
     }
 
     /**
-     * An atomic's expected value, or what it adds.
+     * The expected value of a compare-and-swap, or the value that a fetch-and-add adds.
      *
      * @return 0 for others
      */
@@ -237,7 +239,7 @@ public final class WorkRequest {
     }
 
     /**
-     * An atomic's new value.
+     * The new value of a compare-and-swap.
      *
      * @return 0 for others
      */
@@ -245,13 +247,16 @@ public final class WorkRequest {
         return swap;
     }
 
-    /** Copy the payload into the work request while posting: its memory can be reused at once. Sends and writes only. */
+    /**
+     * Copies the payload into the work request while posting, so that its memory can be reused immediately. Sends and
+     * writes only.
+     */
     public static final int INLINE = 1;
 
-    /** Start only when all reads and atomics before it are done. */
+    /** Starts only when all preceding reads and atomics are done. */
     public static final int FENCE = 1 << 1;
 
-    /** Wake a peer that waits for solicited completions alone. */
+    /** Wakes a peer that waits for solicited completions only. */
     public static final int SOLICITED = 1 << 2;
 
     /** The operations of a send queue. */

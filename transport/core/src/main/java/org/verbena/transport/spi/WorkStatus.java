@@ -2,7 +2,10 @@ package org.verbena.transport.spi;
 
 /** How a work request ended. The names are those of {@code enum ibv_wc_status}, which every provider maps to. */
 public enum WorkStatus {
-    /** Done. For a send or write: acknowledged by the peer's adapter (verbs), or handed to TCP (iWARP); never a sign that the peer's program has seen it. */
+    /**
+     * Done. For a send or write: acknowledged by the peer's adapter (verbs), or handed to TCP (iWARP); it does not mean
+     * that the peer's program has seen it.
+     */
     SUCCESS("done"),
     /** A local length error: a receive too small for its message, or a request over the device's limit. */
     LOCAL_LENGTH_ERROR("the receive posted is smaller than the message, or the request is over the device's limit"),
@@ -23,15 +26,15 @@ public enum WorkStatus {
     /** The peer's adapter found the request invalid: too long for the receive, or an operation that it does not take. */
     REMOTE_INVALID_REQUEST_ERROR(
             "the peer's adapter found the request invalid: too long for its receive, or not enabled"),
-    /** The peer refused access to its memory: wrong key, out of bounds, or a right that was not given. */
+    /** The peer refused access to its memory: wrong key, out of bounds, or a missing right. */
     REMOTE_ACCESS_ERROR("the peer refused access: wrong or invalidated key, outside the region, or a right not given"),
-    /** The peer's adapter could not do it. */
+    /** The peer's adapter could not complete it. */
     REMOTE_OPERATION_ERROR("the peer's adapter could not complete the request"),
     /** No answer after all retries: the peer, its host or the path is gone. */
     TRANSPORT_RETRY_EXCEEDED("no answer after all retries: the peer is gone, or the path is broken"),
     /** The peer never posted a receive in time. */
     RECEIVER_NOT_READY_RETRY_EXCEEDED("the peer posted no receive in time"),
-    /** Some other failure of the device; the message has its number. */
+    /** Another failure of the device; the message has its number. */
     GENERAL_ERROR("the device reported another error");
 
     private final String meaning;
@@ -43,7 +46,7 @@ public enum WorkStatus {
     /**
      * What it means.
      *
-     * @return half a sentence for an exception's message
+     * @return a phrase for an exception's message
      */
     public String meaning() {
         return meaning;
