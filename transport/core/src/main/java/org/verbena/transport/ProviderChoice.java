@@ -88,10 +88,10 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
                 Throwable cause = provider.unavailabilityCause();
                 if (cause != null) {
                     throw new ProviderUnavailableException(
-                            "the RDMA provider " + name + " was asked for and cannot work here: " + message(cause),
+                            "the RDMA provider " + name + " was requested and cannot work here: " + message(cause),
                             cause);
                 }
-                return new ProviderChoice(provider, "asked for by name");
+                return new ProviderChoice(provider, "requested by name");
             }
         }
         String jar = JARS.get(name);

@@ -95,7 +95,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
         if (options.hugePages()) {
             String cause = MappedMemory.hugePagesUnavailabilityCause();
             if (cause != null) {
-                throw new IllegalStateException("BufferPoolOptions.hugePages cannot be had: " + cause);
+                throw new IllegalStateException("BufferPoolOptions.hugePages are not available: " + cause);
             }
         }
         classes = SizeClasses.indexOf(options.chunkBytes()) + 1;

@@ -185,10 +185,10 @@ final class ControlFrames {
             }
             case Wire.CLOSE -> {
                 if (life.hasPeerClosed()) {
-                    return "it said CLOSE twice";
+                    return "it sent CLOSE twice";
                 }
                 if (inbox.isWithinMessage() && !life.isCloseRequested()) {
-                    return "it said CLOSE within a message";
+                    return "it sent CLOSE within a message";
                 }
                 life.peerClosed();
             }

@@ -90,7 +90,7 @@ final class Credits {
      */
     @Nullable String takeBack(int frames) {
         if (frames < 1 || frames > grantTold - received) {
-            return "it gives back " + Integer.toUnsignedString(frames) + " grants and has " + (grantTold - received);
+            return "it returned " + Integer.toUnsignedString(frames) + " grants but has " + (grantTold - received);
         }
         received += frames;
         return null;

@@ -202,7 +202,7 @@ final class FlightEvents {
         event.role = role.name();
         event.succeeded = agreed != null;
         if (agreed == null) {
-            event.cause = cause == null ? "it was given up before it was up" : describe(cause);
+            event.cause = cause == null ? "it was closed before it was established" : describe(cause);
         } else {
             event.framing = agreed.framing().name();
             event.peerWindow = agreed.peerWindow();

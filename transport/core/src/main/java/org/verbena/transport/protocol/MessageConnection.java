@@ -628,17 +628,17 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (life.hasAnswered() && current != null) {
             current.disconnect();
         } else {
-            abort(new ConnectionException.TimedOut(peer() + " did not take what was queued and answer CLOSE within "
+            abort(new ConnectionException.TimedOut(peer() + " did not accept what was queued and answer CLOSE within "
                     + options.closeTimeoutMillis() + " ms; " + outbox.queuedBytes()
-                    + " bytes of messages are not delivered for certain"));
+                    + " bytes of messages may not have been delivered"));
         }
     }
 
     private void checkSilence(long nowNanos) {
         long silentNanos = deadlines.silentNanos(nowNanos);
         if (silentNanos >= 2 * deadlines.keepAliveNanos()) {
-            abort(new ConnectionException.TimedOut(peer() + " gave no sign of life for "
-                    + TimeUnit.NANOSECONDS.toMillis(silentNanos) + " ms, though asked"));
+            abort(new ConnectionException.TimedOut(peer() + " did not answer a keepalive and was silent for "
+                    + TimeUnit.NANOSECONDS.toMillis(silentNanos) + " ms"));
         } else if (silentNanos >= deadlines.keepAliveNanos() && !control.isPinging()) {
             control.ping(nowNanos, true);
             flush();
@@ -652,7 +652,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 && inbox.isReading()
                 && credits.outstandingGrant() > 0
                 && buffers.isMessageAwaited()) {
-            abort(new ConnectionException.TimedOut(peer() + " stopped within a message, " + inbox.expectedBytes()
+            abort(new ConnectionException.TimedOut(peer() + " stopped sending within a message, " + inbox.expectedBytes()
                     + " bytes before its end, while others waited for memory to receive into"));
         }
     }
@@ -861,7 +861,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 ? unframed.received(buffer, lengthBytes, flags, immediateData, life.isCloseRequested())
                 : frameReceived(endpoint, buffer, lengthBytes, flags, immediateData);
         if (wrong != null) {
-            abort(new ProtocolException(endpoint.remoteAddress() + " broke the message protocol and was cut off: "
+            abort(new ProtocolException(endpoint.remoteAddress() + " violated the message protocol and was disconnected: "
                     + wrong + ". Both ends must run the same protocol; see docs/protocol.md"));
         }
     }
@@ -1409,7 +1409,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         return new ConnectionException.Lost(endpoint.remoteAddress()
                 + (life.isAgreed()
-                        ? " disconnected without saying CLOSE: its program ended or was killed, or a device went down"
+                        ? " disconnected without sending CLOSE: its program ended or was killed, or a device went down"
                         : " disconnected during the handshake"));
     }
 

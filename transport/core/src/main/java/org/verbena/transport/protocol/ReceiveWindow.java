@@ -327,7 +327,7 @@ final class ReceiveWindow {
     @Nullable String grantsReturned(int frames) {
         SharedReceives common = shared;
         if (common == null) {
-            return "it gives back grants that nobody asked for";
+            return "it returned grants that it was not asked for";
         }
         String violation = credits.takeBack(frames);
         if (violation == null) {

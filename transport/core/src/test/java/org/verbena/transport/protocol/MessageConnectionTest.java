@@ -714,7 +714,7 @@ class MessageConnectionTest {
         assertThat(left.failures).hasSize(20).containsOnly(left.inactiveCause);
         assertThat(right.inactiveCause)
                 .isInstanceOf(ConnectionException.Lost.class)
-                .hasMessageContaining("without saying CLOSE");
+                .hasMessageContaining("without sending CLOSE");
         left.checkMemory();
         right.checkMemory();
     }
@@ -824,7 +824,7 @@ class MessageConnectionTest {
         pass(1);
         assertThat(left.inactiveCause)
                 .isInstanceOf(ConnectionException.TimedOut.class)
-                .hasMessageContaining("sign of life");
+                .hasMessageContaining("did not answer a keepalive");
         left.checkMemory();
     }
 
@@ -896,7 +896,7 @@ class MessageConnectionTest {
         });
         cutOff("ping that was not sent", rogue -> rogue.type(Wire.PONG, 0, 8));
         cutOff("PING of 16", rogue -> rogue.type(Wire.PING, 0, 0));
-        cutOff("nobody asked for", rogue -> rogue.type(Wire.RETURN, 1, 0));
+        cutOff("was not asked for", rogue -> rogue.type(Wire.RETURN, 1, 0));
     }
 
     @Test
