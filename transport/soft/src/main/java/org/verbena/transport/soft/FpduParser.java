@@ -27,7 +27,7 @@ final class FpduParser {
 
     private static final VarHandle NATIVE_LONG = ValueLayout.JAVA_LONG.varHandle();
 
-    private static final String CLOSED_MEANWHILE = "the memory was closed, or its key taken back, in the middle of it";
+    private static final String CLOSED_MEANWHILE = "the memory was closed, or its key invalidated, during the operation";
 
     private static final int HEADER = 0;
     private static final int PAYLOAD = 1;
@@ -352,7 +352,7 @@ final class FpduParser {
             buffer.clear();
             if ((int) checksum.getValue() != expected) {
                 return refuseBare(
-                        TerminateReason.MPA_CRC, "the CRC of an FPDU of " + ulpduBytes + " bytes does not fit");
+                        TerminateReason.MPA_CRC, "the CRC of an FPDU of " + ulpduBytes + " bytes does not match");
             }
         }
         int rdmapBytes = tagged ? 0 : rdmapHeaderBytes();
@@ -440,13 +440,13 @@ final class FpduParser {
         if (memory == null) {
             denial = "nothing is registered with this STag";
         } else if (!memory.isFor(own)) {
-            denial = "the memory was given to the peer of another connection";
+            denial = "the memory belongs to another connection";
         } else if (!memory.isOpenToPeers()) {
-            denial = "the memory is closed, or its key was taken back";
+            denial = "the memory is closed, or its key was invalidated";
         } else if (!memory.allows(right)) {
             denial = "the memory was registered without " + right;
         } else if (!memory.contains(offset, bytes)) {
-            denial = "it leaves the memory of " + memory.lengthBytes() + " bytes at 0x"
+            denial = "it exceeds the memory of " + memory.lengthBytes() + " bytes at 0x"
                     + Long.toHexString(memory.address());
         } else {
             return memory;
@@ -749,7 +749,7 @@ final class FpduParser {
         if (opcode == Rdmap.SEND_INVALIDATE || opcode == Rdmap.SEND_SOLICITED_INVALIDATE) {
             SoftMemory region = domain.find(key);
             if (region == null || !region.isOwnOf(own) || !region.invalidate()) {
-                denial = "it is no key that was given to this peer alone";
+                denial = "it is not a key that was given to this peer alone";
                 refuse(TerminateReason.RDMAP_CANNOT_INVALIDATE);
                 return;
             }

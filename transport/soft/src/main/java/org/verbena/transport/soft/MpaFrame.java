@@ -94,7 +94,7 @@ record MpaFrame(
     static MpaFrame decode(byte[] bytes, int length, boolean reply) throws MpaException {
         checkKey(bytes, length, reply);
         if (length < HEADER_BYTES || length != HEADER_BYTES + privateDataBytes(bytes)) {
-            throw new MpaException("is " + length + " bytes long, against its own length field");
+            throw new MpaException("is " + length + " bytes long, which contradicts its length field");
         }
         int flags = ((bytes[16] & 0xff) << 8) | (bytes[17] & 0xff);
         int revision = flags & REVISION_MASK;

@@ -106,7 +106,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
 
     /** Makes room for another one. */
     void evict() {
-        drop("sent no complete MPA request before too many others began one");
+        drop("sent no complete MPA request before too many newer connections arrived");
     }
 
     private void onUndecided() {
@@ -133,7 +133,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
             if (request != null) {
                 // Nothing may come until we have answered (RFC 5044, 7.1.2): this is the end, or a stranger.
                 boolean left = now.channel().read(ByteBuffer.allocate(1)) < 0;
-                drop(left ? "left before it was accepted" : "sent more than its MPA request before it was answered");
+                drop(left ? "disconnected before it was accepted" : "sent more than its MPA request before it was answered");
                 return;
             }
             MpaFrameReader reading = reader;
@@ -148,11 +148,11 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
                 reader = null;
                 if (reading.isEnded()) {
                     // Probes that connect and leave are everyday life.
-                    LOG.debug("{} left without a word", remoteAddress);
+                    LOG.debug("{} disconnected without sending anything", remoteAddress);
                     close();
                 }
             } else if (reading.isEnded()) {
-                drop("left within its MPA request");
+                drop("disconnected within its MPA request");
             }
         } catch (MpaException e) {
             drop("sent a frame that " + e.getMessage());
@@ -181,7 +181,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
         } else {
             report(
                     Incidents.Kind.HANDSHAKE,
-                    "rejecting " + remoteAddress + ": its address has tried many wrong keys (STags) lately");
+                    "rejecting " + remoteAddress + ": its address has used many wrong keys (STags) recently");
             decided.set(true);
             reject0(new byte[0]);
         }
@@ -200,7 +200,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
 
     private void drop(String why) {
         if (!ended) {
-            report(Incidents.Kind.HANDSHAKE, "dropped a connection that was not up yet: " + remoteAddress + " " + why);
+            report(Incidents.Kind.HANDSHAKE, "dropped a connection that was not established yet: " + remoteAddress + " " + why);
             close();
         }
     }
@@ -252,7 +252,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
     private void decide() {
         if (!decided.compareAndSet(false, true)) {
             throw new IllegalStateException("the connect request of " + remoteAddress
-                    + " was accepted or rejected before, or waited too long for it");
+                    + " was already accepted or rejected, or has waited too long");
         }
     }
 
@@ -286,7 +286,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
             try {
                 loop.execute(() -> endpoint.accept(channel, null, requireRequest()));
             } catch (RejectedExecutionException e) {
-                LOG.warn("the event loop that was to serve {} has ended", remoteAddress, e);
+                LOG.warn("the event loop that should serve {} has ended", remoteAddress, e);
                 closeQuietly(channel);
             }
         }
@@ -338,7 +338,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
 
     @Override
     public void onFailure(Throwable cause) {
-        drop("ran into an error of the provider: " + cause);
+        drop("hit an error in the provider: " + cause);
     }
 
     @Override

@@ -187,7 +187,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         timeout = loop.schedule(
                 () -> {
                     if (state < CONNECTED) {
-                        fail(new ConnectionException.TimedOut(step + " with " + remoteAddress + ": not up after "
+                        fail(new ConnectionException.TimedOut(step + " with " + remoteAddress + ": not established after "
                                 + options.connectTimeoutMillis() + " ms ("
                                 + (state == CONNECTING
                                         ? "no TCP connection"
@@ -254,7 +254,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         ByteBuffer bytes = ByteBuffer.wrap(frame.encode());
         to.channel().write(bytes);
         if (bytes.hasRemaining()) {
-            throw new IOException("the socket did not take a setup frame of " + bytes.limit() + " bytes at once");
+            throw new IOException("the socket did not accept a setup frame of " + bytes.limit() + " bytes at once");
         }
     }
 
@@ -338,7 +338,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
                 TcpChannels.closeQuietly(channel);
             }
             fail(new ConnectionException(
-                    "accepting from " + remoteAddress + ": the peer gave up before it was accepted"));
+                    "accepting from " + remoteAddress + ": the peer disconnected before it was accepted"));
             turn();
             return;
         }
@@ -571,7 +571,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         }
         if (state < CONNECTED) {
             fail(new ConnectionException(
-                    "connecting with " + remoteAddress + ": given up by this side before the connection was up"));
+                    "connecting with " + remoteAddress + ": closed by this side before it was established"));
         } else {
             state = DRAINING;
         }
@@ -596,7 +596,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
             } catch (RejectedExecutionException e) {
                 // The loop is ending; onLoopEnding does the rest.
                 turnScheduled = false;
-                LOG.debug("no turn for {} any more", this, e);
+                LOG.debug("no more processing for {}", this, e);
             }
         }
     }
@@ -760,7 +760,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
     private void onPeerEnded(SocketReader in) {
         if (state == SETUP) {
             fail(new ConnectionException(
-                    "accepting from " + remoteAddress + ": the peer closed the connection before it was up"));
+                    "accepting from " + remoteAddress + ": the peer closed the connection before it was established"));
         } else if (in.isUnfinished()) {
             fail(new ConnectionException.Lost(
                     "the peer " + remoteAddress + " closed the connection in the middle of a message"));
@@ -808,7 +808,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
 
     @Override
     public void onFailure(Throwable thrown) {
-        LOG.error("the connection with {} ends: an error of the provider", remoteAddress, thrown);
+        LOG.error("closing the connection with {} after an error in the provider", remoteAddress, thrown);
         reset = true;
         fail(thrown);
         inTurn = false;
@@ -866,7 +866,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         }
         terminate = message;
         String text = "refused " + what + " from " + remoteAddress + ": " + (denial == null ? "" : denial + "; ")
-                + "the peer was told with a TERMINATE message: " + TerminateReason.describe(reason.control());
+                + "the peer was notified by a TERMINATE message: " + TerminateReason.describe(reason.control());
         Throwable why = receiveFailed
                 ? new WorkCompletionException(
                         "receive for a message from " + remoteAddress, WorkStatus.LOCAL_LENGTH_ERROR, 0)

@@ -176,7 +176,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
                         "accepting on " + localAddress + " fails, and "
                                 + (spare == null
                                         ? "pauses for " + PAUSE_MILLIS + " ms"
-                                        : "an unfinished handshake is given up")
+                                        : "dropping an unfinished handshake")
                                 + ": " + e.getMessage() + " (does 'ulimit -n' allow enough descriptors?)");
         if (spare != null) {
             spare.evict();
@@ -200,7 +200,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
             watch();
         } catch (IOException | RuntimeException e) {
             // The peer is gone before it was welcomed.
-            LOG.debug("a connection to {} ended at once", localAddress, e);
+            LOG.debug("a connection to {} ended immediately", localAddress, e);
             accepted.close();
         }
     }

@@ -3,30 +3,31 @@ package org.verbena.transport.soft;
 import org.verbena.transport.spi.OptionProperties;
 
 /**
- * How the software provider behaves. The provider that {@link java.util.ServiceLoader} finds takes them from system
- * properties named {@code org.verbena.soft.} and the component's name; {@link #toBuilder()} changes some of them.
+ * The options of the software provider. The provider that {@link java.util.ServiceLoader} finds reads them from system
+ * properties named {@code org.verbena.soft.} plus the component's name; {@link #toBuilder()} changes some of them.
  *
- * @param crc whether to ask for CRC32C over every FPDU; it is used as soon as one side asks. TCP's own checksum is weak, but
- *     on one host or a link that checks itself a CRC is only cost
- * @param mpaRevision 2 negotiates read depths, lets the accepting side speak first and finds out what the peer can do; 1 is for
- *     peers that know no better
- * @param peerToPeer whether a connect asks that the accepting side may speak first; needs revision 2. Without it atomics and
- *     immediate data are not available
- * @param handshakeTimeoutMillis how long a client may take to send its request after connecting, and a user to accept or
- *     reject it, 1 or more
- * @param maxHandshakes connections of one listener that are not accepted yet, 1 or more. When there are as many, the oldest one whose
- *     request is not complete makes room
- * @param maxHandshakesPerAddress how many of them an address is let have while others want to connect, 1 or more: an address that has
- *     more makes room itself. IPv6 addresses count by their network of 64 bits
- * @param wrongKeysPerSecond wrong keys (STags) of an address that go unpunished in the long run, up to 1000. An address that names more
- *     gets new connections no faster; 0 for no limit
+ * @param crc whether to request CRC32C on every FPDU; it is used if either side requests it. TCP's own checksum is
+ *     weak, but within one host or on a link with its own checksum a CRC only costs time
+ * @param mpaRevision 2 negotiates read depths, lets the accepting side send first and detects the peer's features; 1 is
+ *     for peers that do not support 2
+ * @param peerToPeer whether a connect requests that the accepting side may send first; needs revision 2. Without it
+ *     atomics and immediate data are not available
+ * @param handshakeTimeoutMillis how long a client may take to send its request after connecting, and the program to
+ *     accept or reject it, 1 or more
+ * @param maxHandshakes connections of one listener that are not accepted yet, 1 or more. Beyond that, the oldest one
+ *     without a complete request is dropped
+ * @param maxHandshakesPerAddress how many of them one address may have while others want to connect, 1 or more: an
+ *     address with more loses its own oldest. IPv6 addresses count by their /64 network
+ * @param wrongKeysPerSecond sustained rate of wrong keys (STags) from one address that has no further consequences, up
+ *     to 1000. New connections of an address above it are limited to the same rate; 0 for no limit
  * @param stallTimeoutMillis how long a peer that owes something (the rest of a message, a response, room in its receive
- *     window) may be silent, or slower than {@code leastBytesPerSecond}, before the connection is given up, 250 or more; 0 waits for ever
- * @param leastBytesPerSecond what a peer must get done of what it owes, on average over a stall timeout, 0 or more; 0 lets a byte in each
- *     stall timeout do
- * @param maxFpduBytes the largest FPDU to send; 0 for as large as possible towards this provider, and as fits a TCP segment
- *     towards others; else 128 to 65540
- * @param sharedReceiveDepth how many receives a loop's shared receive queue holds, 1 to 2^20
+ *     window) may be silent, or slower than {@code leastBytesPerSecond}, before the connection is closed, 250 or more;
+ *     0 waits forever
+ * @param leastBytesPerSecond the rate at which a peer must deliver what it owes, averaged over a stall timeout, 0 or
+ *     more; 0 accepts one byte per stall timeout
+ * @param maxFpduBytes the largest FPDU to send, 128 to 65540; 0 for the largest possible to this provider, and one TCP
+ *     segment to others
+ * @param sharedReceiveDepth the depth of a loop's shared receive queue, 1 to 2^20
  */
 public record SoftOptions(
         boolean crc,
@@ -41,7 +42,10 @@ public record SoftOptions(
         int maxFpduBytes,
         int sharedReceiveDepth) {
 
-    /** No CRC unless the peer wants it, revision 2, 5 s to set up, 4096 in handshake, 30 s without progress, 4096 shared receives. */
+    /**
+     * No CRC unless the peer requests it, revision 2, 5 s for the handshake, 4096 handshakes at once, 30 s without
+     * progress, 4096 shared receives.
+     */
     public static final SoftOptions DEFAULTS = new Builder().build();
 
     private static final String PREFIX = "org.verbena.soft.";
@@ -70,10 +74,10 @@ public record SoftOptions(
     }
 
     /**
-     * The defaults, changed by system properties such as {@code -Dorg.verbena.soft.crc=true}.
+     * The defaults, overridden by system properties such as {@code -Dorg.verbena.soft.crc=true}.
      *
      * @return the options
-     * @throws IllegalArgumentException a property is out of range or no number
+     * @throws IllegalArgumentException a property is malformed or out of range
      */
     public static SoftOptions ofSystemProperties() {
         return new Builder()
@@ -97,7 +101,7 @@ public record SoftOptions(
     /**
      * These options with or without CRC.
      *
-     * @param on whether to ask for CRCs
+     * @param on whether to request CRCs
      * @return a copy
      */
     public SoftOptions withCrc(boolean on) {
@@ -105,9 +109,9 @@ public record SoftOptions(
     }
 
     /**
-     * To change some of them.
+     * Creates a builder from these options.
      *
-     * @return with these options to begin with
+     * @return a builder with these values
      */
     public Builder toBuilder() {
         return new Builder()
@@ -124,7 +128,7 @@ public record SoftOptions(
                 .sharedReceiveDepth(sharedReceiveDepth);
     }
 
-    /** Options on their way. */
+    /** Builds {@link SoftOptions}. */
     public static final class Builder {
         private boolean crc = false;
         private int mpaRevision = 2;
@@ -138,7 +142,7 @@ public record SoftOptions(
         private int maxFpduBytes = 0;
         private int sharedReceiveDepth = 4096;
 
-        /** Begins with the defaults. */
+        /** Starts with the defaults. */
         public Builder() {}
 
         /**
@@ -263,10 +267,10 @@ public record SoftOptions(
         }
 
         /**
-         * Makes the options.
+         * Builds the options.
          *
-         * @return checked
-         * @throws IllegalArgumentException one of them is out of its range
+         * @return the validated options
+         * @throws IllegalArgumentException a value is out of range
          */
         public SoftOptions build() {
             return new SoftOptions(

@@ -18,34 +18,35 @@ import org.verbena.transport.spi.ProviderCounters;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
- * RDMA in software: iWARP (RDMAP over DDP over MPA over TCP) in Java, on any machine and without privileges. It speaks the
- * wire format of the RFCs, so its peers may be Linux siw devices and iWARP adapters as well as other instances of itself; with
- * the latter it also has atomics and immediate data.
+ * RDMA in software: iWARP (RDMAP over DDP over MPA over TCP) in Java, on any machine and without privileges. It speaks
+ * the wire format of the RFCs, so its peers may be Linux siw devices, iWARP adapters or this provider; only with the
+ * latter does it have atomics and immediate data.
  *
- * <p>Connections live on Netty event loops made with {@link #newIoHandlerFactory}, and do their socket I/O there themselves,
- * as handles of Netty's NIO handler. A send or write is complete when TCP has taken it, which says nothing about the peer.
+ * <p>Connections belong to Netty event loops created with {@link #newIoHandlerFactory}, and do their own socket I/O
+ * there, as handles of Netty's NIO handler. A send or write is complete when TCP has taken it, which says nothing about
+ * the peer.
  *
  * <p>Source: RFC 5040, RFC 5041, RFC 5044, RFC 6581, RFC 7306
  */
 public final class SoftProvider implements RdmaProvider {
 
-    /** How users choose it. */
+    /** The name that selects it. */
     public static final String NAME = "soft";
 
-    /** After every provider that has a device. */
+    /** Ranks after every provider with devices. */
     private static final int RANK = 1000;
 
     private final SoftOptions options;
     private final SoftContext context;
     private final PollCounters pollCounters = new PollCounters();
 
-    /** With options from system properties, as {@link java.util.ServiceLoader} makes it. */
+    /** Creates a provider with options from system properties, as {@link java.util.ServiceLoader} does. */
     public SoftProvider() {
         this(SoftOptions.ofSystemProperties());
     }
 
     /**
-     * With options of one's own.
+     * Creates a provider with the given options.
      *
      * @param options how it behaves
      */
@@ -80,7 +81,7 @@ public final class SoftProvider implements RdmaProvider {
     }
 
     /**
-     * Where memory for this provider's endpoints is registered. Known before any endpoint is there.
+     * The domain that memory for this provider's endpoints is registered in. Available before any endpoint exists.
      *
      * @return the one domain
      */
@@ -96,7 +97,7 @@ public final class SoftProvider implements RdmaProvider {
     /**
      * {@inheritDoc}
      *
-     * <p>Of the options {@code spinNanos} counts; a poll is one system call here.
+     * <p>Only the option {@code spinNanos} applies; a poll is one system call here.
      */
     @Override
     public IoHandlerFactory newIoHandlerFactory(CompletionLoopOptions loopOptions) {
@@ -127,17 +128,17 @@ public final class SoftProvider implements RdmaProvider {
     static void checkLoop(IoEventLoop loop) {
         if (!loop.isIoType(SoftIoHandler.class)) {
             throw new IllegalArgumentException(
-                    loop + " is no event loop of the soft provider: make the group with its newIoHandlerFactory");
+                    loop + " is not an event loop of the soft provider: create the group with its newIoHandlerFactory");
         }
     }
 
-    /** Enough for frames of HTTP/2 of 16 KiB that fill a receive buffer, with a header each. */
+    /** Enough for HTTP/2 frames of 16 KiB that fill a receive buffer, with a header each. */
     @Override
     public int usualSges() {
         return 16;
     }
 
-    /** A queue here is but an array. */
+    /** A queue is just an array here. */
     @Override
     public int usualStreamReceives() {
         return 128;

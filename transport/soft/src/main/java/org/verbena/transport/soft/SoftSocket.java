@@ -289,7 +289,7 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
                 channel.shutdownOutput();
             } catch (IOException e) {
                 // The peer is gone already: there is nobody to be polite to.
-                LOG.debug("farewell to {}", channel, e);
+                LOG.debug("closing {}", channel, e);
                 closeNow();
             }
         }
@@ -302,7 +302,7 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
                     closeNow();
                 }
             } catch (IOException e) {
-                LOG.debug("farewell to {}", channel, e);
+                LOG.debug("closing {}", channel, e);
                 closeNow();
             }
         }
@@ -317,7 +317,7 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
 
         @Override
         public void onFailure(Throwable cause) {
-            LOG.debug("farewell to {}", channel, cause);
+            LOG.debug("closing {}", channel, cause);
             closeNow();
         }
 

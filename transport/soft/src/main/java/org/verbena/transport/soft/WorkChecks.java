@@ -72,7 +72,7 @@ final class WorkChecks {
                     throw unsupported(peer, "atomics");
                 }
                 if (work.buffers().count() != 1 || work.buffers().length(0) != Long.BYTES) {
-                    throw new IllegalArgumentException(opcode + " needs one piece of 8 bytes for the old value");
+                    throw new IllegalArgumentException(opcode + " needs one element of 8 bytes for the old value");
                 }
                 if ((work.remoteAddress() & 7) != 0) {
                     throw new IllegalArgumentException(
@@ -83,7 +83,7 @@ final class WorkChecks {
         }
         if (isAnswered(opcode) && readDepth == 0) {
             throw new UnsupportedOperationException("the connection with " + peer
-                    + " was set up for no reads and atomics; give both sides a readDepth of 1 or more");
+                    + " was set up without reads and atomics; give both sides a readDepth of 1 or more");
         }
     }
 
@@ -93,13 +93,13 @@ final class WorkChecks {
 
     private static UnsupportedOperationException unsupported(Object peer, String what) {
         return new UnsupportedOperationException(
-                "the peer " + peer + " is not known to take " + what + " (plain iWARP has none)");
+                "the peer " + peer + " is not known to support " + what + " (plain iWARP has none)");
     }
 
     private static void checkPieces(SoftDomain domain, int maxSges, ScatterGatherList buffers, boolean written) {
         int count = buffers.count();
         if (count > maxSges) {
-            throw new IllegalArgumentException(count + " pieces are over the limit of " + maxSges);
+            throw new IllegalArgumentException(count + " elements are over the limit of " + maxSges);
         }
         for (int i = 0; i < count; i++) {
             if (!(buffers.region(i) instanceof SoftMemory memory) || memory.domain() != domain) {
