@@ -13,21 +13,22 @@ import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.spi.CompletionLoopOptions;
 
 /**
- * gRPC over RDMA: the builders of {@code grpc-netty}, with Verbena's channels and event loops in them. What they give is used as over TCP; everything that
- * gRPC has (deadlines, cancellation, streaming, flow control, keepalive, name resolution, reconnecting, TLS) works as it does there.
+ * gRPC over RDMA: the builders of {@code grpc-netty}, set up with Verbena's channels and event loops. Use them as over
+ * TCP: deadlines, cancellation, streaming, flow control, keepalive, name resolution, reconnecting and TLS work the
+ * same.
  *
  * <pre>{@code
  * Server server = VerbenaGrpc.server(7471).addService(service).build().start();        // TLS: .sslContext(...)
  * ManagedChannel channel = VerbenaGrpc.channel("host", 7471).usePlaintext().build();   // TLS is gRPC's default
  * }</pre>
  *
- * <p>Both ends must be Verbena's. The methods without a group share one of daemon threads that lives as long as the process; its provider is the
- * configured one ({@code -Dorg.verbena.provider}). Any thread.
+ * <p>Both ends must use Verbena. The methods without a group share one group of daemon threads for the whole process,
+ * which uses the configured provider ({@code -Dorg.verbena.provider}). Any thread.
  */
 public final class VerbenaGrpc {
     private VerbenaGrpc() {}
 
-    /** Made when it is first needed: choosing a provider may fail, and says why. */
+    /** Created on first use, because choosing a provider may fail with an exception. */
     private static final class SharedGroup {
         static final RdmaEventLoopGroup INSTANCE = new RdmaEventLoopGroup(
                 ProviderChoice.choose(ProviderChoice.configured(), null),
@@ -50,7 +51,7 @@ public final class VerbenaGrpc {
     }
 
     /**
-     * A builder of client channels on loops of one's own.
+     * A builder of client channels on the given loops.
      *
      * @param host a name or address
      * @param port the server's port
@@ -64,7 +65,7 @@ public final class VerbenaGrpc {
     /**
      * A builder of servers that listen on all addresses.
      *
-     * @param port where to listen; 0 for any that is free
+     * @param port the port to listen at; 0 selects any free port
      * @return a builder; without TLS unless {@code sslContext} is called
      */
     public static NettyServerBuilder server(int port) {
@@ -74,7 +75,7 @@ public final class VerbenaGrpc {
     /**
      * A builder of servers.
      *
-     * @param address where to listen
+     * @param address the address to listen at
      * @return a builder; without TLS unless {@code sslContext} is called
      */
     public static NettyServerBuilder server(SocketAddress address) {
@@ -82,9 +83,9 @@ public final class VerbenaGrpc {
     }
 
     /**
-     * A builder of servers on loops of one's own.
+     * A builder of servers on the given loops.
      *
-     * @param address where to listen
+     * @param address the address to listen at
      * @param group the loops; it must outlive the server
      * @return a builder; without TLS unless {@code sslContext} is called
      */
@@ -93,7 +94,7 @@ public final class VerbenaGrpc {
     }
 
     /**
-     * Has an existing builder's channels run over RDMA: for targets, credentials and whatever else builders are made with.
+     * Makes an existing builder's channels use RDMA, for builders with a target, credentials or other settings.
      *
      * @param builder changed, and returned
      * @return the builder
@@ -103,7 +104,7 @@ public final class VerbenaGrpc {
     }
 
     /**
-     * Has an existing builder's channels run over RDMA, on loops of one's own.
+     * Makes an existing builder's channels use RDMA, on the given loops.
      *
      * @param builder changed, and returned
      * @param group the loops; it must outlive the channel
@@ -116,7 +117,7 @@ public final class VerbenaGrpc {
     }
 
     /**
-     * Has an existing builder's server listen for RDMA connections.
+     * Makes an existing builder's server listen for RDMA connections.
      *
      * @param builder changed, and returned
      * @return the builder
@@ -126,7 +127,7 @@ public final class VerbenaGrpc {
     }
 
     /**
-     * Has an existing builder's server listen for RDMA connections, on loops of one's own.
+     * Makes an existing builder's server listen for RDMA connections, on the given loops.
      *
      * @param builder changed, and returned
      * @param group the loops; it must outlive the server

@@ -98,9 +98,9 @@ final class BlockingConnects {
             call.waiting(
                     destination.calls == MAX_PER_ADDRESS
                             ? "waiting for " + MAX_PER_ADDRESS + " earlier connects to " + what
-                                    + ", which the kernel has not given up yet: does that host answer?"
+                                    + ", which the kernel has not abandoned yet: does that host answer?"
                             : "waiting for " + MAX_CALLS + " earlier connects, to " + destinations.size()
-                                    + " addresses, which the kernel has not given up yet: do those hosts answer?");
+                                    + " addresses, which the kernel has not abandoned yet: do those hosts answer?");
         }
     }
 

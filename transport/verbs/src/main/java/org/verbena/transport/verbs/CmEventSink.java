@@ -2,7 +2,7 @@ package org.verbena.transport.verbs;
 
 import org.verbena.cm.CmEvent;
 
-/** Hears the events of a {@link org.verbena.cm.CmId}, to which it is attached. */
+/** Receives the events of the {@link org.verbena.cm.CmId} that it is attached to. */
 interface CmEventSink {
 
     /**

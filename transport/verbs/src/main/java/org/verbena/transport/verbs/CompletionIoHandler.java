@@ -269,7 +269,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         } finally {
             if (!handles.isEmpty()) {
                 LOG.error(
-                        "The loop ended with {} connections that the device did not give back: {}",
+                        "The loop ended with {} connections that the device did not release: {}",
                         handles.size(),
                         handles);
             }

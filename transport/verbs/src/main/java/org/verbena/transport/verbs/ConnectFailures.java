@@ -7,7 +7,7 @@ import org.verbena.transport.spi.ConnectionException;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ffm.Errno;
 
-/** Why a connection did not come up, out of what the connection manager says: every event and errno has an exception. */
+/** Maps the connection manager's events and errnos to the exceptions of connections that could not be established. */
 final class ConnectFailures {
     /** What librdmacm puts as an event's status where a step of its own failed: its reason is lost. */
     private static final int OWN_STEP_FAILED = -1;

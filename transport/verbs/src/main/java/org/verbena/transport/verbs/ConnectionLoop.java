@@ -48,7 +48,7 @@ final class ConnectionLoop {
         return loop;
     }
 
-    /** Hears the device's asynchronous events from now on. Any thread. */
+    /** Handles the device's asynchronous events from now on. Any thread. */
     void watch(VerbsDevice device) {
         loop.execute(() -> handler.watch(device));
     }
@@ -56,7 +56,7 @@ final class ConnectionLoop {
     /**
      * Makes an id for a reliable connection or a listener.
      *
-     * @param sink hears its events
+     * @param sink receives its events
      * @return the id; the caller closes it
      */
     CmId newId(CmEventSink sink) {

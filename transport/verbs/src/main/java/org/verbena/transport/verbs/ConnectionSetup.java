@@ -286,7 +286,7 @@ final class ConnectionSetup implements CmEventSink {
                 provider.connectionLoop().rejoin(known, own);
             }
         } catch (RuntimeException refused) {
-            LOG.warn("The event channel of {} could not be given back", endpoint, refused);
+            LOG.warn("The event channel of {} could not be destroyed", endpoint, refused);
         }
     }
 

@@ -31,7 +31,10 @@ final class LoopDevice {
     /** Completions of one poll: enough to make the call cheap, few enough to stay in the cache. */
     private static final int MAX_POLL = 64;
 
-    /** Receives of a shared receive queue: enough for bursts from many peers, and 1024 buffers are what its owner can bear. */
+    /**
+     * Receives of a shared receive queue: enough for bursts from many peers, and 1,024 buffers fit the receive pool's
+     * budget.
+     */
     private static final int SHARED_RECEIVES = 1024;
 
     /** Pieces of one of them. */
@@ -120,7 +123,7 @@ final class LoopDevice {
         NativeRdmaException failure = channelFailure;
         if (failure != null) {
             throw new ConnectionException(
-                    device.name() + " tells this loop of no completions any more: " + failure.getMessage(), failure);
+                    device.name() + " no longer reports completions to this loop: " + failure.getMessage(), failure);
         }
         int max = device.attributes().maxCompletionQueueEntries();
         int shareDepth = shared ? sharedReceiveQueue().depth() : 0;
@@ -211,8 +214,8 @@ final class LoopDevice {
             index = freeIndexes[--freeCount];
         } else {
             if (usedIndexes == WorkRequestId.MAX_ENDPOINTS) {
-                throw new ConnectionException("this loop has " + usedIndexes + " connections, which is all it can tell"
-                        + " apart: use more loops");
+                throw new ConnectionException("this loop has " + usedIndexes + " connections, which is all that it can"
+                        + " distinguish: use more loops");
             }
             index = usedIndexes++;
             if (index == endpoints.length) {
@@ -373,7 +376,7 @@ final class LoopDevice {
     private void drop(long id, int kind, int slot) {
         staleCompletions++;
         LOG.debug(
-                "Dropped completion {} of a connection that is gone, the {}th", Long.toHexString(id), staleCompletions);
+                "Dropped completion {} of a closed connection, number {}", Long.toHexString(id), staleCompletions);
         if (kind == WorkRequestId.SHARED_RECEIVE && sharedReceives != null) {
             sharedReceives.postAgain(slot);
         }
@@ -482,7 +485,7 @@ final class LoopDevice {
             completions.close();
         } catch (NativeRdmaException | IllegalStateException stillUsed) {
             if (attempts == 0) {
-                LOG.error("The queues of a loop on {} could not be given back", device.name(), stillUsed);
+                LOG.error("The queues of a loop on {} could not be destroyed", device.name(), stillUsed);
                 return;
             }
             LOG.debug("The queues of a loop on {} are still in use: {}", device.name(), stillUsed.getMessage());

@@ -3,7 +3,7 @@ package org.verbena.transport.verbs;
 import org.verbena.transport.spi.ProviderException;
 import org.verbena.verbs.NativeRdmaException;
 
-/** Turns what the bindings throw into what the SPI promises. */
+/** Maps the bindings' exceptions to those of the SPI. */
 final class NativeFailures {
     private NativeFailures() {}
 

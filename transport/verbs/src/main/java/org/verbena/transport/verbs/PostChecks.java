@@ -6,7 +6,7 @@ import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 
-/** What is wrong with a work request, before the device sees it. Allocates nothing unless something is. */
+/** Validates a work request before it is posted. Allocates nothing unless it is invalid. */
 final class PostChecks {
     private PostChecks() {}
 
@@ -43,7 +43,7 @@ final class PostChecks {
         };
         if (!exists) {
             throw new UnsupportedOperationException("this connection has no " + request.opcode()
-                    + ": ask capabilities() before, the device or its transport does not have it");
+                    + ": check capabilities() first; the device or its transport does not support it");
         }
     }
 
@@ -75,7 +75,7 @@ final class PostChecks {
             case COMPARE_AND_SWAP, FETCH_AND_ADD -> {
                 refuseInline(inline);
                 if (buffers.count() != 1 || buffers.totalBytes() != Long.BYTES) {
-                    throw new IllegalArgumentException("an atomic needs one piece of 8 bytes for the old value, not "
+                    throw new IllegalArgumentException("an atomic needs one element of 8 bytes for the old value, not "
                             + buffers.count() + " of " + buffers.totalBytes() + " bytes");
                 }
                 if ((request.remoteAddress() & Long.BYTES - 1) != 0) {
@@ -94,13 +94,13 @@ final class PostChecks {
     private static void count(ScatterGatherList buffers, int max, String what) {
         if (buffers.count() > max) {
             throw new IllegalArgumentException(
-                    "a " + what + " has at most " + max + " pieces here, not " + buffers.count());
+                    "a " + what + " has at most " + max + " elements here, not " + buffers.count());
         }
     }
 
     private static void refuseInline(boolean inline) {
         if (inline) {
-            throw new IllegalArgumentException("reads and atomics cannot be INLINE: they bring data here");
+            throw new IllegalArgumentException("reads and atomics cannot be INLINE: their data comes from the peer");
         }
     }
 

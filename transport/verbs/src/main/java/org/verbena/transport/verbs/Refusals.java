@@ -7,8 +7,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Tells the operator of connections that were refused for want of something on this side: the peer is told little, and cannot help it. Once a second at
- * the most, however many peers try. Any thread.
+ * Logs connections that were refused for a local reason, which the peer is not told and could not act on. At most once
+ * a second, however many peers try. Any thread.
  */
 final class Refusals {
     private static final Logger LOG = LoggerFactory.getLogger(Refusals.class);

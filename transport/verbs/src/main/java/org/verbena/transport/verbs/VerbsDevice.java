@@ -47,7 +47,7 @@ final class VerbsDevice {
     private final DeviceAttributes attributes;
     private final VerbsMemoryDomain memoryDomain;
 
-    /** Stands for no memory at all: siw's library refuses receives without a piece. */
+    /** Placeholder for zero-length receives: siw rejects a receive without an SGE. */
     private final MemoryRegion nothing;
 
     /** Endpoints by what their events name: the queue pair. */
@@ -265,7 +265,7 @@ final class VerbsDevice {
                 trouble = portIsDown(number);
             }
         } catch (NativeRdmaException gone) {
-            LOG.debug("{} does not tell the state of its port {}", name(), number, gone);
+            LOG.debug("{} does not report the state of its port {}", name(), number, gone);
         }
     }
 

@@ -66,7 +66,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
     /** In a queue pair in its error state the rest is lost if nothing came for so long; destroying it is safe at any time. */
     private static final long DRAIN_SILENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
-    /** Those of many connections are pinned: more would be much. */
+    /** Receive buffers are pinned for every connection, so the default stays small. */
     private static final int RECEIVE_BUFFER_BYTES = 16 << 10;
 
     /** Four receive buffers of the default size: below, a round trip and a key cost more than the adapter's reading saves. */
@@ -174,7 +174,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
         return endpoint;
     }
 
-    /** What hears of the id. */
+    /** Receives the events of the id. */
     CmEventSink cmEventSink() {
         return setup;
     }
@@ -709,7 +709,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
     private void disconnect0() {
         if (state != State.DRAINING && state != State.CLOSED) {
             isLocalEnd = true;
-            drain(state == State.CONNECTED ? null : new ConnectionException(setup.attempt() + " was given up"));
+            drain(state == State.CONNECTED ? null : new ConnectionException(setup.attempt() + " was closed by this side"));
         }
     }
 
@@ -904,7 +904,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
 
     static <T> T required(@Nullable T value) {
         if (value == null) {
-            throw new IllegalStateException("not there yet: this is a bug of the verbs provider");
+            throw new IllegalStateException("not available yet: this is a bug in the verbs provider");
         }
         return value;
     }

@@ -111,7 +111,7 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
     private void decide() {
         if (decided) {
             throw new IllegalStateException("the connection request of " + VerbsProvider.format(remoteAddress)
-                    + " was decided on already, or waited longer than " + DECISION_MILLIS + " ms");
+                    + " was already accepted or rejected, or waited longer than " + DECISION_MILLIS + " ms");
         }
         decided = true;
         forgotten.cancel(false);
@@ -133,7 +133,7 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
         try {
             id.reject(reason);
         } catch (NativeRdmaException gone) {
-            LOG.debug("The request of {} could not be rejected: it is gone", VerbsProvider.format(remoteAddress), gone);
+            LOG.debug("The request of {} could not be rejected: it no longer exists", VerbsProvider.format(remoteAddress), gone);
         }
         try {
             id.close();

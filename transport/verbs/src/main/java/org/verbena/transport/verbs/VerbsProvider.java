@@ -37,11 +37,12 @@ import org.verbena.verbs.device.LinkLayer;
 import org.verbena.verbs.device.TransportType;
 
 /**
- * Real RDMA: InfiniBand, RoCE and iWARP devices of Linux over rdma-core's librdmacm and libibverbs, the kernel's software devices rdma_rxe and siw
- * among them.
+ * The native provider: InfiniBand, RoCE and iWARP devices of Linux through rdma-core's librdmacm and libibverbs,
+ * including the kernel's software devices rdma_rxe and siw.
  *
- * <p>Found by {@link java.util.ServiceLoader}. Making one costs nothing; the connection loop, a daemon thread, starts with the first connection or listener
- * and lives as long as the process, and so does what is opened of a device: its context and its protection domain.
+ * <p>Found by {@link java.util.ServiceLoader}. Creating one is cheap. The connection loop, a daemon thread, starts with
+ * the first connection or listener and runs as long as the process; a device's context and protection domain stay open
+ * as long.
  */
 public final class VerbsProvider implements RdmaProvider {
     private static final String NAME = "verbs";

@@ -1,8 +1,8 @@
 package org.verbena.transport.verbs;
 
 /**
- * What a completion tells about whose it is, in the 64 bits of a work request's id. Never a pointer: a completion that comes late, or twice,
- * then meets an endpoint that is gone and is dropped.
+ * Identifies the owner of a completion in the 64 bits of a work request's id. It is never a pointer, so that a late or
+ * duplicate completion finds that its endpoint is gone, and is dropped.
  *
  * <pre>
  *   63           40 39          24 23  22 21           0
@@ -11,8 +11,8 @@ package org.verbena.transport.verbs;
  *  +---------------+--------------+------+--------------+
  * </pre>
  *
- * The endpoint is its index in its loop's table; the generation counts how often that index was given out, modulo 2^16; the kind says which
- * queue; the slot is the place in that queue.
+ * The endpoint is its index in its loop's table; the generation counts how often that index was given out, modulo 2^16;
+ * the kind says which queue; the slot is the place in that queue.
  */
 final class WorkRequestId {
     /** A slot of the endpoint's send queue. */
