@@ -12,18 +12,17 @@ import org.verbena.cm.ffm.Sockaddr;
 import org.verbena.verbs.queue.QueuePairType;
 
 /**
- * One way to reach or to offer a service, as {@link Cm#addressInfo} finds it.
+ * One way to reach or to offer a service, as returned by {@link Cm#addressInfo}.
  *
- * @param flags as asked for
- * @param queuePairType what to connect with
+ * @param flags the requested flags
+ * @param queuePairType the type of queue pair to connect
  * @param portSpace connections or datagrams
- * @param source the local address; null if not settled or not an IP address
+ * @param source the local address; null if not determined or not an IP address
  * @param destination the peer's address; null when passive or not an IP address
  * @param sourceName the local host's canonical name, if it was looked up
  * @param destinationName the peer's canonical name, if it was looked up
  * @param route path records of InfiniBand, if a service knew them; opaque
- * @param connect connection data that goes before the private data; opaque
- *     <p>Source: rdma_getaddrinfo(3)
+ * @param connect connection data that goes before the private data; opaque <p>Source: rdma_getaddrinfo(3)
  */
 public record AddressInfo(
         Set<Flag> flags,
@@ -36,12 +35,12 @@ public record AddressInfo(
         byte[] route,
         byte[] connect) {
 
-    /** What a look-up is for. */
+    /** Flags of a look-up. */
     public enum Flag {
         /** To listen. */
         PASSIVE(RdmaAddrinfo.RAI_PASSIVE),
 
-        /** The node is an address in digits: ask no name service. */
+        /** The node is a numeric address: do not ask a name service. */
         NUMERIC_HOST(RdmaAddrinfo.RAI_NUMERICHOST),
 
         /** Do not look for routes. */
@@ -97,7 +96,7 @@ public record AddressInfo(
     }
 
     /**
-     * What is wanted.
+     * The kind of address wanted.
      *
      * @param flags what for; {@link Flag#FAMILY} is added for a family other than any
      * @param family of the addresses

@@ -15,7 +15,7 @@ import org.verbena.verbs.Context;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.Pointers;
 
-/** The connection manager as a whole: whether it works here, which devices it has, and how it looks names up. */
+/** The connection manager: its availability, its devices, and name resolution. */
 public final class Cm {
     /**
      * Devices by the address of their {@code ibv_context}. librdmacm opens each once and may close it when it is removed and no id or
@@ -26,10 +26,10 @@ public final class Cm {
     private Cm() {}
 
     /**
-     * Why connections cannot be managed here: librdmacm is missing or unknown, there is no RDMA device, no kernel module, or no
-     * permission. Asks anew each time; never crashes.
+     * Why the connection manager cannot work here: librdmacm is missing or of an unknown version, there is no RDMA
+     * device, no kernel module, or no permission. Checks anew each time; never throws.
      *
-     * @return null if they can; otherwise a throwable whose message says what to do
+     * @return null if it can; otherwise a throwable whose message says what to do
      */
     public static @Nullable Throwable unavailabilityCause() {
         Throwable missing = RdmaCm.LIBRARY.unavailabilityCause();
@@ -45,8 +45,8 @@ public final class Cm {
     }
 
     /**
-     * The devices that are there. They belong to librdmacm, stay open as long as the process and are the same objects that {@link
-     * CmId#device} gives.
+     * The devices of this machine. They belong to librdmacm, stay open as long as the process, and are the same objects
+     * that {@link CmId#device} returns.
      *
      * @return possibly none
      * @throws CmException if the devices cannot be read
@@ -101,8 +101,8 @@ public final class Cm {
      *
      * @param node a host name or address; null with {@link AddressInfo.Flag#PASSIVE} for any
      * @param service a port number or service name; null for none
-     * @param hints what is wanted
-     * @return one entry an address, the best first
+     * @param hints the kind of address wanted
+     * @return one entry per address, the best first
      * @throws CmException if nothing was found
      */
     public static List<AddressInfo> addressInfo(

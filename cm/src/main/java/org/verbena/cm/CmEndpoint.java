@@ -22,8 +22,9 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.queue.QueuePairType;
 
 /**
- * An id with a queue pair and all it takes, and one-line calls to use it: what rdma/rdma_verbs.h is to C. For tools, tests and learning;
- * each call posts one work request, and waiting puts the thread to sleep. Programs with more to do use {@link QueuePair} itself.
+ * An id with a queue pair and everything that it needs, with simple calls like those of rdma/rdma_verbs.h in C. For
+ * tools, tests and learning: each call posts one work request, and waiting blocks the thread. Other programs should use
+ * {@link QueuePair} directly.
  *
  * <pre>{@code
  * try (CmId id = CmId.createEndpoint(address);
@@ -37,7 +38,8 @@ import org.verbena.verbs.queue.QueuePairType;
  * }
  * }</pre>
  *
- * <p>One thread. Source: rdma_create_ep(3), rdma_post_send(3), rdma_post_recv(3), rdma_get_send_comp(3), rdma_reg_msgs(3)
+ * <p>One thread. Source: rdma_create_ep(3), rdma_post_send(3), rdma_post_recv(3), rdma_get_send_comp(3),
+ * rdma_reg_msgs(3)
  */
 public final class CmEndpoint implements AutoCloseable {
     private final CmId id;
@@ -118,11 +120,11 @@ public final class CmEndpoint implements AutoCloseable {
     }
 
     /**
-     * Makes protection domain, completion queues and queue pair.
+     * Creates protection domain, completion queues and queue pair.
      *
-     * @param id bound to a device; stays the caller's, to be closed after this
-     * @param maxSends work requests that may be posted to send; as many completions fit
-     * @param maxReceives receives that may be posted
+     * @param id bound to a device; the caller closes it, after this
+     * @param maxSends the depth of the send queue; its completion queue has as many entries
+     * @param maxReceives the depth of the receive queue
      * @return to be closed by the caller
      */
     public static CmEndpoint create(CmId id, int maxSends, int maxReceives) {
@@ -132,9 +134,9 @@ public final class CmEndpoint implements AutoCloseable {
     /**
      * The same with inline sends.
      *
-     * @param id bound to a device; stays the caller's, to be closed after this
-     * @param maxSends work requests that may be posted to send
-     * @param maxReceives receives that may be posted
+     * @param id bound to a device; the caller closes it, after this
+     * @param maxSends the depth of the send queue
+     * @param maxReceives the depth of the receive queue
      * @param maxInlineBytes payload that may be copied into a work request
      * @return to be closed by the caller
      */
@@ -145,10 +147,10 @@ public final class CmEndpoint implements AutoCloseable {
     /**
      * The same with receives from a shared queue, on that queue's protection domain.
      *
-     * @param id bound to the queue's device; stays the caller's, to be closed after this
-     * @param maxSends work requests that may be posted to send
+     * @param id bound to the queue's device; the caller closes it, after this
+     * @param maxSends the depth of the send queue
      * @param maxReceives completions of receives that may wait
-     * @param shared stays the caller's
+     * @param shared the shared receive queue; the caller closes it
      * @return to be closed by the caller
      */
     public static CmEndpoint create(CmId id, int maxSends, int maxReceives, SharedReceiveQueue shared) {
@@ -165,7 +167,7 @@ public final class CmEndpoint implements AutoCloseable {
     }
 
     /**
-     * The queue pair, for what is not here.
+     * The queue pair, for operations that this class lacks.
      *
      * @return this endpoint's
      */
@@ -215,9 +217,9 @@ public final class CmEndpoint implements AutoCloseable {
     /**
      * Posts a receive, to the shared queue if there is one.
      *
-     * @param workRequestId comes back in the completion
-     * @param region where the message goes
-     * @param offsetBytes in it
+     * @param workRequestId returned in the completion
+     * @param region the memory to receive into
+     * @param offsetBytes the offset in the region
      * @param lengthBytes at most
      */
     public void postReceive(long workRequestId, MemoryRegion region, long offsetBytes, int lengthBytes) {
@@ -231,9 +233,9 @@ public final class CmEndpoint implements AutoCloseable {
     /**
      * Posts a send.
      *
-     * @param workRequestId comes back in the completion
-     * @param region what is sent
-     * @param offsetBytes in it
+     * @param workRequestId returned in the completion
+     * @param region the memory to send from
+     * @param offsetBytes the offset in the region
      * @param lengthBytes of the message
      * @param flags of {@link org.verbena.verbs.work.SendFlags}
      */
@@ -248,9 +250,9 @@ public final class CmEndpoint implements AutoCloseable {
     /**
      * Posts a datagram; for ids of {@link PortSpace#UDP}.
      *
-     * @param workRequestId comes back in the completion
-     * @param region what is sent
-     * @param offsetBytes in it
+     * @param workRequestId returned in the completion
+     * @param region the memory to send from
+     * @param offsetBytes the offset in the region
      * @param lengthBytes of the message, at most one MTU
      * @param flags of {@link org.verbena.verbs.work.SendFlags}
      * @param to an address handle of {@link #domain()}, made of {@link DatagramParameters#address()}
@@ -275,9 +277,9 @@ public final class CmEndpoint implements AutoCloseable {
     /**
      * Posts a read of the peer's memory.
      *
-     * @param workRequestId comes back in the completion
-     * @param region where it goes
-     * @param offsetBytes in it
+     * @param workRequestId returned in the completion
+     * @param region the memory to read into
+     * @param offsetBytes the offset in the region
      * @param lengthBytes to read
      * @param flags of {@link org.verbena.verbs.work.SendFlags}
      * @param remoteAddress in the peer's memory
@@ -301,9 +303,9 @@ public final class CmEndpoint implements AutoCloseable {
     /**
      * Posts a write to the peer's memory.
      *
-     * @param workRequestId comes back in the completion
-     * @param region what is written
-     * @param offsetBytes in it
+     * @param workRequestId returned in the completion
+     * @param region the memory to write from
+     * @param offsetBytes the offset in the region
      * @param lengthBytes to write
      * @param flags of {@link org.verbena.verbs.work.SendFlags}
      * @param remoteAddress in the peer's memory
@@ -327,8 +329,8 @@ public final class CmEndpoint implements AutoCloseable {
     /**
      * Waits for the next completion of a send, write or read.
      *
-     * @param timeoutMillis how long; negative for ever
-     * @return one completion, valid until the next call; null if none came in time. Look at its status
+     * @param timeoutMillis how long to wait; negative waits forever
+     * @return one completion, valid until the next call; null if none arrived in time. Check its status
      */
     public @Nullable WorkCompletions awaitSend(int timeoutMillis) {
         return sends.await(timeoutMillis);
@@ -337,14 +339,14 @@ public final class CmEndpoint implements AutoCloseable {
     /**
      * Waits for the next completion of a receive.
      *
-     * @param timeoutMillis how long; negative for ever
-     * @return one completion, valid until the next call; null if none came in time. Look at its status
+     * @param timeoutMillis how long to wait; negative waits forever
+     * @return one completion, valid until the next call; null if none arrived in time. Check its status
      */
     public @Nullable WorkCompletions awaitReceive(int timeoutMillis) {
         return receives.await(timeoutMillis);
     }
 
-    /** Closes what was made, the id excepted. Regions of it must be closed before. */
+    /** Closes everything except the id. Close its regions first. */
     @Override
     public void close() {
         while (!resources.isEmpty()) {

@@ -1,7 +1,7 @@
 package org.verbena.cm;
 
 /**
- * What the connection manager reports. The constants have C's names without {@code RDMA_CM_EVENT_}. Source:
+ * The events of the connection manager. The constants have C's names without {@code RDMA_CM_EVENT_}. Source:
  * rdma_get_cm_event(3)
  */
 public enum CmEventType {
@@ -17,19 +17,19 @@ public enum CmEventType {
     /** No path leads to the peer. */
     ROUTE_ERROR(3, true, "the route could not be resolved"),
 
-    /** Somebody wants to connect to a listening id: accept or reject the new id that comes with the event. */
-    CONNECT_REQUEST(4, false, "a peer asks to connect"),
+    /** A peer wants to connect to a listening id: accept or reject the new id that comes with the event. */
+    CONNECT_REQUEST(4, false, "a peer wants to connect"),
 
     /** The peer accepted, and the id has no queue pair of librdmacm's: modify yours, then {@link CmId#establish}. */
     CONNECT_RESPONSE(5, false, "the peer accepted"),
 
-    /** Connecting failed on this side or underway. */
+    /** Connecting failed on this side or on the way. */
     CONNECT_ERROR(6, true, "connecting failed"),
 
     /** The peer does not answer. */
     UNREACHABLE(7, true, "the peer is unreachable"),
 
-    /** The peer said no, or nobody listens there. */
+    /** The peer rejected the connection, or nobody listens there. */
     REJECTED(8, true, "the peer rejected the connection"),
 
     /** The connection is up. */
@@ -38,10 +38,10 @@ public enum CmEventType {
     /** The connection is down, whoever ended it. */
     DISCONNECTED(10, false, "the connection is down"),
 
-    /** The device goes away: destroy the id and everything on the device. */
+    /** The device is being removed: destroy the id and everything on the device. */
     DEVICE_REMOVAL(11, true, "the device was removed"),
 
-    /** The multicast group was joined; the event tells how to send to it. */
+    /** The multicast group was joined; the event has the parameters to send to it. */
     MULTICAST_JOIN(12, false, "the multicast group was joined"),
 
     /** The multicast group could not be joined, or was left because of an error. */
@@ -54,7 +54,7 @@ public enum CmEventType {
     TIMEWAIT_EXIT(15, false, "the queue pair left timewait"),
 
     /** A type that this version of Verbena does not know, from a newer librdmacm. */
-    UNKNOWN(-1, false, "something happened that this version does not know");
+    UNKNOWN(-1, false, "an event that this version does not know");
 
     private final int value;
     private final boolean error;

@@ -6,8 +6,8 @@ import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ffm.Errno;
 
 /**
- * A call of librdmacm that failed, or an event that told of a failure. The message has the call with its arguments, or the event
- * with its status, and what to do about it.
+ * A call of librdmacm failed, or an event reported a failure. The message has the call with its arguments, or the event
+ * with its status, and what to do.
  */
 public final class CmException extends NativeRdmaException {
     @Serial
@@ -16,10 +16,10 @@ public final class CmException extends NativeRdmaException {
     /** The function, or the step that the event ended. */
     private final String call;
 
-    /** 0 if an event told. */
+    /** 0 if an event reported the failure. */
     private final int errno;
 
-    /** What told of the failure; null if it was the call itself. */
+    /** The event that reported the failure; null if the call itself failed. */
     private final @Nullable CmEventType eventType;
 
     /** The event's status; 0 without an event. */
@@ -55,7 +55,7 @@ public final class CmException extends NativeRdmaException {
     }
 
     /**
-     * For an event that told of a failure.
+     * For an event that reported a failure.
      *
      * @param call what was going on: {@code connecting to 192.0.2.1:7471}
      * @param eventType the event's type
@@ -106,7 +106,7 @@ public final class CmException extends NativeRdmaException {
     }
 
     /**
-     * The event that told of the failure.
+     * The event that reported the failure.
      *
      * @return null if it was the call itself
      */

@@ -36,7 +36,8 @@ import org.verbena.verbs.queue.QueuePairState;
 import org.verbena.verbs.queue.QueuePairType;
 
 /**
- * A communication identifier: what a socket is to TCP. It listens, or is one end of a connection or of a datagram service.
+ * A communication identifier, the equivalent of a socket. It listens, or is one end of a connection or of a datagram
+ * service.
  *
  * <pre>{@code
  * active:   create -> resolveAddress -> ADDR_RESOLVED -> resolveRoute -> ROUTE_RESOLVED -> createQueuePair -> connect -> ESTABLISHED
@@ -44,9 +45,9 @@ import org.verbena.verbs.queue.QueuePairType;
  * end:      disconnect, or the peer -> DISCONNECTED -> close the queue pair -> close the id
  * }</pre>
  *
- * <p>Every step in capitals is an event on the id's {@link EventChannel}; the calls return at once. An error event ends the attempt: close
- * the id. All methods may be called on any thread. An id has one owner, who closes it; the ids of connection requests come to
- * whoever takes the event.
+ * <p>Every step in capitals is an event on the id's {@link EventChannel}; the calls return immediately. An error event
+ * ends the attempt: close the id. All methods may be called on any thread. An id has one owner, who closes it; the
+ * taker of a connection request's event owns its id.
  *
  * <p>Source: rdma_cm(7)
  */
@@ -93,7 +94,7 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Makes an id.
+     * Creates an id.
      *
      * @param channel where its events arrive
      * @param portSpace connections or datagrams
@@ -126,8 +127,9 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Makes a synchronous id: {@link #resolveAddress}, {@link #resolveRoute}, {@link #connect}, {@link #accept} and {@link #disconnect} wait
-     * for their outcome and throw if it is an error. {@link #migrate} to an event channel makes it asynchronous.
+     * Creates a synchronous id: {@link #resolveAddress}, {@link #resolveRoute}, {@link #connect}, {@link #accept} and
+     * {@link #disconnect} wait for their outcome and throw if it is an error. {@link #migrate} to an event channel
+     * makes it asynchronous.
      *
      * @param portSpace connections or datagrams
      * @return to be closed by the caller
@@ -145,8 +147,8 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Makes a synchronous id out of an address: passive, it is bound; active, its address and route are resolved when this returns. Its queue
-     * pair, which C's function would make as well, is made with {@link #createQueuePair}.
+     * Creates a synchronous id from an address: if passive, it is bound; if active, its address and route are resolved
+     * when this returns. Unlike C's function this does not create the queue pair: use {@link #createQueuePair}.
      *
      * @param address as {@link Cm#addressInfo} found it
      * @return to be closed by the caller
@@ -180,9 +182,9 @@ public final class CmId implements AutoCloseable {
     /**
      * Waits for the next connection request of a synchronous id that listens.
      *
-     * @param timeoutMillis how long; negative for ever
-     * @return the request's id, itself synchronous, to be closed by the caller; {@link #lastEvent} of it is the request. Null if none came in
-     *     time
+     * @param timeoutMillis how long to wait; negative waits forever
+     * @return the request's id, itself synchronous, to be closed by the caller; {@link #lastEvent} of it is the
+     *     request. Null if none came in time
      * @throws CmException EINVAL if the id does not listen
      * @throws IllegalStateException if the id is not synchronous
      */
@@ -218,7 +220,7 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * What the last call of a synchronous id ended with, with the peer's private data and parameters.
+     * The event that ended the last call of a synchronous id, with the peer's private data and parameters.
      *
      * @return null if none has waited yet
      */
@@ -251,7 +253,7 @@ public final class CmId implements AutoCloseable {
                 && RdmaCmId.srq(id) == 0;
         if (!known) {
             throw new UnsupportedOperationException(
-                    RdmaCm.LIBRARY + " lays struct rdma_cm_id out in a way that this version of"
+                    RdmaCm.LIBRARY + " has a layout of struct rdma_cm_id that this version of"
                             + " Verbena does not know (rdma-core 17 to 64 are known): use a newer Verbena, or an older rdma-core");
         }
     }
@@ -360,12 +362,13 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Starts to map an InfiniBand address to a device, as {@link #resolveAddress(InetSocketAddress, InetSocketAddress, int)} does.
+     * Starts to map an InfiniBand address to a device, as {@link #resolveAddress(InetSocketAddress, InetSocketAddress,
+     * int)} does.
      *
      * @param localAddress to come from
      * @param remoteAddress where to
      * @param timeoutMillis how long the kernel may take
-     * @throws CmException if it is already clear that nothing leads there
+     * @throws CmException if it is already clear that no route leads there
      */
     public void resolveAddress(
             @Nullable InfinibandAddress localAddress, InfinibandAddress remoteAddress, int timeoutMillis) {
@@ -383,12 +386,13 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Starts to map the peer's IP address to a device; {@link CmEventType#ADDR_RESOLVED} or {@link CmEventType#ADDR_ERROR} follows.
+     * Starts to map the peer's IP address to a device; {@link CmEventType#ADDR_RESOLVED} or {@link
+     * CmEventType#ADDR_ERROR} follows.
      *
      * @param localAddress resolved, to come from; null for what the routing table says
      * @param remoteAddress resolved
      * @param timeoutMillis how long the kernel may take
-     * @throws CmException ENODEV, ENETUNREACH ... if it is already clear that nothing leads there
+     * @throws CmException ENODEV, ENETUNREACH ... if it is already clear that no route leads there
      */
     public void resolveAddress(
             @Nullable InetSocketAddress localAddress, InetSocketAddress remoteAddress, int timeoutMillis) {
@@ -431,14 +435,16 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Makes the id's queue pair and readies it for receives; librdmacm moves it on as the connection comes up. Close the queue pair before
-     * the id, and post its first receives before {@link #connect} or {@link #accept}. Closing it leaves the multicast groups that the id
-     * has joined.
+     * Creates the id's queue pair and prepares it for receives; librdmacm moves it to its next states as the connection
+     * is established. Close the queue pair before the id, and post its first receives before {@link #connect} or {@link
+     * #accept}. Closing it leaves the multicast groups that the id has joined.
      *
-     * @param domain on the id's {@link #device()}; librdmacm gives all its ids on a device one context, so they can share it
+     * @param domain on the id's {@link #device()}; librdmacm gives all its ids on a device one context, so they can
+     *     share it
      * @param options completion queues, sizes, shared receive queue and type: UD for datagrams, RC for connections
      * @return to be closed by the caller
-     * @throws CmException EINVAL for sizes over the device's limits, ENOMEM if the device has no queue pairs or memory left
+     * @throws CmException EINVAL for sizes over the device's limits, ENOMEM if the device has no queue pairs or memory
+     *     left
      * @throws IllegalArgumentException for a domain of another device or a type that does not fit the id
      * @throws IllegalStateException before the id has a device, or if it has a queue pair
      */
@@ -447,14 +453,15 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Makes the id's queue pair with more than {@link QueuePairOptions} say: a {@link QueuePair#builder() builder} of work requests, for
-     * example. Otherwise like {@link #createQueuePair(ProtectionDomain, QueuePairOptions)}.
+     * Creates the id's queue pair with more options than {@link QueuePairOptions}: a {@link QueuePair#builder()
+     * builder} of work requests, for example. Otherwise like {@link #createQueuePair(ProtectionDomain,
+     * QueuePairOptions)}.
      *
      * @param domain on the id's {@link #device()}
      * @param options completion queues, sizes, shared receive queue and type
      * @param extension what else
      * @return to be closed by the caller
-     * @throws CmException EOPNOTSUPP or EINVAL if the device does not have what the extension asks for
+     * @throws CmException EOPNOTSUPP or EINVAL if the device does not support the extension
      * @throws IllegalArgumentException for a domain of another device, or a type or extension that does not fit
      * @throws IllegalStateException before the id has a device, or if it has a queue pair
      */
@@ -544,7 +551,7 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * The queue pair that was made on this id.
+     * The queue pair that was created on this id.
      *
      * @return null if there is none, or it was closed
      */
@@ -561,19 +568,20 @@ public final class CmId implements AutoCloseable {
      * Listens; {@link CmEventType#CONNECT_REQUEST} follows for every peer that connects.
      *
      * @param backlog how many requests may wait for their event; 0 for the kernel's choice (iWARP needs more than 0)
-     * @throws CmException EINVAL if the id is not bound, EADDRINUSE if another one listens there
+     * @throws CmException EINVAL if the id is not bound, EADDRINUSE if another id listens there
      */
     public void listen(int backlog) {
         call("rdma_listen", "backlog=" + backlog, false, (errno, id, arena) -> RdmaCm.listen(errno, id, backlog));
     }
 
     /**
-     * Starts to connect; {@link CmEventType#ESTABLISHED}, {@link CmEventType#REJECTED}, {@link CmEventType#UNREACHABLE} or {@link
-     * CmEventType#CONNECT_ERROR} follows. On a datagram id, starts to look the service up.
+     * Starts to connect; {@link CmEventType#ESTABLISHED}, {@link CmEventType#REJECTED}, {@link CmEventType#UNREACHABLE}
+     * or {@link CmEventType#CONNECT_ERROR} follows. On a datagram id, starts to look up the service.
      *
      * @param parameters what to ask for
      * @throws CmException EINVAL if the route is not resolved or the device cannot have so many reads
-     * @throws IllegalArgumentException for private data over the limit: 56 bytes on InfiniBand and RoCE (180 for datagrams), 251 on iWARP
+     * @throws IllegalArgumentException for private data over the limit: 56 bytes on InfiniBand and RoCE (180 for
+     *     datagrams), 251 on iWARP
      * @throws IllegalStateException before the id has a device
      */
     public void connect(ConnectionParameters parameters) {
@@ -584,13 +592,13 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Accepts a connection request; {@link CmEventType#ESTABLISHED} or an error event follows. A datagram lookup is answered, and
-     * nothing follows.
+     * Accepts a connection request; {@link CmEventType#ESTABLISHED} or an error event follows. A datagram lookup is
+     * answered, and nothing follows.
      *
      * @param parameters what to answer
-     * @throws CmException EINVAL if the id is not that of a request or the device cannot have so many reads
-     * @throws IllegalArgumentException for private data over the limit: 196 bytes on InfiniBand and RoCE (136 for datagrams), 251 on
-     *     iWARP
+     * @throws CmException EINVAL if it is not the id of a request or the device cannot have so many reads
+     * @throws IllegalArgumentException for private data over the limit: 196 bytes on InfiniBand and RoCE (136 for
+     *     datagrams), 251 on iWARP
      */
     public void accept(ConnectionParameters parameters) {
         call("rdma_accept", parameters.toString(), true, (errno, id, arena) -> {
@@ -600,12 +608,12 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Turns a connection request down. The id can only be closed then.
+     * Rejects a connection request. Afterwards the id can only be closed.
      *
      * @param privateData told to the peer; may be empty
-     * @throws CmException EINVAL if the id is not that of a request
-     * @throws IllegalArgumentException for private data over the limit: 148 bytes on InfiniBand and RoCE (136 for datagrams), 251 on
-     *     iWARP
+     * @throws CmException EINVAL if it is not the id of a request
+     * @throws IllegalArgumentException for private data over the limit: 148 bytes on InfiniBand and RoCE (136 for
+     *     datagrams), 251 on iWARP
      */
     public void reject(byte[] privateData) {
         call("rdma_reject", privateData.length + " bytes", true, (errno, id, arena) -> {
@@ -616,10 +624,11 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Turns a connection request down because of its adapter's options; the peer sees {@link RejectReason#VENDOR_OPTION_NOT_SUPPORTED}.
+     * Rejects a connection request because of its adapter's options; the peer sees {@link
+     * RejectReason#VENDOR_OPTION_NOT_SUPPORTED}.
      *
      * @param privateData told to the peer; may be empty
-     * @throws CmException EINVAL if the id is not that of a request
+     * @throws CmException EINVAL if it is not the id of a request
      * @throws IllegalArgumentException for private data over the limit, as {@link #reject}
      */
     public void rejectEnhancedConnection(byte[] privateData) {
@@ -631,7 +640,8 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Proposes or answers options of the adapter's maker, for a queue pair made apart from the id; before {@link #connect} or {@link #accept}.
+     * Proposes or answers options of the adapter's maker, for a queue pair created separately from the id; before
+     * {@link #connect} or {@link #accept}.
      *
      * @param options as the queue pair has them
      * @throws CmException EINVAL if the id has a queue pair, or the vendor id is 0
@@ -666,12 +676,12 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * What a queue pair that was made apart from the id has to be modified with to reach a state: INIT before {@link #connect} or {@link
-     * #accept}, then RTR and RTS.
+     * The attributes that move a queue pair created separately from the id to a state: INIT before {@link #connect} or
+     * {@link #accept}, then RTR and RTS.
      *
      * @param state INIT, RTR or RTS
      * @return for {@link QueuePair#modify}
-     * @throws CmException EINVAL if the connection is not that far
+     * @throws CmException EINVAL if the connection has not reached that state
      */
     public QueuePairAttributes queuePairAttributes(QueuePairState state) {
         ReentrantLock lock = lock();
@@ -691,7 +701,8 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Tells the connection manager that the queue pair got a message before the connection's last handshake message: it is up.
+     * Tells the connection manager that the queue pair received a message before the connection's last handshake
+     * message: the connection is established.
      *
      * @param event {@link AsyncEventType#COMM_EST}, what the device reports then; the kernel knows no other
      * @throws CmException EINVAL for another event, or in another state
@@ -700,7 +711,7 @@ public final class CmId implements AutoCloseable {
         call("rdma_notify", event.toString(), true, (errno, id, arena) -> RdmaCm.notify(errno, id, event.value()));
     }
 
-    /** How to be a member of a multicast group. The ordinals are not C's values; {@link #value} is. */
+    /** The type of membership in a multicast group. The ordinals are not C's values; {@link #value} is. */
     public enum MulticastMembership {
         /** Sends and receives. */
         FULL(0),
@@ -725,8 +736,8 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Starts to join a multicast group; {@link CmEventType#MULTICAST_JOIN} with how to send to it, or {@link CmEventType#MULTICAST_ERROR},
-     * follows. The id's queue pair is attached to the group.
+     * Starts to join a multicast group; {@link CmEventType#MULTICAST_JOIN} with the parameters to send to it, or {@link
+     * CmEventType#MULTICAST_ERROR}, follows. The id's queue pair is attached to the group.
      *
      * @param group its address
      * @param membership send-only needs a kernel and adapter that have it
@@ -763,7 +774,7 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Leaves a multicast group, or gives up joining it. Messages that have arrived may still complete.
+     * Leaves a multicast group, or stops joining it. Messages that have arrived may still complete.
      *
      * @param group as it was joined
      * @throws CmException EADDRNOTAVAIL if it was not joined
@@ -789,10 +800,10 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Ends the connection: moves the queue pair to its error state, so that what is posted completes as flushed, and tells the peer.
-     * {@link CmEventType#DISCONNECTED} follows at the peer, and here when the peer has answered. On InfiniBand and RoCE the peer's answer is
-     * its own disconnect, or closing its id: so whoever hears {@link CmEventType#DISCONNECTED} without having asked calls this too, or
-     * the other side waits for seconds.
+     * Ends the connection: moves the queue pair to its error state, so that posted work completes as flushed, and
+     * notifies the peer. {@link CmEventType#DISCONNECTED} follows at the peer, and here when the peer has answered. On
+     * InfiniBand and RoCE the peer's answer is its own disconnect, or closing its id: so a side that gets {@link
+     * CmEventType#DISCONNECTED} without having called this calls this too, or the other side waits for seconds.
      *
      * @throws CmException EINVAL if there is no connection
      */
@@ -801,16 +812,17 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Completes a connection whose queue pair was made apart from the id, after {@link CmEventType#CONNECT_RESPONSE}.
+     * Completes a connection whose queue pair was created separately from the id, after {@link
+     * CmEventType#CONNECT_RESPONSE}.
      *
-     * @throws CmException EINVAL if the id has a queue pair, or no answer has come
+     * @throws CmException EINVAL if the id has a queue pair, or no answer has arrived
      */
     public void establish() {
         call("rdma_establish", "", true, (errno, id, arena) -> RdmaCm.establish(errno, id));
     }
 
     /**
-     * Moves the id, with the events it has waiting, to another channel.
+     * Moves the id, with its pending events, to another channel.
      *
      * @param target the channel
      * @throws CmException if the kernel refuses; the id stays where it is
@@ -851,7 +863,8 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Sets the IP type of service, or the InfiniBand traffic class, of what is resolved and connected from here on.
+     * Sets the IP type of service, or the InfiniBand traffic class, of addresses resolved and connections made from now
+     * on.
      *
      * @param typeOfService 0 to 255, RFC 2474
      * @throws CmException if the kernel refuses
@@ -862,7 +875,7 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Allows a port that an id on the same address has, if that one allows it too; before {@link #bind}.
+     * Allows the port of another id on the same address, if that id allows it too; before {@link #bind}.
      *
      * @param reuse as SO_REUSEADDR
      * @throws CmException EINVAL if the id is bound
@@ -872,7 +885,7 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Keeps an IPv6 wildcard from taking IPv4 as well; before {@link #bind}.
+     * Restricts an IPv6 wildcard to IPv6; before {@link #bind}.
      *
      * @param only as IPV6_V6ONLY
      * @throws CmException EINVAL if the id is bound
@@ -882,7 +895,7 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Sets how long the queue pair waits for an acknowledgement before it repeats; before {@link #createQueuePair}.
+     * Sets how long the queue pair waits for an acknowledgement before it retransmits; before {@link #createQueuePair}.
      *
      * @param exponent 0 to 31: 4.096 us times two to this power; 0 waits for ever
      * @throws CmException if the kernel refuses
@@ -949,7 +962,7 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * What the id is for.
+     * The port space of the id.
      *
      * @return as given, or as the listening id's
      */
@@ -967,7 +980,7 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Where its events arrive.
+     * The channel of its events.
      *
      * @return the channel
      */
@@ -976,8 +989,8 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * The device it is bound to. It belongs to librdmacm, stays open as long as the process and is the same object for every id on that
-     * device; make protection domains and completion queues on it.
+     * The device it is bound to. It belongs to librdmacm, stays open as long as the process and is the same object for
+     * every id on that device; create protection domains and completion queues on it.
      *
      * @return null before {@link CmEventType#ADDR_RESOLVED} and for wildcard listeners
      */
@@ -1048,7 +1061,7 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * What the id's user tied to it.
+     * The object that is attached to the id.
      *
      * @return null if nothing
      */
@@ -1057,7 +1070,7 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Ties something to the id, to be found again when an event comes.
+     * Attaches an object to the id, to find it again when an event arrives.
      *
      * @param object or null
      */
@@ -1075,8 +1088,8 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Destroys the id: gives up what is under way, leaves multicast groups, rejects a request that was not answered, drops a connection
-     * without telling the peer's application more than DISCONNECTED. Does nothing the second time.
+     * Destroys the id: cancels pending steps, leaves multicast groups, rejects an unanswered request, and drops a
+     * connection, of which the peer's application only gets DISCONNECTED. Idempotent.
      *
      * @throws IllegalStateException while its queue pair is open
      */

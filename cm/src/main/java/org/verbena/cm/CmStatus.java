@@ -35,7 +35,7 @@ final class CmStatus {
                 errno == Errno.ETIMEDOUT ? "the subnet manager did not answer in time" : "no path leads there";
             case REJECTED ->
                 errno == Errno.ECONNREFUSED
-                        ? "nobody listens on that port, or the application there said no; its private data may say why"
+                        ? "nobody listens on that port, or the application rejected it; its private data may say why"
                         : errno == Errno.ECONNRESET ? "the peer reset the connection during the handshake" : "";
             case UNREACHABLE ->
                 errno == Errno.ETIMEDOUT
@@ -57,10 +57,10 @@ final class CmStatus {
         if (type == CmEventType.UNREACHABLE) {
             String sidr = switch (status) {
                 case 1 -> "nobody listens on that port";
-                case 2 -> "the application there said no";
+                case 2 -> "the application rejected it";
                 case 3 -> "the peer has no queue pair for that service";
                 case 4 -> "the service is elsewhere";
-                case 5 -> "the peer speaks another version";
+                case 5 -> "the peer has another version";
                 default -> "";
             };
             return "status " + status + (sidr.isEmpty() ? "" : " (" + sidr + ")");
@@ -90,7 +90,7 @@ final class CmStatus {
                         ? "the group was not joined on this id"
                         : "the address is on no interface of this machine, or on one without an RDMA device; see `ip address` and `rdma link`";
             case Errno.EADDRINUSE ->
-                "another id is bound to that port: take another one, 0 for any, or set REUSEADDR on both";
+                "another id is bound to that port: use another port, 0 for any, or set REUSEADDR on both";
             case Errno.EINVAL ->
                 switch (function) {
                     case "rdma_connect", "rdma_accept" ->
@@ -112,7 +112,7 @@ final class CmStatus {
                         : "";
             case Errno.EPERM ->
                 function.equals("rdma_create_event_channel")
-                        ? "the kernel speaks no version of the connection manager's interface that librdmacm knows, or access is denied;"
+                        ? "the kernel has no version of the connection manager's interface that librdmacm supports, or access is denied;"
                                 + " load rdma_ucm (modprobe rdma_ucm) and use a librdmacm as new as the kernel"
                         : "it needs a privilege that this process does not have (CAP_NET_ADMIN, CAP_NET_BIND_SERVICE or CAP_NET_RAW)";
             case Errno.ENOMEM ->
@@ -121,7 +121,7 @@ final class CmStatus {
             case Errno.ECONNREFUSED -> "nobody listens there, or the peer rejected the connection";
             case Errno.ETIMEDOUT -> "the peer does not answer";
             case Errno.ENETUNREACH, Errno.EHOSTUNREACH -> "no route leads there; see `ip route get`";
-            case Errno.ENOSYS, Errno.EOPNOTSUPP -> "the device or its kernel driver does not have it";
+            case Errno.ENOSYS, Errno.EOPNOTSUPP -> "the device or its kernel driver does not support it";
             case Errno.EBUSY ->
                 function.equals("ibv_destroy_qp")
                         ? "the queue pair is attached to a multicast group: leave the group first, or detach what was attached by hand"

@@ -3,23 +3,25 @@ package org.verbena.cm;
 import java.util.Arrays;
 
 /**
- * What a side of a connection asks for, or was told by its peer.
+ * The parameters of a connection that one side requests, or that the peer has sent.
  *
- * <p>Private data is the application's, and goes with the request, the answer or the rejection. How much fits depends on the transport
- * and the message; {@link CmId} refuses more than fits and says how much does.
+ * <p>Private data belongs to the application, and is sent with the request, the answer or the rejection. Its limit
+ * depends on the transport and the message; {@link CmId} rejects longer data with an exception that names the limit.
  *
  * @param privateData copied; not null, at most 255 bytes
- * @param responderResources how many RDMA reads and atomics of the peer this side serves at a time; 0 to 255, 255 for the device's
- *     most
- * @param initiatorDepth how many RDMA reads and atomics this side has under way at a time; 0 to 255, 255 for the device's most
+ * @param responderResources how many RDMA reads and atomics of the peer this side serves at a time; 0 to 255, 255 for
+ *     the device's most
+ * @param initiatorDepth how many RDMA reads and atomics this side has under way at a time; 0 to 255, 255 for the
+ *     device's most
  * @param flowControl whether the hardware has end-to-end flow control; told to the peer, not used
- * @param retryCount how often a send is repeated without an acknowledgement before the connection fails; 0 to 7. Without repeats a
- *     single lost packet ends the connection. Ignored when accepting, and by iWARP, where TCP repeats
- * @param rnrRetryCount how often the peer's sends are repeated while no receive is posted here; 0 to 7, where 7 is for ever. iWARP has
- *     none
- * @param sharedReceiveQueue whether the queue pair takes its receives from a shared queue; only for ids without a queue pair
- * @param queuePairNumber of a queue pair made apart from the id; only for ids without one
- *     <p>Source: rdma_connect(3), rdma_accept(3)
+ * @param retryCount how often a send is repeated without an acknowledgement before the connection fails; 0 to 7.
+ *     Without repeats a single lost packet ends the connection. Ignored when accepting, and by iWARP, where TCP repeats
+ * @param rnrRetryCount how often the peer's sends are repeated while no receive is posted here; 0 to 7, where 7 is for
+ *     ever. iWARP has none
+ * @param sharedReceiveQueue whether the queue pair takes its receives from a shared queue; only for ids without a queue
+ *     pair
+ * @param queuePairNumber of a queue pair made apart from the id; only for ids without one <p>Source: rdma_connect(3),
+ *     rdma_accept(3)
  */
 public record ConnectionParameters(
         byte[] privateData,
@@ -30,21 +32,21 @@ public record ConnectionParameters(
         int rnrRetryCount,
         boolean sharedReceiveQueue,
         int queuePairNumber) {
-    /** For {@link #responderResources} and {@link #initiatorDepth}: as many as the device has. */
+    /** For {@link #responderResources} and {@link #initiatorDepth}: the device's maximum. */
     public static final int DEVICE_MAXIMUM = 255;
 
     /** The largest {@link #retryCount}: a 3-bit field. */
     public static final int MAX_RETRY_COUNT = 7;
 
-    /** The {@link #rnrRetryCount} that never gives up. */
+    /** The {@link #rnrRetryCount} that retries forever. */
     public static final int RNR_RETRY_FOREVER = 7;
 
     /** No message of any transport carries more: the length is one byte. */
     public static final int MAX_PRIVATE_DATA_BYTES = 255;
 
     /**
-     * No private data, the device's most reads, 7 retries and endless RNR retries: what librdmacm takes by default, and the only
-     * retry counts that live through loss.
+     * No private data, the device's maximum of reads, 7 retries and infinite RNR retries: the defaults of librdmacm,
+     * and the only retry counts that survive packet loss.
      */
     public static final ConnectionParameters DEFAULT = new ConnectionParameters(
             new byte[0], DEVICE_MAXIMUM, DEVICE_MAXIMUM, false, MAX_RETRY_COUNT, RNR_RETRY_FOREVER, false, 0);
@@ -77,7 +79,7 @@ public record ConnectionParameters(
     }
 
     /**
-     * The same with other private data.
+     * These parameters with other private data.
      *
      * @param bytes copied
      * @return a new record
@@ -95,7 +97,7 @@ public record ConnectionParameters(
     }
 
     /**
-     * The same with other numbers of reads and atomics.
+     * These parameters with other numbers of reads and atomics.
      *
      * @param newResponderResources of the peer, served here
      * @param newInitiatorDepth of this side, under way
@@ -114,7 +116,7 @@ public record ConnectionParameters(
     }
 
     /**
-     * The same with other retry counts.
+     * These parameters with other retry counts.
      *
      * @param newRetryCount without acknowledgement
      * @param newRnrRetryCount without a posted receive
@@ -133,7 +135,7 @@ public record ConnectionParameters(
     }
 
     /**
-     * The same for a queue pair that was made apart from the id.
+     * These parameters for a queue pair that was created separately from the id.
      *
      * @param newQueuePairNumber its number
      * @param newSharedReceiveQueue whether it takes its receives from a shared queue

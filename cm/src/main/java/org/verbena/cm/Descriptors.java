@@ -8,7 +8,8 @@ import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
 
 /**
- * Waits for descriptors, for programs without an event loop: those of event channels, completion channels and asynchronous events.
+ * Waits for file descriptors, for programs without an event loop: those of event channels, completion channels and
+ * asynchronous events.
  *
  * <p>Source: poll(2)
  */
@@ -21,7 +22,7 @@ public final class Descriptors {
     /**
      * Waits until one of the descriptors is readable or broken. A signal ends the wait early.
      *
-     * @param timeoutMillis how long; negative for ever
+     * @param timeoutMillis how long to wait; negative waits forever
      * @param descriptors 1 to 32 of them
      * @return one bit for each that is ready, the lowest for the first; 0 if none became ready in time
      * @throws CmException poll(2) refused

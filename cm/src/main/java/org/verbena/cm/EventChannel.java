@@ -148,7 +148,7 @@ public final class EventChannel implements AutoCloseable {
     /**
      * Waits for the next event.
      *
-     * @param timeoutMillis how long; negative for ever
+     * @param timeoutMillis how long to wait; negative waits forever
      * @return null if none came in time
      * @throws IllegalStateException if the channel is closed
      */
@@ -230,7 +230,7 @@ public final class EventChannel implements AutoCloseable {
     }
 
     /**
-     * Closes the channel and its descriptor. Does nothing the second time.
+     * Closes the channel and its descriptor. Idempotent.
      *
      * @throws IllegalStateException while ids are open on it; the message names them
      */

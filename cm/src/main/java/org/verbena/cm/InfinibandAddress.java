@@ -6,14 +6,13 @@ import org.verbena.cm.ffm.Sockaddr;
 import org.verbena.verbs.address.Gid;
 
 /**
- * An InfiniBand address: a GID in place of an IP address, and a service id in place of a port. For {@link PortSpace#IB}; RoCE and iWARP
- * have IP addresses only.
+ * An InfiniBand address: a GID in place of an IP address, and a service id in place of a port. For {@link
+ * PortSpace#IB}; RoCE and iWARP have IP addresses only.
  *
  * @param gid of the port; zero for any when listening
  * @param partitionKey of the partition, 0 to 0xffff; 0xffff for the default one
- * @param serviceId what is listened on or connected to; {@link #ofPort} has those of TCP and UDP ports
- * @param serviceIdMask which bits of the service id count; -1 for all
- *     <p>Source: infiniband/ib.h, rdma_create_id(3)
+ * @param serviceId the service to listen on or connect to; {@link #ofPort} creates those of TCP and UDP ports
+ * @param serviceIdMask the significant bits of the service id; -1 for all <p>Source: infiniband/ib.h, rdma_create_id(3)
  */
 public record InfinibandAddress(Gid gid, int partitionKey, long serviceId, long serviceIdMask) {
     /** Membership in the default partition. */

@@ -2,7 +2,9 @@ package org.verbena.cm;
 
 import org.jspecify.annotations.Nullable;
 
-/** What an id is for: connections or datagrams, and among whom its port numbers are unique. Source: rdma_create_id(3) */
+/**
+ * The type of service of an id, connections or datagrams, and the scope of its port numbers. Source: rdma_create_id(3)
+ */
 public enum PortSpace {
     /** IP over InfiniBand's own multicast groups; datagrams. */
     IPOIB(0x0002, true),
@@ -46,7 +48,7 @@ public enum PortSpace {
      * Finds a port space.
      *
      * @param value {@code RDMA_PS_...}
-     * @return null for one that is not known
+     * @return null if it is not known
      */
     public static @Nullable PortSpace of(int value) {
         for (PortSpace space : values()) {

@@ -15,21 +15,21 @@ import org.verbena.verbs.queue.QueuePairState;
 import org.verbena.verbs.queue.QueuePairType;
 
 /**
- * The way out of this machine for queue pairs that are connected without a connection manager, and the steps that connect them: RESET to
- * INIT, and after addresses were exchanged to RTR and RTS. For RC, UC, UD and the two kinds of XRC; iWARP needs the connection manager.
+ * The local end of a path for queue pairs that are connected without a connection manager, and the steps that connect
+ * them: RESET to INIT and, after the exchange of addresses, to RTR and RTS. For RC, UC, UD and the two kinds of XRC;
+ * iWARP needs the connection manager.
  *
  * @param port of the device, from 1
- * @param gidIndex which of the port's GIDs to come from; {@link #NO_GID} for local routes, which only InfiniBand has
+ * @param gidIndex the index of the source GID; {@link #NO_GID} for routes by LID, which only InfiniBand has
  * @param mtu packet size, the same on both sides and at most the ports' active MTU
  * @param serviceLevel 0 to 15
- * @param hopLimit how many routers may be between, 1 in the same subnet
- *     <p>Source: ibv_modify_qp(3)
+ * @param hopLimit the largest number of hops, 1 within a subnet <p>Source: ibv_modify_qp(3)
  */
 public record QueuePairPath(int port, int gidIndex, Mtu mtu, int serviceLevel, int hopLimit) {
     /** For {@link #gidIndex}: route by LID. */
     public static final int NO_GID = -1;
 
-    /** As rdma-core's ping-pong programs have it: 67 ms without an acknowledgement, then a repeat. */
+    /** The value of rdma-core's ping-pong programs: 67 ms without an acknowledgement, then a repeat. */
     private static final int TIMEOUT_EXPONENT = 14;
 
     /** Without it one lost packet ends the connection. */
@@ -44,7 +44,7 @@ public record QueuePairPath(int port, int gidIndex, Mtu mtu, int serviceLevel, i
      * A path within a subnet.
      *
      * @param port of the device, from 1
-     * @param gidIndex which of the port's GIDs to come from, or {@link #NO_GID}
+     * @param gidIndex the index of the source GID, or {@link #NO_GID}
      * @param mtu packet size
      * @return service level 0, one hop
      */
@@ -53,7 +53,7 @@ public record QueuePairPath(int port, int gidIndex, Mtu mtu, int serviceLevel, i
     }
 
     /**
-     * What to tell the peer of a queue pair; its packet sequence number is random.
+     * The address of a queue pair to send to the peer; its packet sequence number is random.
      *
      * @param queuePair on this path's device
      * @return its address
@@ -76,10 +76,10 @@ public record QueuePairPath(int port, int gidIndex, Mtu mtu, int serviceLevel, i
     }
 
     /**
-     * Where a peer is, on this path.
+     * The address vector of a peer on this path.
      *
      * @param peer its address
-     * @return to connect to, or to make an address handle of
+     * @return for a connection or an address handle
      */
     public AddressVector vectorTo(QueuePairAddress peer) {
         GlobalRoute route = peer.gid().interfaceId() == 0 || gidIndex < 0
@@ -92,7 +92,7 @@ public record QueuePairPath(int port, int gidIndex, Mtu mtu, int serviceLevel, i
      * RESET to INIT: receives may be posted then.
      *
      * @param queuePair RC, UC or XRC
-     * @param peerMay some of REMOTE_READ, REMOTE_WRITE, REMOTE_ATOMIC; none for sends alone
+     * @param peerMay any of REMOTE_READ, REMOTE_WRITE, REMOTE_ATOMIC; empty for sends only
      */
     public void initialize(QueuePair queuePair, AccessFlag... peerMay) {
         queuePair.modify(QueuePairAttributes.to(QueuePairState.INIT)
@@ -106,7 +106,7 @@ public record QueuePairPath(int port, int gidIndex, Mtu mtu, int serviceLevel, i
      * RESET to INIT for datagrams.
      *
      * @param queuePair UD
-     * @param queueKey what senders must know
+     * @param queueKey the key that senders must use
      */
     public void initializeDatagrams(QueuePair queuePair, int queueKey) {
         queuePair.modify(QueuePairAttributes.to(QueuePairState.INIT)
@@ -120,9 +120,10 @@ public record QueuePairPath(int port, int gidIndex, Mtu mtu, int serviceLevel, i
      * INIT to RTR to RTS: connected.
      *
      * @param queuePair RC, UC or XRC
-     * @param local its address, as the peer was told
+     * @param local its address, as sent to the peer
      * @param remote the peer's
-     * @param reads how many reads and atomics may be under way each way; 0 for UC, and each way has a queue pair of its own with XRC
+     * @param reads how many reads and atomics may be outstanding in each direction; 0 for UC. With XRC each direction
+     *     has its own queue pair
      */
     public void connect(QueuePair queuePair, QueuePairAddress local, QueuePairAddress remote, int reads) {
         QueuePairType type = queuePair.options().type();
@@ -150,7 +151,7 @@ public record QueuePairPath(int port, int gidIndex, Mtu mtu, int serviceLevel, i
      * INIT to RTR to RTS for datagrams.
      *
      * @param queuePair UD
-     * @param local its address, as peers were told
+     * @param local its address, as sent to peers
      */
     public void enableDatagrams(QueuePair queuePair, QueuePairAddress local) {
         queuePair.modify(QueuePairAttributes.to(QueuePairState.RTR).build());

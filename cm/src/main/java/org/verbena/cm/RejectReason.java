@@ -34,26 +34,26 @@ public enum RejectReason {
     INVALID_GID(12, "the GID is not one of the peer's"),
     /** The LID is not one of the peer's. */
     INVALID_LID(13, "the LID is not one of the peer's"),
-    /** The peer does not take this service level. */
-    INVALID_SL(14, "the peer does not take this service level"),
-    /** The peer does not take this traffic class. */
-    INVALID_TRAFFIC_CLASS(15, "the peer does not take this traffic class"),
-    /** The peer does not take this hop limit. */
-    INVALID_HOP_LIMIT(16, "the peer does not take this hop limit"),
-    /** The peer does not take this packet rate. */
-    INVALID_PACKET_RATE(17, "the peer does not take this packet rate"),
+    /** The peer does not accept this service level. */
+    INVALID_SL(14, "the peer does not accept this service level"),
+    /** The peer does not accept this traffic class. */
+    INVALID_TRAFFIC_CLASS(15, "the peer does not accept this traffic class"),
+    /** The peer does not accept this hop limit. */
+    INVALID_HOP_LIMIT(16, "the peer does not accept this hop limit"),
+    /** The peer does not accept this packet rate. */
+    INVALID_PACKET_RATE(17, "the peer does not accept this packet rate"),
     /** The alternate GID is not one of the peer's. */
     INVALID_ALT_GID(18, "the alternate GID is not one of the peer's"),
     /** The alternate LID is not one of the peer's. */
     INVALID_ALT_LID(19, "the alternate LID is not one of the peer's"),
-    /** The peer does not take the alternate service level. */
-    INVALID_ALT_SL(20, "the peer does not take the alternate service level"),
-    /** The peer does not take the alternate traffic class. */
-    INVALID_ALT_TRAFFIC_CLASS(21, "the peer does not take the alternate traffic class"),
-    /** The peer does not take the alternate hop limit. */
-    INVALID_ALT_HOP_LIMIT(22, "the peer does not take the alternate hop limit"),
-    /** The peer does not take the alternate packet rate. */
-    INVALID_ALT_PACKET_RATE(23, "the peer does not take the alternate packet rate"),
+    /** The peer does not accept the alternate service level. */
+    INVALID_ALT_SL(20, "the peer does not accept the alternate service level"),
+    /** The peer does not accept the alternate traffic class. */
+    INVALID_ALT_TRAFFIC_CLASS(21, "the peer does not accept the alternate traffic class"),
+    /** The peer does not accept the alternate hop limit. */
+    INVALID_ALT_HOP_LIMIT(22, "the peer does not accept the alternate hop limit"),
+    /** The peer does not accept the alternate packet rate. */
+    INVALID_ALT_PACKET_RATE(23, "the peer does not accept the alternate packet rate"),
     /** The peer's connection manager is elsewhere. */
     PORT_CM_REDIRECT(24, "the peer's connection manager is elsewhere"),
     /** The peer's service is on another port. */
@@ -62,20 +62,20 @@ public enum RejectReason {
     INVALID_MTU(26, "the path's MTU is larger than the peer's"),
     /** The peer has fewer responder resources: ask for a smaller initiator depth. */
     INSUFFICIENT_RESP_RESOURCES(27, "the peer has fewer responder resources: ask for a smaller initiator depth"),
-    /** The application there said no; its private data may say why. */
-    CONSUMER_DEFINED(28, "the application there said no; its private data may say why"),
-    /** The peer does not take this RNR retry count. */
-    INVALID_RNR_RETRY(29, "the peer does not take this RNR retry count"),
+    /** The application rejected it; its private data may say why. */
+    CONSUMER_DEFINED(28, "the application rejected it; its private data may say why"),
+    /** The peer does not accept this RNR retry count. */
+    INVALID_RNR_RETRY(29, "the peer does not accept this RNR retry count"),
     /** The peer already has a connection with this id. */
     DUPLICATE_LOCAL_COMM_ID(30, "the peer already has a connection with this id"),
-    /** The peer's connection manager speaks another version. */
-    INVALID_CLASS_VERSION(31, "the peer's connection manager speaks another version"),
-    /** The peer does not take this flow label. */
-    INVALID_FLOW_LABEL(32, "the peer does not take this flow label"),
-    /** The peer does not take the alternate flow label. */
-    INVALID_ALT_FLOW_LABEL(33, "the peer does not take the alternate flow label"),
-    /** The peer does not take the enhanced connection establishment (ECE) option. */
-    VENDOR_OPTION_NOT_SUPPORTED(35, "the peer does not take the enhanced connection establishment (ECE) option");
+    /** The peer's connection manager has another version. */
+    INVALID_CLASS_VERSION(31, "the peer's connection manager has another version"),
+    /** The peer does not accept this flow label. */
+    INVALID_FLOW_LABEL(32, "the peer does not accept this flow label"),
+    /** The peer does not accept the alternate flow label. */
+    INVALID_ALT_FLOW_LABEL(33, "the peer does not accept the alternate flow label"),
+    /** The peer does not accept the enhanced connection establishment (ECE) option. */
+    VENDOR_OPTION_NOT_SUPPORTED(35, "the peer does not accept the enhanced connection establishment (ECE) option");
 
     private final int value;
     private final String meaning;

@@ -12,9 +12,10 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * The second way to connect queue pairs: their addresses are told over a TCP connection, and each side moves its own to RTS. The format is
- * that of rdma-core's {@code ibv_*_pingpong} programs, so either side may be one of these; keys of memory and synchronisation points, which
- * those lack, follow on the same connection when both sides ask for them.
+ * Connects queue pairs without a connection manager: the two sides exchange addresses over a TCP connection, and each
+ * moves its own queue pairs to RTS. The format is that of rdma-core's {@code ibv_*_pingpong} programs, so either side
+ * may be one of these. Memory keys and synchronisation points, which those programs lack, follow on the same connection
+ * if both sides use them.
  *
  * <pre>{@code
  * QueuePairPath path = QueuePairPath.of(1, gidIndex, Mtu.MTU_1024);
@@ -25,16 +26,16 @@ import java.util.function.Consumer;
  * }
  * }</pre>
  *
- * <p>What goes over it is not protected: use it where the network is trusted. One thread. Source: ibv_rc_pingpong(1)
+ * <p>The exchange is not protected: use it only on a trusted network. One thread. Source: ibv_rc_pingpong(1)
  */
 public final class TcpQueuePairExchange implements AutoCloseable {
-    /** What the client of a ping-pong program says when it has the server's addresses, with C's zero byte. */
+    /** The acknowledgement that a ping-pong client sends for the server's addresses, with C's zero byte. */
     private static final String DONE = "done\0";
 
     /**
      * A buffer that the peer may read or write.
      *
-     * @param address of its first byte, as the peer's work requests name it
+     * @param address the address of its first byte, for the peer's work requests
      * @param remoteKey the key of its region
      * @param lengthBytes its size
      */
@@ -54,12 +55,12 @@ public final class TcpQueuePairExchange implements AutoCloseable {
     }
 
     /**
-     * Waits for a client, as long as the listener's {@link ServerSocket#setSoTimeout} says: by default for ever.
+     * Waits for a client, for the time set by the listener's {@link ServerSocket#setSoTimeout}: by default forever.
      *
-     * @param listener bound; stays the caller's
-     * @param timeoutMillis how long for each answer of the client; 0 for ever
+     * @param listener a bound listener; the caller closes it
+     * @param timeoutMillis how long to wait for each answer of the client; 0 waits forever
      * @return to be closed by the caller
-     * @throws IOException none came in time
+     * @throws IOException no client connected in time
      */
     public static TcpQueuePairExchange accept(ServerSocket listener, int timeoutMillis) throws IOException {
         return open(listener.accept(), true, timeoutMillis);
@@ -68,10 +69,10 @@ public final class TcpQueuePairExchange implements AutoCloseable {
     /**
      * Connects to a server.
      *
-     * @param server where it listens
-     * @param timeoutMillis how long for the connection, and for each answer; 0 for ever
+     * @param server the server's address
+     * @param timeoutMillis how long to wait for the connection, and for each answer; 0 waits forever
      * @return to be closed by the caller
-     * @throws IOException it is not there
+     * @throws IOException the server cannot be reached
      */
     public static TcpQueuePairExchange connect(InetSocketAddress server, int timeoutMillis) throws IOException {
         Socket socket = new Socket();
@@ -106,12 +107,12 @@ public final class TcpQueuePairExchange implements AutoCloseable {
     }
 
     /**
-     * Tells the peer of queue pairs, hears of its own, and connects. The client tells first; the server connects before it answers, so that its
-     * queue pairs are ready when the client's first message arrives.
+     * Exchanges the addresses of queue pairs with the peer, and connects them. The client sends first; the server
+     * connects before it answers, so that its queue pairs are ready when the client's first message arrives.
      *
      * @param local one or more; the peer must have as many
-     * @param connector moves this side's queue pairs to RTS, given the peer's in the same order
-     * @throws IOException the peer went away, or says something else
+     * @param connector moves this side's queue pairs to RTS, given the peer's addresses in the same order
+     * @throws IOException the peer is gone, or sent something else
      */
     public void addresses(List<QueuePairAddress> local, Consumer<List<QueuePairAddress>> connector) throws IOException {
         if (server) {
@@ -161,17 +162,17 @@ public final class TcpQueuePairExchange implements AutoCloseable {
         byte[] bytes = in.readNBytes(count);
         if (bytes.length < count) {
             throw new IOException("the peer closed the connection after " + bytes.length + " of " + count
-                    + " bytes; it has printed why");
+                    + " bytes; its own output says why");
         }
         return bytes;
     }
 
     /**
-     * Tells the peer of a buffer and hears of the peer's.
+     * Exchanges buffers with the peer.
      *
-     * @param local this side's
-     * @return the peer's
-     * @throws IOException the peer went away
+     * @param local this side's buffer
+     * @return the peer's buffer
+     * @throws IOException the peer is gone
      */
     public RemoteBuffer buffers(RemoteBuffer local) throws IOException {
         out.writeLong(local.address());
@@ -184,8 +185,8 @@ public final class TcpQueuePairExchange implements AutoCloseable {
     /**
      * Waits until the peer is at the same point.
      *
-     * @param point what both call it
-     * @throws IOException the peer went away or is at another point
+     * @param point a number that both sides use for it
+     * @throws IOException the peer is gone or at another point
      */
     public void synchronize(char point) throws IOException {
         out.writeByte(point);

@@ -35,9 +35,10 @@ class ErrorsDocumentTest {
 
     private static String document() throws IllegalAccessException {
         StringBuilder text = new StringBuilder("""
-                # What the connection manager's errors mean
+                # Troubleshooting: errors of the connection manager
 
-                What exceptions and events of `org.verbena.cm` say, in one place. It is generated from the same tables as their messages.
+                The messages of the exceptions and events of `org.verbena.cm`. This page is generated from the tables
+                that they come from.
 
                 ## Events
 
@@ -51,8 +52,8 @@ class ErrorsDocumentTest {
 
                 ## Statuses of error events
 
-                A negative status is an errno; a positive one of `REJECTED` is a reason of the InfiniBand specification, which InfiniBand and RoCE have
-                and iWARP does not.
+                A negative status is an errno. A positive status of `REJECTED` is a reason code of the InfiniBand
+                specification, which InfiniBand and RoCE have and iWARP does not.
 
                 | event | status | what it means and what to do |
                 |---|---|---|
