@@ -126,8 +126,7 @@ final class FlightEvents {
     @Name("org.verbena.CompletionError")
     @Label("RDMA Completion Error")
     @Category({"Verbena"})
-    @Description(
-            "A work request completed with an error; those flushed because of it are not recorded")
+    @Description("A work request completed with an error; those flushed because of it are not recorded")
     @StackTrace(false)
     static final class CompletionError extends ConnectionEvent {
         @Label("Work")

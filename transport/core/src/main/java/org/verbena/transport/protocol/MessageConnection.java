@@ -652,8 +652,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 && inbox.isReading()
                 && credits.outstandingGrant() > 0
                 && buffers.isMessageAwaited()) {
-            abort(new ConnectionException.TimedOut(peer() + " stopped sending within a message, " + inbox.expectedBytes()
-                    + " bytes before its end, while others waited for memory to receive into"));
+            abort(new ConnectionException.TimedOut(peer() + " stopped sending within a message, "
+                    + inbox.expectedBytes() + " bytes before its end, while others waited for memory to receive into"));
         }
     }
 
@@ -861,8 +861,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 ? unframed.received(buffer, lengthBytes, flags, immediateData, life.isCloseRequested())
                 : frameReceived(endpoint, buffer, lengthBytes, flags, immediateData);
         if (wrong != null) {
-            abort(new ProtocolException(endpoint.remoteAddress() + " violated the message protocol and was disconnected: "
-                    + wrong + ". Both ends must run the same protocol; see docs/protocol.md"));
+            abort(new ProtocolException(
+                    endpoint.remoteAddress() + " violated the message protocol and was disconnected: " + wrong
+                            + ". Both ends must run the same protocol; see docs/protocol.md"));
         }
     }
 

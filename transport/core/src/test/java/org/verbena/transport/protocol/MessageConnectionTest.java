@@ -969,7 +969,7 @@ class MessageConnectionTest {
         assertThat(left.inactiveCause)
                 .isInstanceOf(ProtocolException.class)
                 .hasMessageContaining(reason)
-                .hasMessageContaining("cut off");
+                .hasMessageContaining("was disconnected");
         left.checkMemory();
     }
 

@@ -27,7 +27,8 @@ final class FpduParser {
 
     private static final VarHandle NATIVE_LONG = ValueLayout.JAVA_LONG.varHandle();
 
-    private static final String CLOSED_MEANWHILE = "the memory was closed, or its key invalidated, during the operation";
+    private static final String CLOSED_MEANWHILE =
+            "the memory was closed, or its key invalidated, during the operation";
 
     private static final int HEADER = 0;
     private static final int PAYLOAD = 1;

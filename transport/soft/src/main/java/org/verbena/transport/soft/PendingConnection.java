@@ -133,7 +133,10 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
             if (request != null) {
                 // Nothing may come until we have answered (RFC 5044, 7.1.2): this is the end, or a stranger.
                 boolean left = now.channel().read(ByteBuffer.allocate(1)) < 0;
-                drop(left ? "disconnected before it was accepted" : "sent more than its MPA request before it was answered");
+                drop(
+                        left
+                                ? "disconnected before it was accepted"
+                                : "sent more than its MPA request before it was answered");
                 return;
             }
             MpaFrameReader reading = reader;
@@ -200,7 +203,9 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
 
     private void drop(String why) {
         if (!ended) {
-            report(Incidents.Kind.HANDSHAKE, "dropped a connection that was not established yet: " + remoteAddress + " " + why);
+            report(
+                    Incidents.Kind.HANDSHAKE,
+                    "dropped a connection that was not established yet: " + remoteAddress + " " + why);
             close();
         }
     }

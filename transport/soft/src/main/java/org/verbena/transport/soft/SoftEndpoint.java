@@ -187,12 +187,13 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         timeout = loop.schedule(
                 () -> {
                     if (state < CONNECTED) {
-                        fail(new ConnectionException.TimedOut(step + " with " + remoteAddress + ": not established after "
-                                + options.connectTimeoutMillis() + " ms ("
-                                + (state == CONNECTING
-                                        ? "no TCP connection"
-                                        : "TCP is connected, MPA setup is not done")
-                                + ")"));
+                        fail(new ConnectionException.TimedOut(
+                                step + " with " + remoteAddress + ": not established after "
+                                        + options.connectTimeoutMillis() + " ms ("
+                                        + (state == CONNECTING
+                                                ? "no TCP connection"
+                                                : "TCP is connected, MPA setup is not done")
+                                        + ")"));
                         turn();
                     }
                 },

@@ -375,8 +375,7 @@ final class LoopDevice {
 
     private void drop(long id, int kind, int slot) {
         staleCompletions++;
-        LOG.debug(
-                "Dropped completion {} of a closed connection, number {}", Long.toHexString(id), staleCompletions);
+        LOG.debug("Dropped completion {} of a closed connection, number {}", Long.toHexString(id), staleCompletions);
         if (kind == WorkRequestId.SHARED_RECEIVE && sharedReceives != null) {
             sharedReceives.postAgain(slot);
         }

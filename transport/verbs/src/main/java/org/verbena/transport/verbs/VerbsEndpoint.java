@@ -709,7 +709,10 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
     private void disconnect0() {
         if (state != State.DRAINING && state != State.CLOSED) {
             isLocalEnd = true;
-            drain(state == State.CONNECTED ? null : new ConnectionException(setup.attempt() + " was closed by this side"));
+            drain(
+                    state == State.CONNECTED
+                            ? null
+                            : new ConnectionException(setup.attempt() + " was closed by this side"));
         }
     }
 

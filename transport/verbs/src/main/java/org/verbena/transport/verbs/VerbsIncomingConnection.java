@@ -133,7 +133,10 @@ final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
         try {
             id.reject(reason);
         } catch (NativeRdmaException gone) {
-            LOG.debug("The request of {} could not be rejected: it no longer exists", VerbsProvider.format(remoteAddress), gone);
+            LOG.debug(
+                    "The request of {} could not be rejected: it no longer exists",
+                    VerbsProvider.format(remoteAddress),
+                    gone);
         }
         try {
             id.close();
