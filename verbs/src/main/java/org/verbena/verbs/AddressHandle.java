@@ -8,7 +8,8 @@ import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Ranges;
 
 /**
- * Where a datagram goes, resolved: {@link SendQueue#to}. It must stay open until the sends that use it have completed.
+ * The resolved destination of a datagram, for {@link SendQueue#to}. It must stay open until the sends that use it have
+ * completed.
  *
  * <p>Source: ibv_create_ah(3)
  */

@@ -9,7 +9,7 @@ import org.verbena.verbs.ffm.IbvGlobalRoute;
 import org.verbena.verbs.ffm.Ranges;
 
 /**
- * Where packets go: of a connected queue pair, or of an address handle.
+ * The address vector of a connected queue pair or of an address handle.
  *
  * <p>Source: ibv_create_ah(3), ibv_modify_qp(3)
  *

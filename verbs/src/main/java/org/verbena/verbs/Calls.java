@@ -5,7 +5,7 @@ import java.lang.foreign.MemorySegment;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.Siw;
 
-/** The conventions by which libibverbs says that a call failed. */
+/** The conventions by which libibverbs reports a failed call. */
 final class Calls {
     private Calls() {}
 
@@ -21,7 +21,7 @@ final class Calls {
     }
 
     /**
-     * Makes a call that gives NULL and sets errno where it fails.
+     * Makes a call that returns NULL and sets errno if it fails.
      *
      * @param function C's name of it
      * @param arguments that matter

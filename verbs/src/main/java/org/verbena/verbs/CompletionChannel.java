@@ -15,10 +15,10 @@ import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
 
 /**
- * Where completion queues say that something has completed, as a descriptor for poll(2) and epoll(7), or by waiting in {@link
- * #takeEvent()}. Events are taken by one thread at a time.
+ * Receives the events of completion queues, through a descriptor for poll(2) and epoll(7), or by waiting in {@link
+ * #takeEvent()}. One thread at a time takes events.
  *
- * <p>Completions get lost by nobody's fault but the order of calls: {@link CompletionQueue#requestNotify arm}, poll until empty, and only
+ * <p>To miss no completion, keep to this order: {@link CompletionQueue#requestNotify arm}, poll until empty, and only
  * then wait; after a wait take events until there is none, arm again, poll again.
  *
  * <p>Source: ibv_create_comp_channel(3), ibv_get_cq_event(3)
@@ -139,7 +139,7 @@ public final class CompletionChannel extends VerbsObject {
     /**
      * Waits for an event.
      *
-     * @param timeout how long at the most
+     * @param timeout the longest wait
      * @return the queue that has completions, or null if no event came
      * @throws VerbsException the device is gone
      */

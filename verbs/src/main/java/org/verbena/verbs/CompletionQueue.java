@@ -20,10 +20,10 @@ import org.verbena.verbs.ffm.VerbsOps;
 import org.verbena.verbs.work.CompletionField;
 
 /**
- * Where work requests report that they are done. One thread at a time polls, arms and closes it.
+ * Receives the completions of work requests. One thread at a time polls, arms and closes it.
  *
- * <p>A queue that overflows is lost, with all its queue pairs ({@link AsyncEventType#CQ_ERR}): give it an entry for every work request
- * that can be outstanding on them.
+ * <p>A queue that overflows is lost, with all its queue pairs ({@link AsyncEventType#CQ_ERR}): give it an entry for
+ * every work request that can be outstanding on them.
  *
  * <p>Source: ibv_create_cq(3), ibv_poll_cq(3), ibv_req_notify_cq(3)
  */
@@ -155,10 +155,10 @@ public final class CompletionQueue extends VerbsObject {
     }
 
     /**
-     * Takes a queue that another library created, such as librdmacm's {@code cm_id->send_cq}. It can be polled and armed; its events, if
-     * any, are that library's to take. Closing it here leaves it there.
+     * Takes a queue that another library created, such as librdmacm's {@code cm_id->send_cq}. It can be polled and
+     * armed; its events, if any, are that library's to take. Closing it here leaves it there.
      *
-     * @param context what it lies on
+     * @param context its context
      * @param ibvCq address of an {@code ibv_cq}; it stays valid until this is closed
      * @return the queue
      */
@@ -181,7 +181,7 @@ public final class CompletionQueue extends VerbsObject {
     }
 
     /**
-     * Where it tells of completions.
+     * The channel that it reports events to.
      *
      * @return the channel, or null if it is only polled
      */
@@ -192,7 +192,7 @@ public final class CompletionQueue extends VerbsObject {
     /**
      * How many completions it holds.
      *
-     * @return at least what was asked for
+     * @return at least the requested value
      */
     public int entries() {
         return Pointers.readInt(nativeAddress() + IbvCq.CQE);
@@ -230,7 +230,7 @@ public final class CompletionQueue extends VerbsObject {
     }
 
     /**
-     * Makes it larger or smaller. What is in it stays.
+     * Resizes it. Its entries are kept.
      *
      * @param entries how many completions it shall hold at least, 1 or more
      * @throws VerbsException the device refused, or cannot resize
@@ -243,7 +243,7 @@ public final class CompletionQueue extends VerbsObject {
     }
 
     /**
-     * Makes fewer events: one after so many completions, or after so long.
+     * Moderates events: one after a number of completions, or after a time.
      *
      * @param count completions, 0 to 65535
      * @param periodMicros microseconds, 0 to 65535

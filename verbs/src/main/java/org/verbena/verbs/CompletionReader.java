@@ -17,11 +17,12 @@ import org.verbena.verbs.work.CompletionStatus;
 import org.verbena.verbs.work.WorkCompletionOpcode;
 
 /**
- * Takes completions off an extended queue one by one, with just the fields that were asked for. One thread at a time; nothing allocates.
+ * Takes completions off an extended queue one by one, with only the requested fields. One thread at a time; nothing
+ * allocates.
  *
- * <p>Each completion is a batch of its own for the library ({@code ibv_start_poll}, {@code ibv_end_poll}) and is copied before the batch
- * ends: providers hold a spin lock in between, which no Java code may run under, and rxe before rdma-core 55 loses a completion where a
- * batch ends by running empty in {@code ibv_next_poll}.
+ * <p>Each completion is a batch of its own for the library ({@code ibv_start_poll}, {@code ibv_end_poll}) and is copied
+ * before the batch ends: providers hold a spin lock in between, which no Java code may run under, and rxe before
+ * rdma-core 55 loses a completion where a batch ends by running empty in {@code ibv_next_poll}.
  *
  * <p>Source: ibv_create_cq_ex(3)
  */
@@ -116,14 +117,14 @@ public final class CompletionReader {
     /**
      * What can be read.
      *
-     * @return what was asked for
+     * @return the requested fields
      */
     public Set<CompletionField> fields() {
         return EnumSet.copyOf(fields);
     }
 
     /**
-     * Takes a completion if there is one; the accessors then tell about it, until the next call.
+     * Takes a completion if there is one; the accessors then return its fields, until the next call.
      *
      * @return false if the queue is empty
      * @throws VerbsException the queue is broken
@@ -200,14 +201,14 @@ public final class CompletionReader {
         requireCompletion();
         if (status != SUCCESS) {
             throw new IllegalStateException("the completion is " + CompletionStatus.of(status)
-                    + ": look at its status first, nothing else of it is valid");
+                    + ": check its status first; nothing else in it is valid");
         }
     }
 
     private void require(CompletionField field) {
         requireSuccess();
         if (!asked(field)) {
-            throw new IllegalStateException(field + " was not asked for when the queue was created: " + fields);
+            throw new IllegalStateException(field + " was not requested when the queue was created: " + fields);
         }
     }
 
@@ -224,7 +225,7 @@ public final class CompletionReader {
     /**
      * Whether it was done.
      *
-     * @return false if {@link #status} tells why not
+     * @return false if it failed; {@link #status} says why
      */
     public boolean isSuccess() {
         requireCompletion();
@@ -259,7 +260,7 @@ public final class CompletionReader {
     public int queuePairNumber() {
         requireCompletion();
         if (!asked(CompletionField.QP_NUM)) {
-            throw new IllegalStateException("QP_NUM was not asked for when the queue was created: " + fields);
+            throw new IllegalStateException("QP_NUM was not requested when the queue was created: " + fields);
         }
         return number;
     }
@@ -325,7 +326,7 @@ public final class CompletionReader {
     }
 
     /**
-     * Where a datagram came from.
+     * The source of a datagram.
      *
      * @return the source LID; needs SLID
      */

@@ -262,7 +262,7 @@ public final class Context extends VerbsObject {
     /**
      * Asks what the device can do, with what came later than {@link #queryDevice}.
      *
-     * @return its attributes; zero where an older provider says nothing
+     * @return its attributes; zero if an older provider does not report one
      * @throws VerbsException the device refused
      */
     public ExtendedDeviceAttributes queryDeviceExtended() {
@@ -416,10 +416,11 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Makes a promise that what is created on it is used by one thread at a time, so that a provider can leave locks out.
+     * Creates a thread domain: objects created on it are used by one thread at a time, so that a provider can omit
+     * locks.
      *
      * @return the thread domain; the caller closes it
-     * @throws VerbsException the provider has no such thing
+     * @throws VerbsException the provider does not support it
      */
     public ThreadDomain allocateThreadDomain() {
         return ThreadDomain.allocate(this);
@@ -429,9 +430,9 @@ public final class Context extends VerbsObject {
      * Joins a protection domain and a thread domain.
      *
      * @param domain where memory is registered
-     * @param threads who uses what is created on it; null for anybody
+     * @param threads the thread domain of what is created on it; null for any thread
      * @return a protection domain to create queues on; the caller closes it before the two
-     * @throws VerbsException the provider has no such thing
+     * @throws VerbsException the provider does not support it
      */
     public ProtectionDomain allocateParentDomain(ProtectionDomain domain, @Nullable ThreadDomain threads) {
         VerbsObject[] parents =
@@ -456,11 +457,11 @@ public final class Context extends VerbsObject {
      * Creates a completion queue whose completions are read field by field.
      *
      * @param entries how many completions it holds at least, 1 or more
-     * @param channel hears of completions, or null
+     * @param channel receives its events, or null
      * @param completionVector which of {@link #completionVectors()} is used, modulo their number
      * @param fields what shall be readable besides id, status, opcode, vendor error and flags
      * @return the queue, whose {@link CompletionQueue#reader()} takes completions; the caller closes it
-     * @throws VerbsException the device cannot tell one of the fields, or refused
+     * @throws VerbsException the device does not report one of the fields, or refused
      */
     public CompletionQueue createExtendedCompletionQueue(
             int entries, @Nullable CompletionChannel channel, int completionVector, Set<CompletionField> fields) {
@@ -473,7 +474,8 @@ public final class Context extends VerbsObject {
      * @param port the port it came to
      * @param completions where its completion is
      * @param index of it
-     * @param globalRouteHeader the first 40 bytes of the receive's buffers; read only if the completion says that they hold one
+     * @param globalRouteHeader the first 40 bytes of the receive's buffers; read only if the completion says that there
+     *     is one
      * @return the address, for an address handle
      * @throws VerbsException the device refused
      */
@@ -531,7 +533,7 @@ public final class Context extends VerbsObject {
      *
      * @param domain the XRC domain it was created on
      * @param number its queue pair number
-     * @return a queue pair that keeps the connection alive and hears its events; nothing can be posted to it
+     * @return a queue pair that keeps the connection alive and receives its events; nothing can be posted to it
      * @throws VerbsException there is no such queue pair, or the device has no XRC
      */
     public SharedQueuePair openQueuePair(XrcDomain domain, int number) {
@@ -608,10 +610,11 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Creates a completion queue that tells a channel.
+     * Creates a completion queue that reports events to a channel.
      *
-     * @param entries how many completions it holds at least, 1 or more: all its queue pairs' work requests together, or it overflows
-     * @param channel hears of completions once {@link CompletionQueue#requestNotify} has asked
+     * @param entries how many completions it holds at least, 1 or more: all its queue pairs' work requests together, or
+     *     it overflows
+     * @param channel receives an event for completions once {@link CompletionQueue#requestNotify} has armed the queue
      * @param completionVector which of {@link #completionVectors()} is used, modulo their number; 0 or more
      * @return the queue; the caller closes it
      * @throws VerbsException the device refused
@@ -652,7 +655,7 @@ public final class Context extends VerbsObject {
     /**
      * Waits for an asynchronous event, and acknowledges it. One thread at a time.
      *
-     * @param timeout how long at the most
+     * @param timeout the longest wait
      * @return the event, or null if none came
      * @throws VerbsException the device is gone
      */
@@ -673,7 +676,7 @@ public final class Context extends VerbsObject {
     /**
      * Hands all asynchronous events that are there to a listener, acknowledged. Does not block. One thread at a time.
      *
-     * @param listener hears each event
+     * @param listener called for each event
      * @return how many there were
      * @throws VerbsException the device is gone
      */

@@ -147,7 +147,7 @@ public final class Counters extends VerbsObject {
     }
 
     /**
-     * What they lie on.
+     * Their context.
      *
      * @return the context
      */

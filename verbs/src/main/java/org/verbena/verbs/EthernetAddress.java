@@ -4,7 +4,7 @@ import java.util.Arrays;
 import java.util.HexFormat;
 
 /**
- * Where packets go on Ethernet.
+ * The destination of packets on Ethernet.
  *
  * <p>Source: infiniband/verbs.h, ibv_resolve_eth_l2_from_gid
  *

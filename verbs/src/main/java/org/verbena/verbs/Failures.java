@@ -44,7 +44,7 @@ enum Failures {
     REGISTER_INVALID(
             "ibv_reg_mr",
             Errno.EINVAL,
-            "the device does not take this combination of access flags: REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE, HUGETLB needs"
+            "the device does not support this combination of access flags: REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE, HUGETLB needs"
                     + " ON_DEMAND"),
     /** Not memory, or read-only. */
     REGISTER_FAULT(
@@ -214,7 +214,7 @@ enum Failures {
             Errno.EOPNOTSUPP,
             "the device does not have this function, this kind of counter, or counters for flows that exist already"),
     /** Children in the kernel. */
-    BUSY("*", Errno.EBUSY, "something still uses it: close what lies on it, and acknowledge its events, first"),
+    BUSY("*", Errno.EBUSY, "it is still in use: first close what depends on it, and acknowledge its events"),
     /** Device gone. */
     GONE("*", Errno.EIO, "the device failed or was removed: close everything on it and open it again"),
     /** Device gone. */

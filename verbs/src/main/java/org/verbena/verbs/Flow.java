@@ -10,7 +10,8 @@ import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
 
 /**
- * A {@link FlowRule} in force. Closing it ends that; its queue pair, counters and actions stay open at least as long.
+ * An active {@link FlowRule}. Closing it deactivates the rule; its queue pair, counters and actions must stay open at
+ * least as long.
  *
  * <p>Source: ibv_create_flow(3)
  */
@@ -56,7 +57,7 @@ public final class Flow extends VerbsObject {
     }
 
     /**
-     * Which packets it is for.
+     * The rule.
      *
      * @return the rule
      */

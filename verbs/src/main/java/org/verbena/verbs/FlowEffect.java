@@ -24,7 +24,7 @@ public final class FlowEffect extends FlowSpec {
     }
 
     /**
-     * Marks packets: their completions tell the mark, see {@link CompletionReader#flowTag()}.
+     * Marks packets: their completions carry the mark, see {@link CompletionReader#flowTag()}.
      *
      * @param tag the mark; devices take 24 bits
      * @return the effect

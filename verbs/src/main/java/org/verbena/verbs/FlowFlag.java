@@ -3,7 +3,7 @@ package org.verbena.verbs;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * What is out of the ordinary with a {@link FlowRule}.
+ * Special behaviour of a {@link FlowRule}.
  *
  * <p>Source: ibv_create_flow(3)
  */

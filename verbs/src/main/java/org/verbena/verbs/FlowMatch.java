@@ -26,15 +26,16 @@ import org.verbena.verbs.ffm.IbvFlowTunnelFilter;
 import org.verbena.verbs.ffm.Ranges;
 
 /**
- * A header that packets must have. What has not been set may hold anything. Immutable: each method answers with another one.
+ * A header that packets must have. Fields that are not set match any value. Immutable: each method returns a new
+ * object.
  *
  * <pre>{@code
  * FlowMatch.ipv4().source((Inet4Address) InetAddress.getByName("10.0.0.0"), 8);
  * FlowMatch.udp().destinationPort(4791);
  * }</pre>
  *
- * <p>Values are as programs have them; they go to the device in network order. Most devices match a field as a whole or not at all, and
- * refuse other masks.
+ * <p>Values are in host order; they are passed to the device in network order. Most devices match a field as a whole or
+ * not at all, and refuse other masks.
  *
  * <p>Source: ibv_create_flow(3)
  *
@@ -283,7 +284,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         /**
-         * Where it goes.
+         * The destination.
          *
          * @param mac 6 bytes
          * @return the match
@@ -293,7 +294,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         /**
-         * Where it goes, in part.
+         * The destination, with a mask.
          *
          * @param mac 6 bytes
          * @param macMask which of their bits matter
@@ -304,7 +305,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         /**
-         * Where it comes from.
+         * The source.
          *
          * @param mac 6 bytes
          * @return the match
@@ -314,7 +315,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         /**
-         * Where it comes from, in part.
+         * The source, with a mask.
          *
          * @param mac 6 bytes
          * @param macMask which of their bits matter
@@ -395,7 +396,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         /**
-         * Where it comes from.
+         * The source.
          *
          * @param address of a host or network
          * @param prefixBits how many of its bits matter, 0 to 32
@@ -406,7 +407,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         /**
-         * Where it goes.
+         * The destination.
          *
          * @param address of a host or network
          * @param prefixBits how many of its bits matter, 0 to 32
@@ -481,7 +482,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         /**
-         * Where it comes from.
+         * The source.
          *
          * @param address of a host or network
          * @param prefixBits how many of its bits matter, 0 to 128
@@ -492,7 +493,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         /**
-         * Where it goes.
+         * The destination.
          *
          * @param address of a host or network
          * @param prefixBits how many of its bits matter, 0 to 128
@@ -578,7 +579,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         /**
-         * Where it goes.
+         * The destination.
          *
          * @param port 0 to 65535
          * @return the match
@@ -588,7 +589,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         /**
-         * Where it goes, in part.
+         * The destination, with a mask.
          *
          * @param port 0 to 65535
          * @param portMask which of its bits matter
@@ -599,7 +600,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         /**
-         * Where it comes from.
+         * The source.
          *
          * @param port 0 to 65535
          * @return the match
@@ -609,7 +610,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         /**
-         * Where it comes from, in part.
+         * The source, with a mask.
          *
          * @param port 0 to 65535
          * @param portMask which of its bits matter

@@ -11,7 +11,7 @@ import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.ffm.Ranges;
 
 /**
- * Which packets a queue pair receives, by their headers: {@link QueuePair#createFlow} puts it in force.
+ * Selects the packets that a queue pair receives by their headers; {@link QueuePair#createFlow} activates it.
  *
  * <pre>{@code
  * FlowRule.steering(1, FlowMatch.ethernet().destination(mac), FlowMatch.udp().destinationPort(5000), FlowEffect.count(counters));
@@ -22,8 +22,8 @@ import org.verbena.verbs.ffm.Ranges;
  * @param type which packets it is for
  * @param priority rules with a lower one are looked at first; 0 to 65535
  * @param port of the device, 1 to 255
- * @param flags what is out of the ordinary
- * @param specs its parts, 255 at the most; order matters with {@link FlowMatch#mpls()} alone
+ * @param flags special behaviour
+ * @param specs its parts, at most 255; their order matters only with {@link FlowMatch#mpls()}
  */
 public record FlowRule(FlowRuleType type, int priority, int port, Set<FlowFlag> flags, List<FlowSpec> specs) {
     /** C counts parts in one byte. */

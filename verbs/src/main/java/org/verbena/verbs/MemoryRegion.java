@@ -278,11 +278,13 @@ public final class MemoryRegion extends VerbsObject {
     }
 
     /**
-     * Registers other memory, with other rights, under this object; the keys may change. Nothing posted may use the region meanwhile.
+     * Registers other memory, with other rights, under this object; the keys may change. Nothing posted may use the
+     * region meanwhile.
      *
      * @param other native memory
-     * @param rights what may be done with it
-     * @throws VerbsException the device refused; if the message says so the old registration is lost and the region can only be closed
+     * @param rights the rights of the region
+     * @throws VerbsException the device refused; if the message says so the old registration is lost and the region can
+     *     only be closed
      */
     public void reregister(MemorySegment other, Set<AccessFlag> rights) {
         int mask = checkRegistration(other, rights);
@@ -318,11 +320,11 @@ public final class MemoryRegion extends VerbsObject {
     }
 
     /**
-     * Says what is going to be done with a piece of it, if it is registered ON_DEMAND.
+     * Announces the intended use of a part of it, if it is registered ON_DEMAND.
      *
      * @param kind what
      * @param wait whether to return only when it is done
-     * @param offsetBytes where the piece begins
+     * @param offsetBytes the start of the element
      * @param pieceBytes how long it is
      * @throws VerbsException the device refused, or has no such thing
      */
@@ -355,7 +357,7 @@ public final class MemoryRegion extends VerbsObject {
     }
 
     /**
-     * Where it is registered.
+     * Its protection domain.
      *
      * @return the domain
      */
@@ -367,18 +369,19 @@ public final class MemoryRegion extends VerbsObject {
      * The memory.
      *
      * @return what was registered
-     * @throws IllegalStateException it is no one piece of memory of this process: device memory, a DMA buffer, imported, null, or all
+     * @throws IllegalStateException it is not a contiguous part of this process's memory: device memory, a DMA buffer,
+     *     imported, null, or all
      */
     public MemorySegment segment() {
         MemorySegment memory = segment;
         if (memory == null) {
-            throw new IllegalStateException("the " + this + " is no one piece of memory of this process");
+            throw new IllegalStateException("the " + this + " is not a contiguous part of this process's memory");
         }
         return memory;
     }
 
     /**
-     * What may be done with it.
+     * The rights of the region.
      *
      * @return as registered
      */
@@ -387,7 +390,7 @@ public final class MemoryRegion extends VerbsObject {
     }
 
     /**
-     * What may be done with it.
+     * The rights of the region.
      *
      * @return C's bits
      */
@@ -396,7 +399,7 @@ public final class MemoryRegion extends VerbsObject {
     }
 
     /**
-     * Where it begins.
+     * Its start address.
      *
      * @return what addresses in it count from, here and at the peer: its virtual address unless registered otherwise
      */

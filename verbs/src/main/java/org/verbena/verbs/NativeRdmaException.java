@@ -3,16 +3,16 @@ package org.verbena.verbs;
 import java.io.Serial;
 
 /**
- * A call to libibverbs or librdmacm that failed: {@link VerbsException} here, {@code CmException} in
- * {@code org.verbena.cm}. Its message names the call, its arguments, the system's answer and the remedy. It would be
- * sealed if both its kinds lived in one module.
+ * A call to libibverbs or librdmacm that failed: {@link VerbsException} here, {@code CmException} in {@code
+ * org.verbena.cm}. Its message names the call, its arguments, the system's answer and what to do. It would be sealed if
+ * both its kinds lived in one module.
  */
 public abstract class NativeRdmaException extends RuntimeException {
     @Serial
     private static final long serialVersionUID = 1L;
 
     /**
-     * Makes a failure without a cause.
+     * Creates an exception without a cause.
      *
      * @param message what happened and what to do
      */
@@ -21,7 +21,7 @@ public abstract class NativeRdmaException extends RuntimeException {
     }
 
     /**
-     * Makes a failure that another one led to.
+     * Creates an exception with a cause.
      *
      * @param message what happened and what to do
      * @param cause the first thing that went wrong

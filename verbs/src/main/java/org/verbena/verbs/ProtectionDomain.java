@@ -43,9 +43,10 @@ public final class ProtectionDomain extends VerbsObject {
     }
 
     /**
-     * Takes a domain that another library allocated, such as librdmacm's {@code cm_id->pd}. Closing it here leaves it allocated there.
+     * Takes a domain that another library allocated, such as librdmacm's {@code cm_id->pd}. Closing it here leaves it
+     * allocated there.
      *
-     * @param context what it lies on
+     * @param context its context
      * @param ibvPd address of an {@code ibv_pd}; it stays valid until this is closed
      * @return the domain
      */
@@ -93,12 +94,15 @@ public final class ProtectionDomain extends VerbsObject {
     }
 
     /**
-     * Makes memory known to the device. The pages are pinned for as long as the region is open, so register large pieces and keep them.
+     * Registers memory with the device. The pages are pinned as long as the region is open, so register large segments
+     * and keep them.
      *
-     * @param segment native memory; it must stay alive until the region is closed, and that until no work request uses it
-     * @param access what may be done with it; local reads always may
+     * @param segment native memory; it must stay alive until the region is closed, and that until no work request uses
+     *     it
+     * @param access the rights of the region; local reads are always allowed
      * @return the region; the caller closes it
-     * @throws IllegalArgumentException heap memory, an empty segment, or REMOTE_WRITE or REMOTE_ATOMIC without LOCAL_WRITE
+     * @throws IllegalArgumentException heap memory, an empty segment, or REMOTE_WRITE or REMOTE_ATOMIC without
+     *     LOCAL_WRITE
      * @throws VerbsException the device refused; ENOMEM and EPERM mean the locked-memory limit
      */
     public MemoryRegion registerMemory(MemorySegment segment, Set<AccessFlag> access) {
@@ -106,11 +110,11 @@ public final class ProtectionDomain extends VerbsObject {
     }
 
     /**
-     * Makes memory known to the device under addresses of the caller's choice.
+     * Registers memory with the device under addresses of the caller's choice.
      *
      * @param segment native memory, as for {@link #registerMemory}
      * @param address what addresses in the region count from, here and at the peer; as far into a page as the segment
-     * @param access what may be done with it
+     * @param access the rights of the region
      * @return the region; the caller closes it
      * @throws IllegalArgumentException as for {@link #registerMemory}
      * @throws VerbsException the device refused
@@ -120,10 +124,11 @@ public final class ProtectionDomain extends VerbsObject {
     }
 
     /**
-     * Makes all memory of this process known to the device, what is allocated later included: implicit on-demand paging. The offset of a
-     * piece of it is the {@link MemorySegment#address()}. Nothing is pinned; whoever frees memory sees to it that nothing posted uses it.
+     * Registers all memory of this process with the device, including what is allocated later: implicit on-demand
+     * paging. The offset of a piece of it is the {@link MemorySegment#address()}. Nothing is pinned; whoever frees
+     * memory sees to it that nothing posted uses it.
      *
-     * @param access what may be done with it besides being paged on demand
+     * @param access the rights of the region besides on-demand paging
      * @return the region; the caller closes it
      * @throws VerbsException the device refused, or {@link ExtendedDeviceAttributes#hasImplicitOnDemandPaging() cannot}
      */
@@ -132,13 +137,13 @@ public final class ProtectionDomain extends VerbsObject {
     }
 
     /**
-     * Makes a DMA buffer known to the device: memory of a GPU, for example.
+     * Registers a DMA buffer with the device, for example memory of a GPU.
      *
      * @param fd the buffer's descriptor
      * @param offsetBytes where in the buffer the region begins
      * @param lengthBytes how long it is
      * @param address what addresses in the region count from; as far into a page as the offset
-     * @param access what may be done with it
+     * @param access the rights of the region
      * @return the region; the caller closes it
      * @throws VerbsException the device refused, or cannot
      */
@@ -148,12 +153,12 @@ public final class ProtectionDomain extends VerbsObject {
     }
 
     /**
-     * Makes a piece of the device's own memory usable by work requests. Its addresses count from 0.
+     * Registers a part of the device's own memory for work requests. Its addresses start at 0.
      *
      * @param memory the device's memory
-     * @param offsetBytes where the piece begins
+     * @param offsetBytes the start of the element
      * @param lengthBytes how long it is
-     * @param access what may be done with it, ZERO_BASED among it
+     * @param access the rights of the region, including ZERO_BASED
      * @return the region; the caller closes it before the memory
      * @throws VerbsException the device refused, or cannot
      */
@@ -163,7 +168,7 @@ public final class ProtectionDomain extends VerbsObject {
     }
 
     /**
-     * Makes a region that swallows what is received into it: a sink for what nobody wants.
+     * Registers a null region, which discards what is received into it.
      *
      * @return the region; the caller closes it
      * @throws VerbsException the device cannot
@@ -293,7 +298,7 @@ public final class ProtectionDomain extends VerbsObject {
      * Creates a queue of receives that packets are spread to.
      *
      * @param depthWrs how many receives it holds, 1 or more
-     * @param maxSges how many pieces a receive may have, 1 or more
+     * @param maxSges how many elements a receive may have, 1 or more
      * @param completions where receives complete
      * @param flags what it does to packets
      * @return the queue, in RESET; the caller closes it

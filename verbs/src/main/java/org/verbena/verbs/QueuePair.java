@@ -31,8 +31,8 @@ import org.verbena.verbs.queue.RateLimit;
 import org.verbena.verbs.work.WorkRequestOpcode;
 
 /**
- * A send queue and a receive queue, in the states that {@link #modify} takes it through. Its queues belong to one thread at a time, and so
- * does closing it; {@code modify} and {@code query} may be called by any.
+ * A send queue and a receive queue, in the states that {@link #modify} takes it through. Its queues belong to one
+ * thread at a time, and so does closing it; {@code modify} and {@code query} may be called by any.
  *
  * <pre>{@code
  *   RESET --1--> INIT --2--> RTR --3--> RTS <--4--> SQD
@@ -52,8 +52,8 @@ import org.verbena.verbs.work.WorkRequestOpcode;
  *
  * <p>Connections that librdmacm makes go through these states by themselves, and those of iWARP do so in the kernel.
  *
- * <p>Before it is closed, what was posted should be waited for: go to ERR, then poll until every work request has completed, with
- * WR_FLUSH_ERR at the latest. What is still out when it closes never completes.
+ * <p>Before closing it, wait for posted work: go to ERR, then poll until every work request has completed, with
+ * WR_FLUSH_ERR at the latest. Work that is outstanding when it closes never completes.
  *
  * <p>Source: ibv_create_qp(3), ibv_modify_qp(3)
  */
@@ -308,7 +308,7 @@ public final class QueuePair extends VerbsObject {
      * @param granted what it was created with, with the sizes that were granted
      * @param destroyer called once, when this is closed: destroys the queue pair, or throws and leaves it
      * @return the queue pair
-     * @throws UnsupportedOperationException the library has an unknown ABI: the caller still has the queue pair
+     * @throws UnsupportedOperationException the library has an unknown ABI: the caller keeps the queue pair
      */
     public static QueuePair wrap(ProtectionDomain domain, long ibvQp, QueuePairOptions granted, Runnable destroyer) {
         return wrap(domain, ibvQp, granted, null, false, destroyer);
@@ -324,7 +324,7 @@ public final class QueuePair extends VerbsObject {
      * @param extension what else it was created with
      * @param destroyer called once, when this is closed: destroys the queue pair, or throws and leaves it
      * @return the queue pair
-     * @throws VerbsException a builder was asked for, and the provider made a queue pair without: the caller still has it
+     * @throws VerbsException a builder was asked for, and the provider made a queue pair without: the caller keeps it
      */
     public static QueuePair wrap(
             ProtectionDomain domain,
@@ -357,7 +357,7 @@ public final class QueuePair extends VerbsObject {
     }
 
     /**
-     * Where its memory is registered.
+     * The protection domain of its memory.
      *
      * @return the protection domain
      */
@@ -366,7 +366,7 @@ public final class QueuePair extends VerbsObject {
     }
 
     /**
-     * What it was created with.
+     * The options that it was created with.
      *
      * @return the options, with the sizes that the device granted
      */
@@ -375,7 +375,7 @@ public final class QueuePair extends VerbsObject {
     }
 
     /**
-     * Its number, which the peer names it by.
+     * Its number, which identifies it to the peer.
      *
      * @return 24 bits
      */
@@ -384,7 +384,7 @@ public final class QueuePair extends VerbsObject {
     }
 
     /**
-     * Where sends, writes, reads and atomics are posted.
+     * The send queue of a queue pair: sends, writes, reads and atomics are posted here.
      *
      * @return its send queue
      * @throws IllegalStateException it is XRC_RECV, which has none, or spreads receives and was created without sends
@@ -400,11 +400,11 @@ public final class QueuePair extends VerbsObject {
     }
 
     /**
-     * Where receives are posted.
+     * The receive queue.
      *
      * @return its receive queue
-     * @throws IllegalStateException receives come from {@link QueuePairOptions#sharedReceives}, or it is of XRC, where they come from the
-     *     shared receive queue that the sender names, or from receive work queues
+     * @throws IllegalStateException receives come from {@link QueuePairOptions#sharedReceives}, or it is of XRC, where
+     *     they come from the shared receive queue that the sender names, or from receive work queues
      */
     public ReceiveQueue receiveQueue() {
         if (options.type() == QueuePairType.XRC_SEND || options.type() == QueuePairType.XRC_RECV) {
@@ -422,7 +422,8 @@ public final class QueuePair extends VerbsObject {
     }
 
     /**
-     * The state that the library last put it into. Errors, and iWARP connections, change it in the kernel: {@link #query} asks there.
+     * The state that the library last set. Errors and iWARP connections change it in the kernel, which {@link #query}
+     * asks.
      *
      * @return the state
      */
@@ -431,10 +432,11 @@ public final class QueuePair extends VerbsObject {
     }
 
     /**
-     * Changes attributes, the state among them.
+     * Changes attributes, including the state.
      *
      * @param attributes what to change
-     * @throws IllegalArgumentException there is no such step, or attributes are missing or not allowed in it: the message names them
+     * @throws IllegalArgumentException there is no such step, or attributes are missing or not allowed in it: the
+     *     message names them
      * @throws VerbsException the device refused
      */
     public void modify(QueuePairAttributes attributes) {
@@ -455,7 +457,7 @@ public final class QueuePair extends VerbsObject {
     }
 
     /**
-     * Asks for attributes.
+     * Queries attributes.
      *
      * @param first an attribute
      * @param others more
@@ -479,7 +481,7 @@ public final class QueuePair extends VerbsObject {
     }
 
     /**
-     * Asks for the state.
+     * Queries the state.
      *
      * @return the state, as the kernel has it
      * @throws VerbsException the device refused
@@ -489,7 +491,7 @@ public final class QueuePair extends VerbsObject {
     }
 
     /**
-     * What builds work requests one by one, straight in the device's queue.
+     * The builder that writes work requests one by one, directly into the device's queue.
      *
      * @return its builder
      * @throws IllegalStateException it was created without {@link QueuePairExtension#sendOperations()}
@@ -503,10 +505,10 @@ public final class QueuePair extends VerbsObject {
     }
 
     /**
-     * Asks which options the adapters may agree on.
+     * Queries the options that the adapters may agree on.
      *
      * @return what this side offers, or what was agreed on once connected
-     * @throws VerbsException the provider has no such thing
+     * @throws VerbsException the provider does not support it
      */
     public EnhancedConnection queryEnhancedConnection() {
         try (Arena arena = Arena.ofConfined()) {
@@ -520,7 +522,7 @@ public final class QueuePair extends VerbsObject {
      * Sets the options that the adapters shall agree on, before the step to RTR.
      *
      * @param enhanced what the peer offered
-     * @throws VerbsException the provider has no such thing
+     * @throws VerbsException the provider does not support it
      */
     public void setEnhancedConnection(EnhancedConnection enhanced) {
         try (Arena arena = Arena.ofConfined()) {
@@ -556,7 +558,7 @@ public final class QueuePair extends VerbsObject {
      * Whether the bytes of an operation appear in memory in their order, so that the last one can be polled for.
      *
      * @param opcode the operation
-     * @return false also where the device does not say
+     * @return false if not, or if the device does not report it
      */
     public boolean isDataInOrder(WorkRequestOpcode opcode) {
         return LibIbverbs.queryQpDataInOrder(nativeAddress(), opcode.value(), 0) == 1;

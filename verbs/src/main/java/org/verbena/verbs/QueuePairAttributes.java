@@ -176,7 +176,7 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * Where the peer is.
+     * The address of the peer.
      *
      * @return the address
      */
@@ -259,7 +259,7 @@ public final class QueuePairAttributes {
     /**
      * How long to wait for an acknowledgement, as an exponent: 4.096 us * 2^n.
      *
-     * @return 0 to 31; 0 is for ever, 14 is 67 ms
+     * @return 0 to 31; 0 waits forever, 14 is 67 ms
      */
     public int timeout() {
         return Byte.toUnsignedInt(struct(QueuePairAttribute.TIMEOUT).get(CStruct.U8, IbvQpAttr.TIMEOUT));
@@ -277,14 +277,14 @@ public final class QueuePairAttributes {
     /**
      * How often to try again when the peer has no receive posted.
      *
-     * @return 0 to 7; 7 is for ever
+     * @return 0 to 7; 7 retries forever
      */
     public int rnrRetryCount() {
         return Byte.toUnsignedInt(struct(QueuePairAttribute.RNR_RETRY).get(CStruct.U8, IbvQpAttr.RNR_RETRY));
     }
 
     /**
-     * How long a peer is asked to wait when no receive is posted, in C's encoding.
+     * How long the peer should wait when no receive is posted, in C's encoding.
      *
      * @return 0 to 31; 1 is 0.01 ms, 12 is 0.64 ms, 0 is 655 ms
      */
@@ -537,7 +537,7 @@ public final class QueuePairAttributes {
         /**
          * Sets how long to wait for an acknowledgement, as an exponent: 4.096 us * 2^n.
          *
-         * @param value 0 to 31; 0 is for ever, 14 is 67 ms
+         * @param value 0 to 31; 0 waits forever, 14 is 67 ms
          * @return this
          */
         public Builder timeout(int value) {
@@ -561,7 +561,7 @@ public final class QueuePairAttributes {
         /**
          * Sets how often to try again when the peer has no receive posted.
          *
-         * @param value 0 to 7; 7 is for ever
+         * @param value 0 to 7; 7 retries forever
          * @return this
          */
         public Builder rnrRetryCount(int value) {
@@ -571,7 +571,7 @@ public final class QueuePairAttributes {
         }
 
         /**
-         * Sets how long a peer is asked to wait when no receive is posted, in C's encoding.
+         * Sets how long the peer should wait when no receive is posted, in C's encoding.
          *
          * @param value 0 to 31; 1 is 0.01 ms, 12 is 0.64 ms, 0 is 655 ms
          * @return this
@@ -607,7 +607,7 @@ public final class QueuePairAttributes {
         }
 
         /**
-         * Makes the attributes. The builder can go on.
+         * Builds the attributes. The builder can be used further.
          *
          * @return the attributes
          */

@@ -5,7 +5,7 @@ import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvQpCap;
 
 /**
- * How large a queue pair is. When creating one these are requests, and the device may give more.
+ * The size of a queue pair. When creating one these are requests, and the device may grant more.
  *
  * <p>Source: ibv_create_qp(3)
  *

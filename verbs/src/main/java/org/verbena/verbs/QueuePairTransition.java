@@ -30,7 +30,8 @@ import org.verbena.verbs.queue.QueuePairState;
 import org.verbena.verbs.queue.QueuePairType;
 
 /**
- * What a step from one state of a queue pair to another needs and allows, so that an error can name the attribute; the kernel says EINVAL.
+ * The required and allowed attributes of a transition between states of a queue pair, so that an error can name the
+ * attribute; the kernel only reports EINVAL.
  *
  * <p>Source: ibv_modify_qp(3); InfiniBand Architecture Specification, volume 1, 11.2.5.2
  *
@@ -188,7 +189,7 @@ record QueuePairTransition(Set<QueuePairAttribute> required, Set<QueuePairAttrib
      *
      * @param type of the queue pair
      * @param from where it is
-     * @param attributes what is asked for
+     * @param attributes the attributes to query
      * @throws IllegalArgumentException there is no such step, or attributes are missing or not allowed in it
      */
     static void check(QueuePairType type, QueuePairState from, QueuePairAttributes attributes) {

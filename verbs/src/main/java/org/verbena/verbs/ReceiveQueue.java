@@ -7,7 +7,7 @@ import org.verbena.verbs.ffm.VerbsOps;
 import org.verbena.verbs.memory.AccessFlag;
 
 /**
- * Where receives are posted: of one queue pair, shared, or of a receive work queue.
+ * Receives are posted here: of one queue pair, shared, or of a receive work queue.
  *
  * <pre>{@code
  * queue.receive(id).piece(region, 0, 4096);
@@ -66,14 +66,15 @@ public final class ReceiveQueue extends WorkQueue {
     }
 
     /**
-     * Adds a piece of memory to the receive begun last. A message fills the pieces in order.
+     * Adds an element to the receive begun last. A message fills the elements in order.
      *
-     * @param region what it lies in, with LOCAL_WRITE
+     * @param region the region that contains it, with LOCAL_WRITE
      * @param offsetBytes where it begins, from the start of the region
      * @param lengthBytes how long it is, 0 or more
      * @return this
      * @throws IndexOutOfBoundsException outside the region; the receive is not staged
-     * @throws IllegalArgumentException without LOCAL_WRITE, closed, of another domain, or too many pieces; the receive is not staged
+     * @throws IllegalArgumentException without LOCAL_WRITE, closed, of another domain, or too many elements; the
+     *     receive is not staged
      */
     public ReceiveQueue piece(MemoryRegion region, long offsetBytes, int lengthBytes) {
         checkPiece(region, offsetBytes, lengthBytes, LOCAL_WRITE);

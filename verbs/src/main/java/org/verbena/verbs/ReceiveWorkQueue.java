@@ -126,7 +126,7 @@ public final class ReceiveWorkQueue extends VerbsObject {
     }
 
     /**
-     * Where its memory is registered.
+     * The protection domain of its memory.
      *
      * @return the protection domain
      */
@@ -153,7 +153,7 @@ public final class ReceiveWorkQueue extends VerbsObject {
     }
 
     /**
-     * Where receives are posted.
+     * The receive queue.
      *
      * @return its queue
      */

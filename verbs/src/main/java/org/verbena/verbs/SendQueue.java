@@ -13,7 +13,7 @@ import org.verbena.verbs.work.SendFlags;
 import org.verbena.verbs.work.WorkRequestOpcode;
 
 /**
- * Where sends, writes, reads and atomics are posted.
+ * The send queue of a queue pair: sends, writes, reads and atomics are posted here.
  *
  * <pre>{@code
  * queue.send(id, SendFlags.SIGNALED).piece(region, 0, 64);
@@ -21,9 +21,9 @@ import org.verbena.verbs.work.WorkRequestOpcode;
  * queue.flush();
  * }</pre>
  *
- * <p>A slot of the device's queue is free again when its completion, or that of a later work request, has been polled: signal the last of
- * a batch and one in every queue depth at the least. What does not fit, out of range or without a right, throws before the device sees it
- * and leaves the other staged work requests as they are.
+ * <p>A slot of the device's queue is free again when its completion, or that of a later work request, has been polled:
+ * signal the last of a batch and at least one in every queue depth. What does not fit, out of range or without a right,
+ * throws before the device sees it and leaves the other staged work requests as they are.
  *
  * <p>Source: ibv_post_send(3)
  */
@@ -72,7 +72,7 @@ public final class SendQueue extends WorkQueue {
     }
 
     /**
-     * How much payload an inline work request may have.
+     * The largest payload of an inline work request.
      *
      * @return what the device granted, 0 without inline
      */
@@ -107,7 +107,7 @@ public final class SendQueue extends WorkQueue {
     }
 
     /**
-     * Begins a send: fills a receive of the peer with the pieces that follow.
+     * Begins a send: fills a receive of the peer with the elements that follow.
      *
      * @param workRequestId comes back in the completion
      * @param mask of {@link SendFlags}
@@ -149,7 +149,8 @@ public final class SendQueue extends WorkQueue {
     }
 
     /**
-     * Begins a write of the pieces that follow into the peer's memory. Its completion does not mean that the peer's program sees it.
+     * Begins a write of the elements that follow into the peer's memory. Its completion does not mean that the peer's
+     * program can see the data.
      *
      * @param workRequestId comes back in the completion
      * @param mask of {@link SendFlags}
@@ -164,7 +165,7 @@ public final class SendQueue extends WorkQueue {
     }
 
     /**
-     * Begins a write that also consumes a receive of the peer and tells it 32 bits.
+     * Begins a write that also consumes a receive of the peer and delivers 32 bits to it.
      *
      * @param workRequestId comes back in the completion
      * @param mask of {@link SendFlags}
@@ -183,7 +184,7 @@ public final class SendQueue extends WorkQueue {
     }
 
     /**
-     * Begins a read of the peer's memory into the pieces that follow, which need LOCAL_WRITE.
+     * Begins a read of the peer's memory into the elements that follow, which need LOCAL_WRITE.
      *
      * @param workRequestId comes back in the completion
      * @param mask of {@link SendFlags}, INLINE excepted
@@ -391,7 +392,7 @@ public final class SendQueue extends WorkQueue {
      * @param workRequestId comes back in the completion
      * @param mask of {@link SendFlags}
      * @param header native memory that stays as it is until the flush, up to 65535 bytes
-     * @param segmentBytes payload of a segment at the most, up to 65535
+     * @param segmentBytes the largest payload of a segment, up to 65535
      * @return this
      * @throws IllegalStateException no slot is left: flush first
      */
@@ -416,16 +417,16 @@ public final class SendQueue extends WorkQueue {
     }
 
     /**
-     * Adds a piece of memory to the work request begun last. With INLINE it is copied when flushing, else it must stay as it is until the
-     * completion.
+     * Adds an element to the work request begun last. With INLINE it is copied when flushing; otherwise it must not
+     * change until the completion.
      *
-     * @param region what it lies in
+     * @param region the region that contains it
      * @param offsetBytes where it begins, from the start of the region
      * @param lengthBytes how long it is, 0 or more
      * @return this
      * @throws IndexOutOfBoundsException outside the region; the work request is not staged
-     * @throws IllegalArgumentException without the right the work request needs, closed, of another domain, too many pieces, or longer than
-     *     {@link #maxInlineBytes()} with INLINE; the work request is not staged
+     * @throws IllegalArgumentException without the right the work request needs, closed, of another domain, too many
+     *     elements, or longer than {@link #maxInlineBytes()} with INLINE; the work request is not staged
      */
     public SendQueue piece(MemoryRegion region, long offsetBytes, int lengthBytes) {
         checkPiece(region, offsetBytes, lengthBytes, rights);
@@ -434,23 +435,23 @@ public final class SendQueue extends WorkQueue {
     }
 
     /**
-     * Adds a copy of any memory to the work request begun last, and makes it INLINE: the memory can be reused when this returns, and needs no
-     * registration.
+     * Adds a copy of any memory to the work request begun last, and makes it INLINE: the memory can be reused when this
+     * returns, and needs no registration.
      *
      * @param data native or on the heap
-     * @param offsetBytes where the piece begins
+     * @param offsetBytes the start of the element
      * @param lengthBytes how long it is, 0 or more
      * @return this
      * @throws IndexOutOfBoundsException outside the data; the work request is not staged
-     * @throws IllegalArgumentException longer than {@link #maxInlineBytes()} altogether, too many pieces, or a read or atomic; the work
-     *     request is not staged
+     * @throws IllegalArgumentException longer than {@link #maxInlineBytes()} altogether, too many elements, or a read
+     *     or atomic; the work request is not staged
      * @throws IllegalStateException the data's arena is closed; the work request is not staged
      * @throws WrongThreadException the data belongs to another thread; the work request is not staged
      */
     public SendQueue inline(MemorySegment data, long offsetBytes, int lengthBytes) {
         long slot = current();
         if (rights != 0) {
-            throw refuse("reads and atomics cannot be INLINE: they bring data here");
+            throw refuse("reads and atomics cannot be INLINE: their data comes from the peer");
         }
         if (offsetBytes < 0 || lengthBytes < 0 || offsetBytes > data.byteSize() - lengthBytes) {
             throw refuseOutside("offset " + offsetBytes + " and length " + lengthBytes + " are outside a segment of "

@@ -214,7 +214,7 @@ public final class SharedReceiveQueue extends VerbsObject {
     }
 
     /**
-     * Where its memory is registered.
+     * The protection domain of its memory.
      *
      * @return the protection domain
      */
@@ -223,7 +223,7 @@ public final class SharedReceiveQueue extends VerbsObject {
     }
 
     /**
-     * Where receives are posted.
+     * The receive queue.
      *
      * @return its queue
      */
@@ -232,7 +232,7 @@ public final class SharedReceiveQueue extends VerbsObject {
     }
 
     /**
-     * Where tags are added and removed.
+     * Adds and removes tags.
      *
      * @return its list
      * @throws IllegalStateException it was not created for tag matching
@@ -294,7 +294,7 @@ public final class SharedReceiveQueue extends VerbsObject {
     }
 
     /**
-     * Makes it deeper or shallower.
+     * Changes its depth.
      *
      * @param depthWrs how many receives it shall hold, 1 or more
      * @throws VerbsException the device refused, or cannot resize

@@ -79,14 +79,15 @@ public final class TagList extends WorkQueue {
     }
 
     /**
-     * Adds a piece of memory to the tag begun last.
+     * Adds an element to the tag begun last.
      *
-     * @param region what it lies in, with LOCAL_WRITE
+     * @param region the region that contains it, with LOCAL_WRITE
      * @param offsetBytes where it begins, from the start of the region
      * @param lengthBytes how long it is, 0 or more
      * @return this
      * @throws IndexOutOfBoundsException outside the region; the operation is not staged
-     * @throws IllegalArgumentException without LOCAL_WRITE, closed, of another domain, or too many pieces; the operation is not staged
+     * @throws IllegalArgumentException without LOCAL_WRITE, closed, of another domain, or too many elements; the
+     *     operation is not staged
      * @throws IllegalStateException the operation begun last adds no tag
      */
     public TagList piece(MemoryRegion region, long offsetBytes, int lengthBytes) {
@@ -100,7 +101,7 @@ public final class TagList extends WorkQueue {
     }
 
     /**
-     * Removes a tag. If a message took it in the meantime, the completion says TM_ERR.
+     * Removes a tag. If a message has used it in the meantime, the completion has status TM_ERR.
      *
      * @param operationId comes back in the completion
      * @param signaled whether it makes a completion
@@ -134,7 +135,7 @@ public final class TagList extends WorkQueue {
     }
 
     /**
-     * Has the operation begun last also tell how many unexpected messages have been dealt with.
+     * Makes the operation begun last also report how many unexpected messages have been handled.
      *
      * @param unexpectedMessages since the queue was created, modulo 2^32
      * @return this

@@ -16,8 +16,8 @@ import org.verbena.verbs.memory.ForkStatus;
 import org.verbena.verbs.work.CompletionStatus;
 
 /**
- * The way into libibverbs. Nothing here fails while classes load: a missing library, device or permission is an answer of
- * {@link #unavailabilityCause()}, or an exception that says what to do.
+ * The entry point to libibverbs. Loading this class never fails: a missing library, device or permission is reported by
+ * {@link #unavailabilityCause()}, or by an exception that says what to do.
  *
  * <pre>{@code
  * try (Context context = Verbs.device("mlx5_0").open();
@@ -206,7 +206,7 @@ public final class Verbs {
     /**
      * Makes the exception for a name that no device has.
      *
-     * @param name what was asked for
+     * @param name the requested name
      * @param devices what is there
      * @return the exception
      */

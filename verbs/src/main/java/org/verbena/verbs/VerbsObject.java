@@ -12,10 +12,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * Something that libibverbs made and that must be given back: a context, a protection domain, a queue pair ...
  *
- * <p>Objects form a tree (a queue pair lies on a protection domain and on completion queues, these on a context). {@link #close()} is
- * idempotent and refuses, naming them, while children are open; whatever is called after it throws {@link IllegalStateException}.
- * Creating and closing may happen on any thread. What polls and posts belongs to one thread at a time, and so does closing the queue
- * it works on: nothing here locks on the data path.
+ * <p>Objects form a tree (a queue pair depends on a protection domain and on completion queues, and these on a
+ * context). {@link #close()} is idempotent and refuses, naming them, while children are open; any later call throws
+ * {@link IllegalStateException}. Creating and closing may happen on any thread. What polls and posts belongs to one
+ * thread at a time, and so does closing the queue it works on: nothing here locks on the data path.
  */
 public abstract sealed class VerbsObject implements AutoCloseable
         permits Context,
@@ -131,7 +131,7 @@ public abstract sealed class VerbsObject implements AutoCloseable
             }
             if (!children.isEmpty() || childrenBeingMade > 0) {
                 throw new IllegalStateException(this + " cannot be closed: still open are " + nameChildren()
-                        + ". Close what lies on it first.");
+                        + ". Close what depends on it first.");
             }
             address = 0;
         }

@@ -93,7 +93,7 @@ public final class WorkCompletions implements AutoCloseable {
      * Whether it was done.
      *
      * @param index 0 to count - 1
-     * @return false if {@link #status} tells why not
+     * @return false if it failed; {@link #status} says why
      */
     public boolean isSuccess(int index) {
         return array.get(CStruct.ENUM, at(index) + IbvWc.STATUS) == SUCCESS;
@@ -141,7 +141,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * What was done, as C has it.
+     * The operation, as C's value.
      *
      * @param index 0 to count - 1
      * @return C's opcode
@@ -241,7 +241,7 @@ public final class WorkCompletions implements AutoCloseable {
      * Whether the adapter found the checksums right.
      *
      * @param index 0 to count - 1
-     * @return false also where it does not look
+     * @return false if not, or if the device does not check
      */
     public boolean isChecksumOk(int index) {
         return (flags(index) & CHECKSUM_OK) != 0;
@@ -258,7 +258,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * Where a datagram came from.
+     * The source of a datagram.
      *
      * @param index 0 to count - 1
      * @return the source LID; datagrams on InfiniBand only
@@ -319,7 +319,7 @@ public final class WorkCompletions implements AutoCloseable {
         int status = array.get(CStruct.ENUM, offset + IbvWc.STATUS);
         if (status != SUCCESS) {
             throw new IllegalStateException("completion " + index + " is " + CompletionStatus.of(status)
-                    + ": look at its status first, nothing else of it is valid");
+                    + ": check its status first; nothing else in it is valid");
         }
         return offset;
     }

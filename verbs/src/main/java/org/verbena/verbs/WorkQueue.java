@@ -9,21 +9,21 @@ import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.memory.AccessFlag;
 
 /**
- * Work requests on their way to the device: native slots, formatted and linked once, that are filled, and posted with one call a flush.
- * One thread at a time; nothing allocates unless it throws.
+ * Work requests on their way to the device: native slots, formatted and linked once, that are filled and then posted
+ * with one call per flush. One thread at a time; nothing allocates unless it throws.
  *
  * <pre>{@code
  *   slot 0 -> slot 1 -> slot 2 -> ...           each with its SGEs behind all slots
  *   ^ head               ^ tail                 head to tail is staged; a flush cuts the link at the tail and posts from the head
  * }</pre>
  *
- * <p>The device has copied what it took when a flush returns. What it refuses stays staged from the refused one on: flush again after
- * completions, or {@link #discard()}.
+ * <p>When a flush returns, the device has copied what it accepted. What it refuses stays staged, from the refused one
+ * on: flush again after completions, or {@link #discard()}.
  */
 public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList {
     /**
-     * How many work requests fit between two flushes at the most. A flush costs one call however many there are; UCX and others find little
-     * to gain beyond this, and each connection pays for the slots.
+     * The largest number of work requests between two flushes. A flush costs one call however many there are; UCX and
+     * others find little to gain beyond this, and each connection pays for the slots.
      */
     static final int MAX_STAGED_WRS = 64;
 
@@ -242,7 +242,7 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
     /**
      * Checks a piece of a region.
      *
-     * @param region what it lies in
+     * @param region the region that contains it
      * @param offsetBytes where it begins
      * @param lengthBytes how long it is
      * @param rights C's bits that the region must have
@@ -264,7 +264,7 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
         }
     }
 
-    /** Forgets what is staged. */
+    /** Discards what is staged. */
     public final void discard() {
         head = 0;
         tail = 0;
@@ -284,7 +284,8 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
     }
 
     /**
-     * Gives everything staged to the device with one call, and answers instead of throwing where the device refuses.
+     * Gives everything staged to the device with one call, and returns the error instead of throwing if the device
+     * refuses.
      *
      * @return 0, or errno: ENOMEM (12) means that the queue is full; what the device did not take is still staged
      */

@@ -403,7 +403,7 @@ public final class WorkRequestBuilder {
      * @param workRequestId comes back in the completion
      * @param flags of {@link SendFlags}
      * @param header native memory, up to 65535 bytes
-     * @param segmentBytes payload of a segment at the most, up to 65535
+     * @param segmentBytes the largest payload of a segment, up to 65535
      * @return this
      */
     public WorkRequestBuilder sendSegmented(long workRequestId, int flags, MemorySegment header, int segmentBytes) {
@@ -456,9 +456,9 @@ public final class WorkRequestBuilder {
     }
 
     /**
-     * Gives the work request begun last its one piece of memory.
+     * Sets the single element of the work request begun last.
      *
-     * @param region what it lies in
+     * @param region the region that contains it
      * @param offsetBytes where it begins
      * @param lengthBytes how long it is
      * @return this
@@ -473,9 +473,9 @@ public final class WorkRequestBuilder {
     }
 
     /**
-     * Gives the work request begun last several pieces of one region.
+     * Sets several elements of one region for the work request begun last.
      *
-     * @param region what they lie in
+     * @param region the region that contains them
      * @param offsetsBytes where each begins
      * @param lengthsBytes how long each is
      * @return this

@@ -70,7 +70,7 @@ class ErrorsDocumentTest {
     void hintsAreFoundByCallAndErrno() {
         assertThat(Failures.hint("ibv_post_send", Errno.ENOMEM)).startsWith("the send queue is full");
         assertThat(Failures.hint("ibv_reg_mr_iova2", Errno.ENOMEM)).contains("locked-memory limit");
-        assertThat(Failures.hint("ibv_close_device", Errno.EBUSY)).startsWith("something still uses it");
+        assertThat(Failures.hint("ibv_close_device", Errno.EBUSY)).startsWith("it is still in use");
         assertThat(Failures.hint("ibv_close_device", Errno.EINVAL)).isEmpty();
     }
 

@@ -249,7 +249,7 @@ class ObjectTreeTest {
             assertThatThrownBy(domain::close)
                     .isInstanceOf(VerbsException.class)
                     .hasMessageContaining("EBUSY")
-                    .hasMessageContaining("close what lies on it");
+                    .hasMessageContaining("close what depends on it");
             assertThat(domain.isOpen()).isTrue();
             assertThatIllegalStateException().isThrownBy(context::close);
         }

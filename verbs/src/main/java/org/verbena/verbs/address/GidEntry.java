@@ -8,7 +8,7 @@ package org.verbena.verbs.address;
  * @param gid the identifier
  * @param index where it is in the table: what address vectors name it by
  * @param port 1 or more
- * @param type what packets look like; this decides between RoCE v1 and v2
+ * @param type the packet format; it decides between RoCE v1 and v2
  * @param networkInterfaceIndex the interface it belongs to, as if_nametoindex(3); 0 if none
  */
 public record GidEntry(Gid gid, int index, int port, GidType type, int networkInterfaceIndex) {}

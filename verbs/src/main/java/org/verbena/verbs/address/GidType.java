@@ -3,7 +3,7 @@ package org.verbena.verbs.address;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * What packets to and from a GID look like.
+ * The format of packets to and from a GID.
  *
  * <p>Source: ibv_query_gid_ex(3)
  */

@@ -3,7 +3,7 @@ package org.verbena.verbs.device;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * What an asynchronous event says.
+ * The type of an asynchronous event.
  *
  * <p>Source: ibv_get_async_event(3)
  */

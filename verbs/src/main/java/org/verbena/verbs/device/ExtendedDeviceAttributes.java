@@ -9,11 +9,11 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.queue.QueuePairType;
 
 /**
- * What a device can do, with what came later than {@link DeviceAttributes}. Zero where the device does not say.
+ * The extended attributes of a device, beyond {@link DeviceAttributes}. Zero if the device does not report one.
  *
  * <p>Source: ibv_query_device_ex(3)
  *
- * @param basic what {@link Context#queryDevice} tells
+ * @param basic the attributes from {@link Context#queryDevice}
  * @param generalOdp on-demand paging: bit 0 there is, bit 1 also for the whole address space
  * @param reliableOdp on-demand paging of RC, bits of ibv_odp_transport_cap_bits
  * @param unreliableOdp the same of UC

@@ -18,7 +18,7 @@ public enum Mtu implements NativeConstant {
     MTU_2048(4),
     /** 4096 bytes. */
     MTU_4096(5),
-    /** One this version does not know; some drivers say 0 while a port is down. */
+    /** Unknown to this version; some drivers report 0 while a port is down. */
     UNKNOWN(-1);
 
     private final int value;

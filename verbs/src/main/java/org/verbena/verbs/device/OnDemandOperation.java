@@ -17,7 +17,7 @@ public enum OnDemandOperation implements NativeConstant {
     WRITE(4),
     /** Let the peer read it. */
     READ(8),
-    /** Let the peer do atomics on it. */
+    /** Let the peer perform atomics on it. */
     ATOMIC(16),
     /** Receive into it by a shared receive queue. */
     SRQ_RECV(32);

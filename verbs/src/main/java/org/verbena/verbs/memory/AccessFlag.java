@@ -3,7 +3,8 @@ package org.verbena.verbs.memory;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * What may be done with a memory region, a memory window or, by the peer, through a queue pair. Local reads are always allowed.
+ * Access rights of a memory region, of a memory window or, for the peer, through a queue pair. Local reads are always
+ * allowed.
  *
  * <p>Source: ibv_reg_mr(3)
  */
@@ -14,7 +15,7 @@ public enum AccessFlag implements NativeConstant {
     REMOTE_WRITE(2),
     /** The peer may read it. */
     REMOTE_READ(4),
-    /** The peer may do atomics on it; needs {@link #LOCAL_WRITE}. */
+    /** The peer may perform atomics on it; needs {@link #LOCAL_WRITE}. */
     REMOTE_ATOMIC(8),
     /** A memory window may be bound to it. */
     MW_BIND(16),

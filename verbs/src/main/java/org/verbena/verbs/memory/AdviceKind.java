@@ -3,7 +3,7 @@ package org.verbena.verbs.memory;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * What is going to be done with memory registered ON_DEMAND.
+ * The intended use of memory registered ON_DEMAND.
  *
  * <p>Source: ibv_advise_mr(3)
  */
@@ -12,7 +12,7 @@ public enum AdviceKind implements NativeConstant {
     PREFETCH(0),
     /** It will be written: bring the pages in, writable. */
     PREFETCH_WRITE(1),
-    /** Tell the device of those pages that are there, fault none in. */
+    /** Gives the device the pages that are present; faults none in. */
     PREFETCH_NO_FAULT(2);
 
     private final int value;

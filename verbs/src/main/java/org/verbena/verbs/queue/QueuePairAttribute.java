@@ -22,7 +22,7 @@ public enum QueuePairAttribute implements NativeConstant {
     PORT(1 << 5),
     /** Its Q_Key; datagrams only. */
     QKEY(1 << 6),
-    /** Where its peer is. */
+    /** The address of its peer. */
     AV(1 << 7),
     /** The packet size. */
     PATH_MTU(1 << 8),
@@ -38,7 +38,7 @@ public enum QueuePairAttribute implements NativeConstant {
     MAX_QP_RD_ATOMIC(1 << 13),
     /** Another way to the peer. */
     ALT_PATH(1 << 14),
-    /** How long a peer is asked to wait when there is no receive. */
+    /** How long the peer should wait when no receive is posted. */
     MIN_RNR_TIMER(1 << 15),
     /** The first packet number to send. */
     SQ_PSN(1 << 16),

@@ -3,7 +3,7 @@ package org.verbena.verbs.queue;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * How a queue pair is created out of the ordinary.
+ * Special ways to create a queue pair.
  *
  * <p>Source: ibv_create_qp_ex(3)
  */

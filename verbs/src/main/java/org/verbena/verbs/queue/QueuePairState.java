@@ -4,7 +4,7 @@ import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * Where a queue pair is in its life. {@link QueuePair} draws the transitions.
+ * The state of a queue pair. {@link QueuePair} has a drawing of the transitions.
  *
  * <p>Source: ibv_modify_qp(3)
  */
@@ -17,13 +17,13 @@ public enum QueuePairState implements NativeConstant {
     RTR(2),
     /** Ready to send: fully up. */
     RTS(3),
-    /** Send queue drained or draining: what was begun completes, what is posted waits. */
+    /** The send queue is drained or draining: work in progress completes, posted work waits. */
     SQD(4),
     /** A send failed on an unreliable queue pair; receiving goes on. */
     SQE(5),
     /** In error: everything posted completes with WR_FLUSH_ERR. */
     ERR(6),
-    /** The state cannot be told. */
+    /** The state is unknown. */
     UNKNOWN(7);
 
     private final int value;

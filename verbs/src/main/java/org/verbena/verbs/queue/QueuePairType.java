@@ -11,7 +11,7 @@ import org.verbena.verbs.ffm.NativeConstant;
 public enum QueuePairType implements NativeConstant {
     /** Reliable connection: ordered, acknowledged, with reads and atomics. */
     RC(2),
-    /** Unreliable connection: sends and writes; what is lost is not told. */
+    /** Unreliable connection: sends and writes; losses are not reported. */
     UC(3),
     /** Unreliable datagram: sends of up to one MTU to any address handle, and multicast. */
     UD(4),

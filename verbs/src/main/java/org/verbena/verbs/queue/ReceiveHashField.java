@@ -4,7 +4,8 @@ import org.verbena.verbs.ReceiveHash;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * What of a packet a {@link ReceiveHash} looks at. Fields of IPv4 and IPv6 do not go together, nor do those of TCP and UDP.
+ * The fields of a packet that a {@link ReceiveHash} uses. Fields of IPv4 and IPv6 do not go together, nor do those of
+ * TCP and UDP.
  *
  * <p>Source: ibv_create_qp_ex(3)
  */

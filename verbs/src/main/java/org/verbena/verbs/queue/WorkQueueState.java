@@ -15,7 +15,7 @@ public enum WorkQueueState implements NativeConstant {
     RDY(1),
     /** Receives are flushed. */
     ERR(2),
-    /** The device has not said. */
+    /** Not reported by the device. */
     UNKNOWN(3);
 
     private final int value;

@@ -4,7 +4,7 @@ import org.verbena.verbs.CompletionReader;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * What a {@link CompletionReader} shall be able to read; asked for when its queue is created.
+ * The fields that a {@link CompletionReader} can read; requested when its queue is created.
  *
  * <p>Source: ibv_create_cq_ex(3)
  */

@@ -22,7 +22,7 @@ public enum CompletionStatus implements NativeConstant {
             "the queue pair is inconsistent with the request",
             "check that its type knows the operation, and that the state and attributes it was given fit; soft RoCE also reports receives that"
                     + " are too small, and local keys that are gone, this way"),
-    /** A local end-to-end context error: reliable datagrams only, which nobody has. */
+    /** A local end-to-end context error: reliable datagrams only, which no device has. */
     LOC_EEC_OP_ERR(
             3, "a reliable-datagram context error", "reliable datagrams are not in use anywhere: report the driver"),
     /** A local protection error. */
@@ -35,7 +35,7 @@ public enum CompletionStatus implements NativeConstant {
     WR_FLUSH_ERR(
             5,
             "not done: the queue pair was in the error state",
-            "look at the first completion that is not a flush, or at the disconnect event: it has the cause"),
+            "check the first completion that is not a flush, or the disconnect event: it has the cause"),
     /** A memory window could not be bound. */
     MW_BIND_ERR(
             6,
@@ -78,7 +78,7 @@ public enum CompletionStatus implements NativeConstant {
     RNR_RETRY_EXC_ERR(
             13,
             "the peer had no receive posted, in all retries",
-            "the peer must post receives before the sender sends: flow control is missing or late; rnr_retry 7 waits for ever"),
+            "the peer must post receives before the sender sends: flow control is missing or late; rnr_retry 7 retries forever"),
     /** A reliable-datagram domain violation. */
     LOC_RDD_VIOL_ERR(
             14,

@@ -4,7 +4,7 @@ import org.verbena.verbs.WorkRequestBuilder;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * What a {@link WorkRequestBuilder} shall be able to build; asked for when its queue pair is created.
+ * The operations that a {@link WorkRequestBuilder} can build; requested when its queue pair is created.
  *
  * <p>Source: ibv_create_qp_ex(3)
  */

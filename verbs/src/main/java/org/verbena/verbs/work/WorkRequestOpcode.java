@@ -3,7 +3,7 @@ package org.verbena.verbs.work;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * What a work request of a send queue does.
+ * The operation of a work request of a send queue.
  *
  * <p>Source: ibv_post_send(3)
  */
