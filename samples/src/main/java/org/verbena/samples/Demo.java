@@ -27,9 +27,9 @@ import picocli.CommandLine.ParameterException;
 /** Both ends in one process: echo at several sizes, one-sided operations, one table. */
 @Command(
         name = "demo",
-        description = "Shows what Verbena does, both ends by itself, in some seconds.",
+        description = "Demonstrates Verbena in a few seconds, with both ends in one process.",
         footer =
-                "%nWithout --host it runs on the loopback address; give the address of an RDMA device to see that one.")
+                "%nBy default it runs on the loopback address; give --host an RDMA device's address to use that device.")
 final class Demo implements Callable<Integer> {
     private static final int[] SIZES = {64, 1 << 10, 16 << 10, 128 << 10, 1 << 20};
     private static final int ROWS = 256;
@@ -46,7 +46,7 @@ final class Demo implements Callable<Integer> {
             names = "--millis",
             paramLabel = "N",
             defaultValue = EACH_MILLIS,
-            description = "How long each line is measured at most, in milliseconds (${DEFAULT-VALUE}).")
+            description = "The longest time to measure each line, in milliseconds (${DEFAULT-VALUE}).")
     private int eachMillis;
 
     @Option(
@@ -64,7 +64,7 @@ final class Demo implements Callable<Integer> {
                     "verbs: RDMA devices; soft: iWARP in Java; auto: verbs where a device serves the address, else soft (auto).")
     private String provider = ProviderChoice.configured();
 
-    @Option(names = "--port", paramLabel = "N", defaultValue = "0", description = "Port; 0 for any that is free.")
+    @Option(names = "--port", paramLabel = "N", defaultValue = "0", description = "Port; 0 for any free port.")
     private int port;
 
     @Mixin

@@ -96,7 +96,7 @@ class FilesAndValuesTest {
             receiver.process().destroyForcibly().waitFor();
             Answer broken = sending.get(60, TimeUnit.SECONDS);
             assertThat(broken.exitCode()).as(broken.said()).isEqualTo(1);
-            assertThat(broken.said()).contains("broken off at ");
+            assertThat(broken.said()).contains("interrupted at ");
         }
         assertThat(part).exists();
         try (PeerProgram receiver = server(device, port, "recv-file", "--out", out.toString())) {

@@ -10,8 +10,7 @@ public final class ConnectionOptions {
             names = "--host",
             paramLabel = "ADDR",
             defaultValue = "127.0.0.1",
-            description =
-                    "A name or address: where to connect to, or to listen on; 0.0.0.0 for all (${DEFAULT-VALUE}).")
+            description = "The name or address to connect to or to listen on; 0.0.0.0 for all (${DEFAULT-VALUE}).")
     @SuppressWarnings("NullAway.Init") // picocli sets it
     public String host;
 

@@ -12,7 +12,7 @@ public final class DeviceOption {
     @Option(
             names = {"-d", "--ib-dev"},
             paramLabel = "DEVICE",
-            description = "The device; without it the first.")
+            description = "The device; by default the first.")
     private @Nullable String name;
 
     /** Opens it, or says why there is none. */

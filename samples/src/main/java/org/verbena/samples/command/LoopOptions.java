@@ -14,7 +14,7 @@ public final class LoopOptions {
             names = "--spin",
             paramLabel = "MICROS",
             description =
-                    "How long an idle event loop polls before it blocks, in microseconds; 0 blocks at once. Without it the loop chooses up to 500 by how long it has had to wait lately.")
+                    "How long an idle event loop polls before it blocks, in microseconds; 0 blocks immediately. By default the loop adapts, up to 500.")
     private @Nullable Integer spinMicros;
 
     @Spec(Spec.Target.MIXEE)

@@ -15,14 +15,14 @@ public final class TrafficOptions {
             paramLabel = "BYTES",
             defaultValue = "64",
             converter = ByteSize.class,
-            description = "Bytes of a message; suffixes k, m (${DEFAULT-VALUE}).")
+            description = "Message size in bytes; suffixes k, m (${DEFAULT-VALUE}).")
     public int sizeBytes;
 
     @Option(
             names = "--window",
             paramLabel = "N",
             defaultValue = "1",
-            description = "Messages under way at once (${DEFAULT-VALUE}).")
+            description = "Messages in flight at once (${DEFAULT-VALUE}).")
     public int window;
 
     @Spec(Spec.Target.MIXEE)

@@ -27,7 +27,7 @@ public final class TransportOption {
             names = "--transport",
             paramLabel = "rdma|tcp",
             defaultValue = "rdma",
-            description = "What carries the bytes (${DEFAULT-VALUE}).")
+            description = "The transport (${DEFAULT-VALUE}).")
     @SuppressWarnings("NullAway.Init") // picocli sets it
     public Transport transport;
 

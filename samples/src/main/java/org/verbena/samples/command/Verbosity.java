@@ -15,7 +15,7 @@ public final class Verbosity {
 
     @Option(
             names = {"-v", "--verbose"},
-            description = "Log what happens, to standard error.")
+            description = "Log to standard error.")
     public void raise(boolean wanted) {
         if (wanted) {
             raise();

@@ -11,10 +11,10 @@ import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-/** Prints a device's asynchronous events as they come, as ibv_asyncwatch(1) does. */
+/** Prints a device's asynchronous events as they occur, like ibv_asyncwatch(1). */
 @Command(
         name = "asyncwatch",
-        description = "Prints a device's asynchronous events as they come, as ibv_asyncwatch(1) does.")
+        description = "Prints a device's asynchronous events as they occur, like ibv_asyncwatch(1).")
 public final class AsyncWatch implements Callable<Integer> {
     /** How long to sleep before looking whether the thread was interrupted. */
     private static final int SLEEP_MILLIS = 500;

@@ -29,14 +29,14 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /** The RDMA devices of this machine; without any, why and what to do. */
-@Command(name = "devices", description = "Tells of this machine's RDMA devices, their ports and limits.")
+@Command(name = "devices", description = "Lists this machine's RDMA devices, their ports and limits.")
 public final class Devices implements Callable<Integer> {
     @Option(names = "--json", description = "As JSON.")
     private boolean json;
 
     @Option(
             names = {"-v", "--verbose"},
-            description = "All that ibv_devinfo -v tells, line by line; with --json, the extended attributes as well.")
+            description = "Everything that ibv_devinfo -v prints; with --json, the extended attributes as well.")
     private boolean verbose;
 
     @CommandLine.Spec

@@ -20,7 +20,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 
 /** Sends requests, a window of them at once, and tells how long the replies took. Every reply is checked. */
-@Command(name = "echo-client", description = "Sends messages to an echo-server and tells how long they took.")
+@Command(name = "echo-client", description = "Sends messages to an echo-server and prints how long they took.")
 public final class EchoClient implements Callable<Integer> {
     /** The most that is not counted where nobody said how much. */
     private static final int MOST_WARM_UP = 2000;
@@ -41,7 +41,7 @@ public final class EchoClient implements Callable<Integer> {
             names = "--warm-up",
             paramLabel = "COUNT",
             description =
-                    "Messages first that are not counted, until code is compiled and caches are warm; without it a"
+                    "Messages sent first and not counted, until code is compiled and caches are warm; by default a"
                             + " tenth of --count and " + MOST_WARM_UP + " at most.")
     private @Nullable Integer warmUp;
 

@@ -22,7 +22,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
 /** The echo client as Netty users write it: replies come in the order of the messages. Compare {@link EchoClient}. */
-@Command(name = "netty-echo-client", description = "Sends messages to a netty-echo-server; on Netty's Bootstrap.")
+@Command(name = "netty-echo-client", description = "Sends messages to a netty-echo-server, with Netty's Bootstrap.")
 public final class NettyEchoClient implements Callable<Integer> {
     @Mixin
     @SuppressWarnings("NullAway.Init") // picocli sets it

@@ -25,7 +25,7 @@ import picocli.CommandLine.Mixin;
  */
 @Command(
         name = "netty-echo-server",
-        description = "Sends back what netty-echo-client sends; on Netty's ServerBootstrap.")
+        description = "Sends back what netty-echo-client sends, with Netty's ServerBootstrap.")
 public final class NettyEchoServer implements Callable<Integer> {
     private static final Logger LOG = LoggerFactory.getLogger(NettyEchoServer.class);
 

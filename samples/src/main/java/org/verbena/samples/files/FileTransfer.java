@@ -103,13 +103,12 @@ final class FileTransfer {
                 || name.equals(".")
                 || name.equals("..")
                 || name.codePoints().anyMatch(FileTransfer::isForbidden)) {
-            throw new IOException(
-                    "'" + printable(name) + "' is no name of a file: no path, no control characters, 1 to "
-                            + (MAX_NAME_BYTES - PART_SUFFIX.length()) + " bytes");
+            throw new IOException("'" + printable(name) + "' is not a file name: no path, no control characters, 1 to "
+                    + (MAX_NAME_BYTES - PART_SUFFIX.length()) + " bytes");
         }
         if (name.endsWith(PART_SUFFIX)) {
             throw new IOException(
-                    "'" + name + "': names that end in " + PART_SUFFIX + " are those of files under way; rename it");
+                    "'" + name + "': names that end in " + PART_SUFFIX + " are for incomplete files; rename it");
         }
         return name;
     }
@@ -133,7 +132,7 @@ final class FileTransfer {
         return switch (failure) {
             case NoSuchFileException missing -> text + ": no such file";
             case AccessDeniedException denied -> text + ": permission denied";
-            case FileAlreadyExistsException exists -> text + ": exists already";
+            case FileAlreadyExistsException exists -> text + ": already exists";
             default -> text;
         };
     }

@@ -54,7 +54,7 @@ final class PartFile implements AutoCloseable {
         }
         refuseToReplace(target, overwrite);
         if (Files.exists(part, LinkOption.NOFOLLOW_LINKS) && !Files.isRegularFile(part, LinkOption.NOFOLLOW_LINKS)) {
-            throw new IOException(part + ": is there already and no regular file; remove it");
+            throw new IOException(part + ": exists and is not a regular file; remove it");
         }
         FileChannel file = FileChannel.open(
                 part,
@@ -80,7 +80,7 @@ final class PartFile implements AutoCloseable {
             throw new IOException(target + ": is a directory");
         }
         if (!overwrite && Files.exists(target, LinkOption.NOFOLLOW_LINKS)) {
-            throw new IOException(target + ": exists already; recv-file --overwrite replaces files");
+            throw new IOException(target + ": already exists; recv-file --overwrite replaces files");
         }
     }
 

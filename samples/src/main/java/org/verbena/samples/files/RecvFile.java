@@ -35,8 +35,8 @@ import picocli.CommandLine.Option;
         name = "recv-file",
         description = {
             "Receives files that send-file sends, into a directory.",
-            "A file is NAME.part until all of it is there and its SHA-256 is right. What is left of a transfer that broke off is kept, "
-                    + "and the next one goes on from there. Whoever can connect can send: there is neither a password nor encryption."
+            "A file is NAME.part until it is complete and its SHA-256 is verified. What is left of an interrupted transfer is kept, "
+                    + "and the next one resumes from there. Anyone who can connect can send: there is no authentication and no encryption."
         })
 public final class RecvFile implements Callable<Integer> {
     private static final Logger LOG = LoggerFactory.getLogger(RecvFile.class);
@@ -46,11 +46,15 @@ public final class RecvFile implements Callable<Integer> {
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private ConnectionOptions options;
 
-    @Option(names = "--out", paramLabel = "DIR", required = true, description = "Where to write them; it must exist.")
+    @Option(
+            names = "--out",
+            paramLabel = "DIR",
+            required = true,
+            description = "The directory to write to; it must exist.")
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private Path directory;
 
-    @Option(names = "--overwrite", description = "Replace files that exist already. Without it they are refused.")
+    @Option(names = "--overwrite", description = "Replace existing files. Without it they are refused.")
     private boolean overwrite;
 
     @CommandLine.Spec
@@ -60,10 +64,10 @@ public final class RecvFile implements Callable<Integer> {
     @Override
     public Integer call() throws InterruptedException {
         if (!Files.isDirectory(directory)) {
-            throw new CommandFailure("--out " + directory + ": no such directory; make it first");
+            throw new CommandFailure("--out " + directory + ": no such directory; create it first");
         }
         if (!Files.isWritable(directory)) {
-            throw new CommandFailure("--out " + directory + ": permission denied to write there");
+            throw new CommandFailure("--out " + directory + ": no permission to write there");
         }
         ServerSignals.endWithZero();
         PrintWriter out = spec.commandLine().getOut();
@@ -122,7 +126,7 @@ public final class RecvFile implements Callable<Integer> {
             int bytes = message.readableBytes();
             if (waitingBytes.addAndGet(bytes) > FileTransfer.MAX_WINDOW_BYTES + FileTransfer.MAX_CHUNK_BYTES
                     || waiting.incrementAndGet() > FileTransfer.MAX_WINDOW + 1) {
-                LOG.warn("{}: cut off, because it sends without waiting for answers", channel.remoteAddress());
+                LOG.warn("{}: disconnected, because it sends without waiting for answers", channel.remoteAddress());
                 channel.close();
                 return;
             }
@@ -163,7 +167,7 @@ public final class RecvFile implements Callable<Integer> {
                         .put(text)
                         .array();
             } catch (RuntimeException broken) {
-                LOG.warn("{}: cut off, because it does not keep to the protocol", channel.remoteAddress(), broken);
+                LOG.warn("{}: disconnected, because it violated the protocol", channel.remoteAddress(), broken);
                 channel.close();
                 return;
             }
@@ -224,7 +228,7 @@ public final class RecvFile implements Callable<Integer> {
         private PartFile underWay(boolean needsBegin) throws IOException {
             PartFile open = file;
             if (open == null || (needsBegin && !begun)) {
-                throw new IOException("no file is under way");
+                throw new IOException("no file transfer has begun");
             }
             return open;
         }

@@ -38,8 +38,8 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "send-file",
         description = {
-            "Sends files to a recv-file, and makes sure that they have arrived as they are.",
-            "If it breaks off, send the file again: it goes on where it stopped."
+            "Sends files to recv-file, and verifies that they have arrived unchanged.",
+            "If a transfer is interrupted, send the file again: it resumes where it stopped."
         })
 public final class SendFile implements Callable<Integer> {
     private static final int BAR_COLUMNS = 100;
@@ -58,20 +58,20 @@ public final class SendFile implements Callable<Integer> {
             paramLabel = "BYTES",
             defaultValue = "1m",
             converter = ByteSize.class,
-            description = "Bytes of a message, up to 16m (${DEFAULT-VALUE}).")
+            description = "Message size in bytes, up to 16m (${DEFAULT-VALUE}).")
     private int chunkBytes;
 
     @Option(
             names = "--window",
             paramLabel = "N",
             defaultValue = "8",
-            description = "Messages under way at once, up to 256 and 64m in all (${DEFAULT-VALUE}).")
+            description = "Messages in flight at once, up to 256 and 64m in total (${DEFAULT-VALUE}).")
     private int window;
 
     @Option(
             names = "--progress",
             negatable = true,
-            description = "Show a progress bar, or not. Without either: if it runs in a terminal.")
+            description = "Show a progress bar, or not. By default only in a terminal.")
     private @Nullable Boolean progress;
 
     @CommandLine.Spec
@@ -132,7 +132,7 @@ public final class SendFile implements Callable<Integer> {
             }
             if (file.size() != transfer.sizeBytes
                     || !Files.getLastModifiedTime(path).equals(modified)) {
-                throw new CommandFailure(path + ": it was changed while it was sent; send it again");
+                throw new CommandFailure(path + ": it changed while it was sent; send it again");
             }
             String hash = transfer.end();
             PrintWriter out = spec.commandLine().getOut();
@@ -200,7 +200,7 @@ public final class SendFile implements Callable<Integer> {
             long startBytes = isMine(thereBytes, thereHash) ? thereBytes : 0;
             if (startBytes < thereBytes) {
                 complain(path + ": the receiver has " + thereBytes
-                        + " bytes that are not this file's: it is sent from the start");
+                        + " bytes that differ from this file: sending it from the start");
             }
             acknowledgedBytes = startBytes;
             ask(ByteBuffer.allocate(1 + Long.BYTES)
@@ -278,7 +278,7 @@ public final class SendFile implements Callable<Integer> {
 
         private void checkRead(int bytes) throws EOFException {
             if (bytes < 0) {
-                throw new EOFException(path + ": it was cut short while it was sent; send it again");
+                throw new EOFException(path + ": it was truncated while it was sent; send it again");
             }
         }
 
@@ -337,9 +337,9 @@ public final class SendFile implements Callable<Integer> {
             }
             Throwable first = cause.getMessage() == null && cause.getCause() != null ? cause.getCause() : cause;
             return new CommandFailure(
-                    path + ": broken off at " + acknowledgedBytes + " of " + sizeBytes + " bytes: "
+                    path + ": interrupted at " + acknowledgedBytes + " of " + sizeBytes + " bytes: "
                             + (first.getMessage() == null ? "the receiver closed the connection" : first.getMessage())
-                            + ". Send it again when the receiver is back: it goes on where it stopped",
+                            + ". Send it again when the receiver is back: it resumes where it stopped",
                     cause);
         }
     }

@@ -24,7 +24,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** A gRPC client over RDMA or TCP. */
-@Command(name = "grpc-client", description = "Calls grpc-server: single calls, then a stream each way.")
+@Command(name = "grpc-client", description = "Calls grpc-server: unary calls, then a bidirectional stream.")
 public final class GrpcClient implements Callable<Integer> {
     private static final long DEADLINE_SECONDS = 30;
 
@@ -40,7 +40,7 @@ public final class GrpcClient implements Callable<Integer> {
             names = "--name",
             paramLabel = "NAME",
             defaultValue = "world",
-            description = "Whom to greet (${DEFAULT-VALUE}).")
+            description = "The name to greet (${DEFAULT-VALUE}).")
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private String name;
 
@@ -48,7 +48,7 @@ public final class GrpcClient implements Callable<Integer> {
             names = "--count",
             paramLabel = "N",
             defaultValue = "1000",
-            description = "Calls one after another, and lines of the stream (${DEFAULT-VALUE}).")
+            description = "Number of unary calls, and of lines in the stream (${DEFAULT-VALUE}).")
     private int count;
 
     @CommandLine.Spec
@@ -119,9 +119,9 @@ public final class GrpcClient implements Callable<Integer> {
         try {
             return chat.outcome.get(DEADLINE_SECONDS, TimeUnit.SECONDS);
         } catch (ExecutionException failure) {
-            throw new CommandFailure("the stream broke off: " + describe(failure), failure);
+            throw new CommandFailure("the stream failed: " + describe(failure), failure);
         } catch (TimeoutException failure) {
-            throw new CommandFailure("the stream was not done after " + DEADLINE_SECONDS + " s", failure);
+            throw new CommandFailure("the stream was not complete after " + DEADLINE_SECONDS + " s", failure);
         }
     }
 

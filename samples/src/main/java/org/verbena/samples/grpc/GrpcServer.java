@@ -20,7 +20,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
 /** A gRPC server over RDMA or TCP. */
-@Command(name = "grpc-server", description = "Greets grpc-client, in single calls and in a stream.")
+@Command(name = "grpc-server", description = "Greets grpc-client, in unary calls and in a stream.")
 public final class GrpcServer implements Callable<Integer> {
     private static final Logger LOG = LoggerFactory.getLogger(GrpcServer.class);
 
@@ -78,7 +78,7 @@ public final class GrpcServer implements Callable<Integer> {
 
         @Override
         public void onError(Throwable cause) {
-            LOG.info("the client is gone: {}", cause.getMessage());
+            LOG.info("the client disconnected: {}", cause.getMessage());
         }
 
         @Override

@@ -38,7 +38,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** An HTTP client over RDMA or TCP. curl does as well as this over TCP, and not at all over RDMA. */
-@Command(name = "http-client", description = "Asks http-server for a path, in HTTP/1.1 or HTTP/2.")
+@Command(name = "http-client", description = "Requests a path from http-server, over HTTP/1.1 or HTTP/2.")
 public final class HttpClient implements Callable<Integer> {
     private static final int MAX_CONTENT_BYTES = 1 << 20;
     private static final long LIMIT_SECONDS = 30;
@@ -51,14 +51,14 @@ public final class HttpClient implements Callable<Integer> {
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private TransportOption transport;
 
-    @Option(names = "--http2", description = "Speak HTTP/2 instead of HTTP/1.1.")
+    @Option(names = "--http2", description = "Use HTTP/2 instead of HTTP/1.1.")
     private boolean http2;
 
     @Option(
             names = "--path",
             paramLabel = "PATH",
             defaultValue = "/",
-            description = "What to ask for (${DEFAULT-VALUE}).")
+            description = "The path to request (${DEFAULT-VALUE}).")
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private String path;
 

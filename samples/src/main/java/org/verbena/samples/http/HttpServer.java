@@ -37,7 +37,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
 /** An HTTP server over RDMA or TCP: Netty's codecs as they are, and one handler for HTTP/1.1 and HTTP/2. */
-@Command(name = "http-server", description = "Answers http-client, in HTTP/1.1 and HTTP/2.")
+@Command(name = "http-server", description = "Answers http-client, over HTTP/1.1 and HTTP/2.")
 public final class HttpServer implements Callable<Integer> {
     private static final Logger LOG = LoggerFactory.getLogger(HttpServer.class);
 

@@ -36,7 +36,7 @@ public final class KvClient implements Runnable {
 
     @Override
     public void run() {
-        throw new CommandLine.ParameterException(spec.commandLine(), "Which of its commands?");
+        throw new CommandLine.ParameterException(spec.commandLine(), "Choose a command.");
     }
 
     /** What all of them do first and last. */
@@ -78,7 +78,7 @@ public final class KvClient implements Runnable {
     }
 
     /** {@code get KEY}. */
-    @Command(name = "get", description = "Prints a value; two RDMA READs, of which the server's program hears nothing.")
+    @Command(name = "get", description = "Prints a value, with two RDMA READs and without the server's program.")
     static final class Get extends Connected {
         @Parameters(paramLabel = "KEY", description = "1 to 255 bytes in UTF-8.")
         @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -93,7 +93,7 @@ public final class KvClient implements Runnable {
     /** {@code put KEY VALUE}. */
     @Command(
             name = "put",
-            description = "Sets a value, by a message to the server. A key that another client has locked is refused.")
+            description = "Sets a value, by a message to the server. Refused if another client has locked the key.")
     static final class Put extends Connected {
         @Parameters(index = "0", paramLabel = "KEY", description = "1 to 255 bytes in UTF-8.")
         @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -120,7 +120,7 @@ public final class KvClient implements Runnable {
 
     /** Commands that take a lock. */
     abstract static class Locking extends Connected {
-        @Parameters(index = "0", paramLabel = "KEY", description = "A key that is there.")
+        @Parameters(index = "0", paramLabel = "KEY", description = "An existing key.")
         @SuppressWarnings("NullAway.Init") // picocli sets it
         String key;
 
@@ -128,14 +128,14 @@ public final class KvClient implements Runnable {
                 names = "--lease",
                 paramLabel = "MILLIS",
                 defaultValue = "2000",
-                description = "After so long without being renewed the lock is free again (${DEFAULT-VALUE}).")
+                description = "The lock expires after this time unless it is renewed (${DEFAULT-VALUE}).")
         long leaseMillis;
 
         @Option(
                 names = "--wait",
                 paramLabel = "MILLIS",
                 defaultValue = "10000",
-                description = "How long to try while another client holds it (${DEFAULT-VALUE}).")
+                description = "How long to wait while another client holds it (${DEFAULT-VALUE}).")
         long waitMillis;
 
         @Override
@@ -151,8 +151,8 @@ public final class KvClient implements Runnable {
             name = "lock",
             description = {
                 "Locks a key, by compare-and-swap in the server's memory, holds it for a while and releases it.",
-                "Only the holder may put the key meanwhile; everyone may get it. It is renewed while it is held; when this program"
-                        + " dies it is free after --lease."
+                "While it is held, only the holder may put the key; everyone may get it. It is renewed while it is held; if this program"
+                        + " dies, it expires after --lease."
             })
     static final class Lock extends Locking {
         @Option(
@@ -181,7 +181,7 @@ public final class KvClient implements Runnable {
                 lock.renew();
             }
             if (!lock.release()) {
-                throw new CommandFailure(key + ": the lock's time was over before it was released");
+                throw new CommandFailure(key + ": the lock expired before it was released");
             }
             out.println("released " + key);
         }
@@ -190,9 +190,13 @@ public final class KvClient implements Runnable {
     /** {@code increment KEY}. */
     @Command(
             name = "increment",
-            description = "Adds 1 to a value that is a number: locks it, gets it, puts it under the lock, releases it.")
+            description = "Adds 1 to a numeric value: locks it, gets it, puts it under the lock, and releases it.")
     static final class Increment extends Locking {
-        @Option(names = "--times", paramLabel = "N", defaultValue = "1", description = "How often (${DEFAULT-VALUE}).")
+        @Option(
+                names = "--times",
+                paramLabel = "N",
+                defaultValue = "1",
+                description = "How many times (${DEFAULT-VALUE}).")
         private int times;
 
         @Override
@@ -221,7 +225,7 @@ public final class KvClient implements Runnable {
             try {
                 next = Math.addExact(Long.parseLong(text), 1);
             } catch (NumberFormatException | ArithmeticException none) {
-                throw new CommandFailure(key + " is '" + text + "', to which 1 cannot be added", none);
+                throw new CommandFailure(key + " is '" + text + "', which is not a number to increment", none);
             }
             connection.put(bytes, String.valueOf(next).getBytes(StandardCharsets.UTF_8), lock.word());
             return next;
@@ -231,9 +235,8 @@ public final class KvClient implements Runnable {
     /** {@code bench}. */
     @Command(
             name = "bench",
-            description =
-                    "Puts and gets values of its own, bench-0 and so on, and tells how long it took and what the server's"
-                            + " program had to do with it.")
+            description = "Puts and gets its own values, bench-0 and so on, and prints the times and what the server's"
+                    + " program contributed.")
     static final class Bench extends Connected {
         @Option(names = "--count", paramLabel = "N", defaultValue = "10000", description = "Gets (${DEFAULT-VALUE}).")
         private int count;
@@ -246,14 +249,14 @@ public final class KvClient implements Runnable {
                 paramLabel = "BYTES",
                 defaultValue = "64",
                 converter = ByteSize.class,
-                description = "Bytes of a value (${DEFAULT-VALUE}).")
+                description = "Value size in bytes (${DEFAULT-VALUE}).")
         private int valueBytes;
 
         @Option(
                 names = "--window",
                 paramLabel = "N",
                 defaultValue = "8",
-                description = "Gets under way at once (${DEFAULT-VALUE}).")
+                description = "Gets in flight at once (${DEFAULT-VALUE}).")
         private int window;
 
         @Override
@@ -290,7 +293,7 @@ public final class KvClient implements Runnable {
                         wrong[0] += right ? 0 : 1;
                     })));
             if (wrong[0] > 0) {
-                throw new CommandFailure(wrong[0] + " of " + count + " gets did not give what was put");
+                throw new CommandFailure(wrong[0] + " of " + count + " gets did not return what was put");
             }
             KvConnection.Counters after = connection.counters();
             out.println(Measurement.header());
@@ -304,7 +307,9 @@ public final class KvClient implements Runnable {
     }
 
     /** {@code counters}. */
-    @Command(name = "counters", description = "Prints what the server's program has served: gets are not among it.")
+    @Command(
+            name = "counters",
+            description = "Prints how many requests the server's program has served; gets are not among them.")
     static final class Counters extends Connected {
         @Override
         void run(KvConnection connection, PrintWriter out) throws InterruptedException {

@@ -189,8 +189,8 @@ final class KvConnection implements AutoCloseable {
         private void tryAgain() {
             tornReads.increment();
             if (tries >= KvFormat.MAX_TRIES) {
-                outcome.tryFailure(new CommandFailure("what was read was torn " + tries
-                        + " times: the server was stopped in the middle of a put, or its memory is damaged"));
+                outcome.tryFailure(new CommandFailure("the data read was torn " + tries
+                        + " times: the server was stopped during a put, or its memory is damaged"));
             } else if (tries < TRIES_AT_ONCE) {
                 start();
             } else {
@@ -231,7 +231,7 @@ final class KvConnection implements AutoCloseable {
             long beginNanos = System.nanoTime();
             long next = KvFormat.lockWord(readLong(data, KvFormat.CLOCK_OFFSET) + leaseMillis, owner);
             if (!swap(word, next)) {
-                throw new CommandFailure("the lock's time was over, and another client has it");
+                throw new CommandFailure("the lock expired, and another client has it");
             }
             word = next;
             endNanos = endOf(beginNanos, leaseMillis);
@@ -275,7 +275,7 @@ final class KvConnection implements AutoCloseable {
                 }
             }
             if (System.nanoTime() - deadlineNanos >= 0) {
-                throw new CommandFailure("the lock was not to be had within " + waitMillis + " ms: owner "
+                throw new CommandFailure("the lock was not available within " + waitMillis + " ms: owner "
                         + KvFormat.owner(held) + " holds it for another " + Math.max(0, leftMillis)
                         + " ms, unless it renews it");
             }

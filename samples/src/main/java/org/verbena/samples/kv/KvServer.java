@@ -23,8 +23,8 @@ import picocli.CommandLine.Option;
 @Command(
         name = "kv-server",
         description = {
-            "Keeps values that kv-client reads with RDMA READ, without this program's part.",
-            "Values are in memory only. Whoever can connect can read and change all of them."
+            "Serves values that kv-client reads with RDMA READ, without involving this program.",
+            "Values are in memory only. Anyone who can connect can read and change all of them."
         })
 public final class KvServer implements Callable<Integer> {
     private static final int MAX_SLOTS = 1 << 24;
@@ -38,7 +38,7 @@ public final class KvServer implements Callable<Integer> {
             names = "--slots",
             paramLabel = "N",
             defaultValue = "1024",
-            description = "For so many keys, if they spread evenly; twice as many is better (${DEFAULT-VALUE}).")
+            description = "Slots for keys; twice the number of keys is a good choice (${DEFAULT-VALUE}).")
     private int slots;
 
     @Option(
@@ -46,7 +46,7 @@ public final class KvServer implements Callable<Integer> {
             paramLabel = "BYTES",
             defaultValue = "1k",
             converter = ByteSize.class,
-            description = "The longest value, up to 16m (${DEFAULT-VALUE}). Each slot takes twice as much memory.")
+            description = "The longest value, up to 16m (${DEFAULT-VALUE}). Each slot takes twice that much memory.")
     private int maxValueBytes;
 
     @CommandLine.Spec
@@ -133,7 +133,7 @@ public final class KvServer implements Callable<Integer> {
                             .putLong(puts)
                             .putLong(store.keys())
                             .array();
-                default -> throw new CommandFailure("a request of kind " + kind + " is not known here");
+                default -> throw new CommandFailure("a request of kind " + kind + " is unknown");
             };
         }
 

@@ -53,7 +53,8 @@ final class KvStore implements AutoCloseable {
         } catch (OutOfMemoryError tooMuch) {
             arena.close();
             throw new CommandFailure(
-                    (geometry.dataBytes() + geometry.lockBytes()) / (1 << 20) + " MiB cannot be had: fewer --slots, a"
+                    (geometry.dataBytes() + geometry.lockBytes()) / (1 << 20)
+                            + " MiB are not available: use fewer --slots, a"
                             + " smaller --value-size, or more memory for the process or its container",
                     tooMuch);
         }
@@ -115,7 +116,7 @@ final class KvStore implements AutoCloseable {
      */
     long put(byte[] key, ByteBuffer value, long lockWord) {
         if (value.remaining() > geometry.maxValueBytes(key.length)) {
-            throw new CommandFailure("a value of " + value.remaining() + " bytes is too long, the most is "
+            throw new CommandFailure("a value of " + value.remaining() + " bytes is too long, the limit is "
                     + geometry.maxValueBytes(key.length) + ": start kv-server with a larger --value-size");
         }
         long hash = KvFormat.hash(key);
@@ -174,8 +175,8 @@ final class KvStore implements AutoCloseable {
         long word = (long) LONG.getAcquire(locks, (long) entry * KvFormat.LOCK_BYTES);
         long leftMillis = KvFormat.untilMillis(word) - (long) LONG.get(data, KvFormat.CLOCK_OFFSET);
         if (given != 0 && (given != word || leftMillis <= 0)) {
-            throw new CommandFailure("the lock that the value was to be changed under has ended"
-                    + (leftMillis > 0 ? "; owner " + KvFormat.owner(word) + " holds it now" : ""));
+            throw new CommandFailure("the lock for this change has expired"
+                    + (leftMillis > 0 ? "; owner " + KvFormat.owner(word) + " has it now" : ""));
         }
         if (given == 0 && leftMillis > 0) {
             throw new CommandFailure("the key is locked by owner " + KvFormat.owner(word) + " for " + leftMillis

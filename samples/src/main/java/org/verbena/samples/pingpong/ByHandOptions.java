@@ -27,7 +27,7 @@ final class ByHandOptions {
             names = {"-g", "--gid-idx"},
             paramLabel = "INDEX",
             defaultValue = "-1",
-            description = "Index of the port's GID to come from; RoCE needs one.")
+            description = "Index of the local GID; RoCE needs one.")
     int gidIndex;
 
     /** Opens the device, or says why there is none. */

@@ -17,9 +17,10 @@ import picocli.CommandLine.ParameterException;
  */
 @Command(
         name = "pingpong",
-        description = "Sends messages to and fro, as ibv_rc_pingpong(1) and its like do; each end talks with C's.",
+        description =
+                "Sends messages back and forth, like ibv_rc_pingpong(1) and its relatives; each end interoperates with C's.",
         synopsisSubcommandLabel = "KIND",
-        commandListHeading = "%nKinds, each with options of its own (pingpong KIND --help):%n",
+        commandListHeading = "%nKinds, each with its own options (pingpong KIND --help):%n",
         subcommands = {
             PingPong.Reliable.class,
             PingPong.Unreliable.class,
@@ -56,15 +57,15 @@ public final class PingPong implements Runnable {
 
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(), "Which kind: rc, uc, ud, srq or xsrq?");
+        throw new ParameterException(spec.commandLine(), "Choose a kind: rc, uc, ud, srq or xsrq.");
     }
 
     /** {@code ibv_rc_pingpong}. */
     @Command(
             name = "rc",
-            description = "Over a reliable connection, as ibv_rc_pingpong(1) does.",
+            description = "Over a reliable connection, like ibv_rc_pingpong(1).",
             footer = {
-                "%nMany devices lack what -o, -O, -t, -j and -N need: that is said before anything is connected.",
+                "%nMany devices lack what -o, -O, -t, -j and -N need; the command checks before it connects.",
                 GID_NOTE
             })
     static final class Reliable extends PingPongCommand {
@@ -78,18 +79,17 @@ public final class PingPong implements Runnable {
 
         @Option(
                 names = {"-O", "--iodp"},
-                description = "Use implicit on-demand paging: register all of the address space.")
+                description = "Use implicit on-demand paging: register the whole address space.")
         private boolean implicit;
 
         @Option(
                 names = {"-P", "--prefetch"},
-                description = "Bring the pages in at the beginning; with -o or -O.")
+                description = "Prefetch the pages at the start; with -o or -O.")
         private boolean prefetching;
 
         @Option(
                 names = {"-t", "--ts"},
-                description =
-                        "Take completions with the device's timestamps, and tell how many cycles receives are apart.")
+                description = "Use completions with the device's timestamps, and print the cycles between receives.")
         private boolean timestamps;
 
         @Option(
@@ -108,7 +108,7 @@ public final class PingPong implements Runnable {
             if (paging && deviceMemory) {
                 throw new ParameterException(
                         spec.commandLine(),
-                        "-j (--dm) does not go with -o or -O: device memory is not paged on demand");
+                        "-j (--dm) cannot be combined with -o or -O: device memory is not paged on demand");
             }
             if (prefetching && !paging) {
                 throw new ParameterException(
@@ -121,7 +121,7 @@ public final class PingPong implements Runnable {
     }
 
     /** {@code ibv_uc_pingpong}. */
-    @Command(name = "uc", description = "Over an unreliable connection, as ibv_uc_pingpong(1) does.", footer = GID_NOTE)
+    @Command(name = "uc", description = "Over an unreliable connection, like ibv_uc_pingpong(1).", footer = GID_NOTE)
     static final class Unreliable extends PingPongCommand {
         @Mixin
         @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -134,7 +134,7 @@ public final class PingPong implements Runnable {
     }
 
     /** {@code ibv_ud_pingpong}. */
-    @Command(name = "ud", description = "With datagrams, as ibv_ud_pingpong(1) does.", footer = GID_NOTE)
+    @Command(name = "ud", description = "With datagrams, like ibv_ud_pingpong(1).", footer = GID_NOTE)
     static final class Datagrams extends PingPongCommand {
         @Override
         PingPongPlan plan(CommandLine.Model.CommandSpec spec) {
@@ -146,8 +146,8 @@ public final class PingPong implements Runnable {
     /** {@code ibv_srq_pingpong}. */
     @Command(
             name = "srq",
-            description = "Over reliable connections with a shared receive queue, as ibv_srq_pingpong(1) does.",
-            footer = {"%nMany devices lack what -o needs: that is said before anything is connected.", GID_NOTE})
+            description = "Over reliable connections with a shared receive queue, like ibv_srq_pingpong(1).",
+            footer = {"%nMany devices lack what -o needs; the command checks before it connects.", GID_NOTE})
     static final class Shared extends PingPongCommand {
         @Mixin
         @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -176,7 +176,7 @@ public final class PingPong implements Runnable {
     static final class OnDemandOption {
         @Option(
                 names = {"-o", "--odp"},
-                description = "Use on-demand paging: the adapter faults pages in, none is pinned.")
+                description = "Use on-demand paging: the adapter faults pages in, and none is pinned.")
         boolean wanted;
     }
 }

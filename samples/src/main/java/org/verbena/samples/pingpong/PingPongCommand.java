@@ -25,13 +25,17 @@ abstract class PingPongCommand implements Callable<Integer> {
 
     private static final int MESSAGE_BYTES = 4096;
 
-    @Parameters(index = "0", arity = "0..1", paramLabel = "HOST", description = "The server; without it be the server.")
+    @Parameters(
+            index = "0",
+            arity = "0..1",
+            paramLabel = "HOST",
+            description = "The server; without it this side is the server.")
     private @Nullable String host;
 
     @Option(
             names = {"-s", "--size"},
             converter = ByteSize.class,
-            description = "Bytes of a message (" + MESSAGE_BYTES + "; ud: " + DATAGRAM_BYTES
+            description = "Message size in bytes (" + MESSAGE_BYTES + "; ud: " + DATAGRAM_BYTES
                     + ", and at most the port's MTU).")
     private @Nullable Integer sizeBytes;
 
@@ -51,7 +55,7 @@ abstract class PingPongCommand implements Callable<Integer> {
 
     @Option(
             names = {"-c", "--chk"},
-            description = "Check what was received.")
+            description = "Verify received data.")
     private boolean validating;
 
     @Mixin

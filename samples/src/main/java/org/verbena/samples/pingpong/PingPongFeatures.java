@@ -63,7 +63,7 @@ record PingPongFeatures(
         Set<OnDemandOperation> there = attributes.onDemandOperations(type);
         if (!there.containsAll(needed)) {
             throw new CommandFailure(option + " needs on-demand paging of "
-                    + type.name().replaceFirst("_.*", "") + "'s " + needed + ", and " + device + " has it for "
+                    + type.name().replaceFirst("_.*", "") + "'s " + needed + ", and " + device + " supports it for "
                     + (there.isEmpty() ? "none of its operations" : there));
         }
         if (implicit && !attributes.hasImplicitOnDemandPaging()) {

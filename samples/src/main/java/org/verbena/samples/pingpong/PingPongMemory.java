@@ -89,7 +89,7 @@ final class PingPongMemory implements AutoCloseable {
         try {
             region.advise(AdviceKind.PREFETCH_WRITE, true, regionOffset, Math.toIntExact(buffer.byteSize()));
         } catch (VerbsException refused) {
-            err.println("pingpong: goes on without -P (--prefetch): " + refused.getMessage());
+            err.println("pingpong: continuing without -P (--prefetch): " + refused.getMessage());
         }
     }
 

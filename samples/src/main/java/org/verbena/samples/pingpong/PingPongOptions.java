@@ -29,7 +29,7 @@ final class PingPongOptions {
 
     @Option(
             names = {"-e", "--events"},
-            description = "Sleep until completions come; without it poll.")
+            description = "Sleep until completions arrive; by default it polls.")
     boolean events;
 
     /** Opens the device, or says why there is none. */

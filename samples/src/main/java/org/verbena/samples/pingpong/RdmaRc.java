@@ -58,7 +58,11 @@ public final class RdmaRc implements Callable<Integer> {
     private static final int EXCHANGE_MILLIS = 30_000;
     private static final long COMPLETION_NANOS = 10_000_000_000L;
 
-    @Parameters(index = "0", arity = "0..1", paramLabel = "HOST", description = "The server; without it be the server.")
+    @Parameters(
+            index = "0",
+            arity = "0..1",
+            paramLabel = "HOST",
+            description = "The server; without it this side is the server.")
     private @Nullable String host;
 
     @Option(
@@ -171,7 +175,7 @@ public final class RdmaRc implements Callable<Integer> {
         long begin = System.nanoTime();
         while (completions.poll(polled) == 0) {
             if (System.nanoTime() - begin > COMPLETION_NANOS) {
-                throw new CommandFailure("no completion in 10 s: is the peer still there?");
+                throw new CommandFailure("no completion in 10 s: is the peer still running?");
             }
             Thread.onSpinWait();
         }

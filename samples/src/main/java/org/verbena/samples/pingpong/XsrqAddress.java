@@ -47,7 +47,7 @@ record XsrqAddress(QueuePairAddress receiver, int senderNumber, int sharedNumber
         Matcher fields = WIRE.matcher(text);
         if (!fields.matches()) {
             throw new CommandFailure("the peer sent '" + text
-                    + "' instead of lid:qpn:qpn:psn:srqn:gid; is it xsrq or ibv_xsrq_pingpong, as this is?");
+                    + "' instead of lid:qpn:qpn:psn:srqn:gid; is the peer xsrq or ibv_xsrq_pingpong?");
         }
         return new XsrqAddress(
                 new QueuePairAddress(

@@ -20,11 +20,11 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "xsrq",
         description =
-                "Sends messages to and fro over extended reliable connections (XRC), as ibv_xsrq_pingpong(1) does.",
+                "Sends messages back and forth over extended reliable connections (XRC), like ibv_xsrq_pingpong(1).",
         footer = {
-            "%nFew adapters have XRC: InfiniBand and RoCE ones of NVIDIA do, rxe and siw do not. It was tested against C's program on a simulated"
-                    + " device, and not yet on an adapter.",
-            "%nThe clients of one server run on one machine, and share its file /tmp/xrc_domain.",
+            "%nFew adapters have XRC: NVIDIA's InfiniBand and RoCE adapters do, rxe and siw do not. It is tested against C's program on a simulated"
+                    + " device, but not yet on an adapter.",
+            "%nThe clients of one server run on one machine and share the file /tmp/xrc_domain.",
             PingPong.GID_NOTE
         })
 final class XsrqPingPong implements Callable<Integer> {
@@ -34,21 +34,25 @@ final class XsrqPingPong implements Callable<Integer> {
     /** As in C. */
     private static final int HOP_LIMIT = 5;
 
-    @Parameters(index = "0", arity = "0..1", paramLabel = "HOST", description = "The server; without it be the server.")
+    @Parameters(
+            index = "0",
+            arity = "0..1",
+            paramLabel = "HOST",
+            description = "The server; without it this side is the server.")
     private @Nullable String host;
 
     @Option(
             names = {"-s", "--size"},
             defaultValue = "4096",
             converter = ByteSize.class,
-            description = "Bytes of a message (${DEFAULT-VALUE}).")
+            description = "Message size in bytes (${DEFAULT-VALUE}).")
     private int sizeBytes;
 
     @Option(
             names = {"-c", "--clients"},
             paramLabel = "COUNT",
             defaultValue = "1",
-            description = "server: how many clients to wait for and to serve (${DEFAULT-VALUE}).")
+            description = "Server: how many clients to wait for and serve (${DEFAULT-VALUE}).")
     private int clients;
 
     @Option(

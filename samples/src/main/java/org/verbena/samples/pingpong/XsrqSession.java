@@ -177,7 +177,8 @@ final class XsrqSession implements AutoCloseable {
             if (!refused.call().startsWith("open(")) {
                 throw refused;
             }
-            err.println("pingpong xsrq: this XRC domain is not shared, so be the only client: " + refused.getMessage());
+            err.println("pingpong xsrq: this XRC domain is not shared, so only one client is possible: "
+                    + refused.getMessage());
             return context.openXrcDomain();
         }
     }
@@ -272,7 +273,7 @@ final class XsrqSession implements AutoCloseable {
         byte[] bytes = socket.getInputStream().readNBytes(wanted);
         if (bytes.length < wanted) {
             throw new IOException("the peer closed the connection after " + bytes.length + " of " + wanted
-                    + " bytes; it has printed why");
+                    + " bytes; its own output says why");
         }
         return bytes;
     }

@@ -63,7 +63,7 @@ public final class ChannelRping {
      * Prepares.
      *
      * @param provider auto, verbs or soft
-     * @param sizeBytes of a ping, on both ends
+     * @param sizePing size in bytes, on both ends
      * @param out for the pings
      * @param printing whether to print them
      */
@@ -202,7 +202,7 @@ public final class ChannelRping {
 
                 byte[] second = arrivals.next();
                 if (second == null) {
-                    throw new CommandFailure("the client disconnected in the middle of a ping");
+                    throw new CommandFailure("the client disconnected during a ping");
                 }
                 RemoteMemory sink = advertised(second, Access.REMOTE_WRITE);
                 client.write(sink, 0, into.slice(0, Math.min(textBytes + 1, into.readableBytes())));
@@ -263,7 +263,7 @@ public final class ChannelRping {
                 exchange(channel, arrivals, whole.slice(sizeBytes, sizeBytes));
                 long mismatch = validating ? start.mismatch(echo) : -1;
                 if (mismatch >= 0) {
-                    throw new CommandFailure("ping " + ping + " came back different from byte " + mismatch + " on");
+                    throw new CommandFailure("ping " + ping + " came back changed from byte " + mismatch + " on");
                 }
                 if (printing) {
                     out.println("ping data: " + echo.getString(0, StandardCharsets.US_ASCII));
@@ -282,7 +282,7 @@ public final class ChannelRping {
                 .writeInt(buffer.key())
                 .writeInt((int) buffer.lengthBytes()));
         if (arrivals.next() == null) {
-            throw new CommandFailure("the server disconnected in the middle of a ping");
+            throw new CommandFailure("the server disconnected during a ping");
         }
     }
 
@@ -296,7 +296,7 @@ public final class ChannelRping {
         int key = in.getInt();
         int lengthBytes = in.getInt();
         if (lengthBytes < 1) {
-            throw new CommandFailure("the peer told of a buffer of " + lengthBytes + " bytes; is it rping?");
+            throw new CommandFailure("the peer announced a buffer of " + lengthBytes + " bytes; is it rping?");
         }
         return new RemoteMemory(address, lengthBytes, key, Set.of(right));
     }

@@ -42,8 +42,8 @@ import picocli.CommandLine.ParameterException;
  */
 @Command(
         name = "rping",
-        description = "Pings with RDMA reads and writes, as rping(1) does; each end talks with C's.",
-        footer = "%nBoth ends need the same size: the server reads and writes what the client says.")
+        description = "Pings with RDMA reads and writes, like rping(1); each end interoperates with C's.",
+        footer = "%nBoth ends need the same size: the server reads and writes as much as the client announces.")
 public final class Rping implements Callable<Integer> {
     /** As C has it: room for "rdma-ping-N: " and a number. */
     static final int MIN_SIZE_BYTES = 23;
@@ -59,10 +59,10 @@ public final class Rping implements Callable<Integer> {
 
     /** One of the two must be given. */
     static final class Side {
-        @Option(names = "-s", required = true, description = "Be the server.")
+        @Option(names = "-s", required = true, description = "Run as the server.")
         boolean server;
 
-        @Option(names = "-c", required = true, description = "Be the client.")
+        @Option(names = "-c", required = true, description = "Run as the client.")
         boolean client;
     }
 
@@ -70,16 +70,20 @@ public final class Rping implements Callable<Integer> {
             names = "-a",
             paramLabel = "ADDR",
             description =
-                    "Client: the server's address. Server: the address to listen on; without it any, of IPv6 with ::0.")
+                    "Client: the server's address. Server: the address to listen on; by default any, with ::0 any IPv6 address.")
     private @Nullable InetAddress address;
 
-    @Option(names = "-I", paramLabel = "ADDR", description = "Client: the address to come from.")
+    @Option(names = "-I", paramLabel = "ADDR", description = "Client: the local address.")
     private @Nullable InetAddress sourceAddress;
 
     @Option(names = "-p", paramLabel = "PORT", defaultValue = DEFAULT_PORT, description = "Port (${DEFAULT-VALUE}).")
     private int port;
 
-    @Option(names = "-C", paramLabel = "COUNT", defaultValue = "0", description = "Client: how many pings; 0 for ever.")
+    @Option(
+            names = "-C",
+            paramLabel = "COUNT",
+            defaultValue = "0",
+            description = "Client: how many pings; 0 pings forever.")
     private int count;
 
     @Option(
@@ -87,16 +91,16 @@ public final class Rping implements Callable<Integer> {
             paramLabel = "SIZE",
             defaultValue = "64",
             converter = ByteSize.class,
-            description = "Bytes of a ping, " + MIN_SIZE_BYTES + " to " + MAX_SIZE_BYTES + " (${DEFAULT-VALUE}).")
+            description = "Ping size in bytes, " + MIN_SIZE_BYTES + " to " + MAX_SIZE_BYTES + " (${DEFAULT-VALUE}).")
     private int sizeBytes;
 
     @Option(names = "-v", description = "Print the pings.")
     private boolean printing;
 
-    @Option(names = "-V", description = "Client: compare what comes back.")
+    @Option(names = "-V", description = "Client: verify what comes back.")
     private boolean validating;
 
-    @Option(names = "-d", description = "Log what happens, to standard error.")
+    @Option(names = "-d", description = "Log to standard error.")
     void debug(boolean wanted) {
         if (wanted) {
             Verbosity.raise();
@@ -106,10 +110,10 @@ public final class Rping implements Callable<Integer> {
     @Option(
             names = "--provider",
             paramLabel = "auto|verbs|soft",
-            description = "Run on the Channel API and this provider, not on the bare bindings.")
+            description = "Run on the Channel API with this provider, instead of on the bindings.")
     private @Nullable String provider;
 
-    @Option(names = "-P", description = "Server: go on with the next client, several at a time.")
+    @Option(names = "-P", description = "Server: keep serving clients, several at a time.")
     private boolean persistent;
 
     @CommandLine.Spec

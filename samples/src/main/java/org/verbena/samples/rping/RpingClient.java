@@ -106,7 +106,7 @@ public final class RpingClient {
             MemorySegment echo = connection.data().segment();
             long mismatch = validating ? start.segment().mismatch(echo) : -1;
             if (mismatch >= 0) {
-                throw new CommandFailure("client: ping " + ping + " came back different from byte " + mismatch + " on");
+                throw new CommandFailure("client: ping " + ping + " came back changed from byte " + mismatch + " on");
             }
             if (printing) {
                 out.println("ping data: " + echo.getString(0, StandardCharsets.US_ASCII));
@@ -116,7 +116,7 @@ public final class RpingClient {
 
     private static void requireGoAhead(RpingConnection connection) {
         if (!connection.awaitMessage()) {
-            throw new CommandFailure("client: the server disconnected in the middle of a ping");
+            throw new CommandFailure("client: the server disconnected during a ping");
         }
     }
 

@@ -284,7 +284,7 @@ final class RpingConnection implements AutoCloseable {
     Advertisement advertisement() {
         MemorySegment message = received.segment();
         Advertisement told = new Advertisement(message.get(BE64, 0), message.get(BE32, 8), message.get(BE32, 12));
-        LOG.debug("{}: the peer told {}", side, told);
+        LOG.debug("{}: the peer announced {}", side, told);
         return told;
     }
 

@@ -123,7 +123,7 @@ public final class RpingServer implements AutoCloseable {
                 }
                 connection.sendGoAhead();
                 if (!connection.awaitMessage()) {
-                    throw new CommandFailure("server: the client disconnected in the middle of a ping");
+                    throw new CommandFailure("server: the client disconnected during a ping");
                 }
                 Advertisement sink = connection.advertisement();
                 connection.write(sink, textLength(connection.data().segment()) + 1);

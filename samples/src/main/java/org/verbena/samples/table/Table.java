@@ -41,7 +41,7 @@ public record Table(RemoteMemory memory, int rows, int rowBytes) {
 
     public static Table decode(byte[] bytes) {
         if (bytes.length != RemoteMemory.ENCODED_BYTES + 2 * Integer.BYTES) {
-            throw new CommandFailure("the server's answer describes no table; is it a table-server?");
+            throw new CommandFailure("the server's answer does not describe a table; is it a table-server?");
         }
         ByteBuffer in = ByteBuffer.wrap(bytes);
         byte[] token = new byte[RemoteMemory.ENCODED_BYTES];

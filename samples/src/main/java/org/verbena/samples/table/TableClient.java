@@ -26,14 +26,14 @@ public final class TableClient implements Callable<Integer> {
             names = "--count",
             paramLabel = "N",
             defaultValue = "10000",
-            description = "Of each operation (${DEFAULT-VALUE}).")
+            description = "Repetitions of each operation (${DEFAULT-VALUE}).")
     private int count;
 
     @Option(
             names = "--window",
             paramLabel = "N",
             defaultValue = "8",
-            description = "Operations under way at once (${DEFAULT-VALUE}).")
+            description = "Operations in flight at once (${DEFAULT-VALUE}).")
     private int window;
 
     @CommandLine.Spec

@@ -29,7 +29,7 @@ import picocli.CommandLine.Option;
  */
 @Command(
         name = "table-server",
-        description = "Exposes a table for table-client to read and change with one-sided operations.")
+        description = "Exposes a table that table-client reads and changes with one-sided operations.")
 public final class TableServer implements Callable<Integer> {
     private static final int PAGE_BYTES = 4096;
 
@@ -45,7 +45,7 @@ public final class TableServer implements Callable<Integer> {
             paramLabel = "BYTES",
             defaultValue = "64",
             converter = ByteSize.class,
-            description = "Bytes of a row, a multiple of 8 (${DEFAULT-VALUE}).")
+            description = "Row size in bytes, a multiple of 8 (${DEFAULT-VALUE}).")
     private int rowBytes;
 
     @CommandLine.Spec

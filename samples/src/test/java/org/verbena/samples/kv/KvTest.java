@@ -318,7 +318,7 @@ class KvTest {
             assertThat(lock.release()).isTrue();
             assertThatExceptionOfType(CommandFailure.class)
                     .isThrownBy(() -> holder.put(bytes("a"), bytes("4"), word))
-                    .withMessageContaining("has ended");
+                    .withMessageContaining("has expired");
             assertThat(other.lock(bytes("a"), 1000, 0).release()).isTrue();
             assertThat(get(other, "a")).contains("3");
         }
@@ -342,7 +342,7 @@ class KvTest {
                     .isLessThanOrEqualTo(0);
             assertThatExceptionOfType(CommandFailure.class)
                     .isThrownBy(() -> client.put(bytes("a"), bytes("2"), lost.word()))
-                    .withMessageContaining("owner " + client.owner() + " holds it now");
+                    .withMessageContaining("owner " + client.owner() + " has it now");
             client.put(bytes("a"), bytes("3"), lock.word());
         }
     }

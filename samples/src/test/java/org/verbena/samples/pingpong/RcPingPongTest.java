@@ -62,7 +62,7 @@ class RcPingPongTest {
         start(visiting, kind, with(options, LOCALHOST, "-d", SimulatedDevice.NAME, "-p", port, "-c"));
         device.awaitSuccess();
         for (Side side : device.sides()) {
-            assertThat(side.text()).contains("iters in").doesNotContain("invalid data", "Couldn't", "goes on");
+            assertThat(side.text()).contains("iters in").doesNotContain("invalid data", "Couldn't", "continuing");
         }
     }
 
@@ -201,7 +201,8 @@ class RcPingPongTest {
         StringWriter err = new StringWriter();
         int exitCode = Main.commandLine().setErr(new PrintWriter(err, true)).execute(with(options, "pingpong", "rc"));
         assertThat(exitCode).isEqualTo(2);
-        assertThat(err.toString()).contains(options.contains("P") ? "-P (--prefetch) is for" : "-j (--dm) does not go");
+        assertThat(err.toString())
+                .contains(options.contains("P") ? "-P (--prefetch) is for" : "-j (--dm) cannot be combined");
         Side c = device.c("rc", options.split(" "));
         assertThat(c.awaitExit()).isOne();
         assertThat(c.text()).contains(cMessage);

@@ -24,7 +24,7 @@ import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**
- * A Netty buffer in registered memory: what is written into it is sent, and what is received into it is read, without a
+ * A Netty buffer in registered memory: its content is sent without a copy, and received data is read from it without a
  * copy. It behaves like Netty's own direct buffers: big-endian by default, reference-counted, grown by {@link
  * #capacity(int)} within {@link #maxCapacity()} (beyond its block it moves to a larger one, which changes {@link
  * #region()} and {@link #memoryAddress()}).

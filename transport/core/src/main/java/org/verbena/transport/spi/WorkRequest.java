@@ -2,7 +2,7 @@ package org.verbena.transport.spi;
 
 /**
  * One operation for an endpoint's send queue. Reusable: set it with one of the {@code asX} methods, add local memory to
- * {@link #buffers()}, and post it.  One thread at a time.
+ * {@link #buffers()}, and post it. One thread at a time.
  */
 public final class WorkRequest {
     private final ScatterGatherList buffers;
