@@ -34,6 +34,12 @@ class ChannelsOnSiwTest {
         protected String host() {
             return LabDevice.SIW.address();
         }
+
+        /** siw gives up a connect whose peer has not answered MPA's request within 10 s. */
+        @Override
+        protected int connectsAtOnce() {
+            return 16;
+        }
     }
 
     @Nested

@@ -45,6 +45,11 @@ final class Inbound implements Work {
 
     @Nullable Inbound nextRendezvous;
 
+    /** Whether all fragments of a message have come. */
+    boolean hasCome() {
+        return !rendezvous && totalBytes > 0 && remainingBytes == 0;
+    }
+
     void closeRegistration() {
         if (registration != null) {
             registration.close();
@@ -65,6 +70,8 @@ final class Inbound implements Work {
         receives = 0;
         end = false;
         inReceive = false;
+        totalBytes = 0;
+        remainingBytes = 0;
         parkedFragments = 0;
         message = null;
         hasImmediate = false;

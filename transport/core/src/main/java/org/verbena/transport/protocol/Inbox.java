@@ -104,6 +104,11 @@ final class Inbox {
         return head != null && head.ready;
     }
 
+    /** Whether nothing waits, neither to be delivered nor for memory. */
+    boolean isEmpty() {
+        return head == null;
+    }
+
     /** Whether a message has begun and is not complete. */
     boolean isWithinMessage() {
         return open != null;
@@ -414,15 +419,25 @@ final class Inbox {
         }
     }
 
-    /** The connection has ended: what can never become complete is dropped. */
+    /** The connection has ended: what can never become complete is dropped. A message whose fragments have all come may still wait for memory. */
     void dropIncomplete() {
-        releaseParked();
-        stopWaiting();
+        open = null;
         Inbound last = null;
         Inbound inbound = head;
-        while (inbound != null && inbound.ready) {
+        int keptFragments = 0;
+        while (inbound != null && (inbound.ready || inbound.hasCome())) {
+            keptFragments += inbound.parkedFragments;
             last = inbound;
             inbound = inbound.next;
+        }
+        while (parked.size() > keptFragments) {
+            window.reuse(parked.removeLast());
+        }
+        for (Inbound dropped = inbound; dropped != null; dropped = dropped.next) {
+            assembling.remove(dropped);
+        }
+        if (assembling.isEmpty()) {
+            stopWaiting();
         }
         dropFrom(inbound);
         tail = last;
@@ -435,6 +450,8 @@ final class Inbox {
 
     /** Nothing will be delivered any more. */
     void clear() {
+        releaseParked();
+        stopWaiting();
         Inbound first = head;
         head = null;
         tail = null;

@@ -514,10 +514,15 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         } finally {
             busy = false;
         }
-        if (life.is(Phase.LINGERING) && !inbox.hasReady()) {
+        endLingering();
+        settle(true);
+    }
+
+    /** All that the peer had sent has been read. */
+    private void endLingering() {
+        if (life.is(Phase.LINGERING) && inbox.isEmpty()) {
             becomeInactive(null);
         }
-        settle(true);
     }
 
     /**
@@ -699,7 +704,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             pumpAgain = true; // the batch's end does it all
             return;
         }
-        if (life.isUp()) {
+        if (life.isUp() || life.is(Phase.LINGERING)) {
             busy = true;
             try {
                 assemble();
@@ -710,6 +715,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             } finally {
                 busy = false;
             }
+            endLingering();
         }
         settle(true);
     }
@@ -816,7 +822,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     /** Moves fragments into memory that may be there now. */
     private void assemble() {
-        if (life.isUp()) {
+        if (life.isUp() || life.is(Phase.LINGERING)) {
             inbox.assemble();
         }
     }
@@ -896,6 +902,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         try {
             releaseEndpointMemory();
             if (inbox.isReading() && life.isAgreed()) {
+                assemble(); // into the memory that the endpoint had
                 inbox.deliverReady();
                 inbox.readComplete();
             }
@@ -915,7 +922,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         rendezvous.clear();
         inbox.dropIncomplete();
         writable = false;
-        if (!lingers || !inbox.hasReady()) {
+        if (!lingers || inbox.isEmpty()) {
             becomeInactive(ending);
         }
         settle(false);
