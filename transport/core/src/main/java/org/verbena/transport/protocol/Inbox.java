@@ -268,7 +268,7 @@ final class Inbox {
         for (Inbound inbound = assembling.peek(); inbound != null; inbound = assembling.peek()) {
             ByteBuf message = inbound.message;
             if (message == null) {
-                message = tryAllocateMessage(inbound.totalBytes);
+                message = tryAllocateMessage(inbound);
                 if (message == null) {
                     return;
                 }
@@ -290,8 +290,15 @@ final class Inbox {
         }
     }
 
-    /** Memory for a whole message: when the user holds less than this connection's share of the budget, and it is this connection's turn. */
-    @Nullable ByteBuf tryAllocateMessage(int bytes) {
+    /**
+     * Memory for a whole message: when those before it have theirs, the user holds less than this connection's share of the budget, and it is this
+     * connection's turn.
+     */
+    @Nullable ByteBuf tryAllocateMessage(Inbound inbound) {
+        if (inbound != firstWithoutMemory()) {
+            return null; // one that is delivered before it waits already; it would take what that one needs
+        }
+        int bytes = inbound.totalBytes;
         if (isOverShare(bytes)) {
             heldByUser.watch();
             if (isOverShare(bytes)) {
@@ -310,6 +317,14 @@ final class Inbox {
         waitsForMemory = false;
         heldByUser.charge(bytes);
         return message;
+    }
+
+    private @Nullable Inbound firstWithoutMemory() {
+        Inbound inbound = head;
+        while (inbound != null && (inbound.ready || inbound.message != null)) {
+            inbound = inbound.next;
+        }
+        return inbound;
     }
 
     private boolean isOverShare(int bytes) {

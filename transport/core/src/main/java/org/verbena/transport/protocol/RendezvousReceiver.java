@@ -137,7 +137,7 @@ final class RendezvousReceiver {
                 }
                 message = options.framing() == Framing.STREAM
                         ? buffers.tryAllocateReceive(inbound.totalBytes)
-                        : inbox.tryAllocateMessage(inbound.totalBytes);
+                        : inbox.tryAllocateMessage(inbound);
                 if (message == null && options.framing() == Framing.STREAM) {
                     message = registeredSink(endpoint, inbound);
                     if (message == null) {
