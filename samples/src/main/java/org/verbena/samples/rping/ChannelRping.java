@@ -63,7 +63,7 @@ public final class ChannelRping {
      * Prepares.
      *
      * @param provider auto, verbs or soft
-     * @param sizePing size in bytes, on both ends
+     * @param sizeBytes the size of a ping, on both ends
      * @param out for the pings
      * @param printing whether to print them
      */
