@@ -79,9 +79,9 @@ class FilesAndValuesTest {
     void filesArriveAlsoAfterTheReceiverWasKilled(LabDevice device) throws Exception {
         int port = NEXT_PORT.incrementAndGet();
         Path out = Files.createDirectory(directory.resolve("out"));
-        Path small = file("small", 3_000_001);
+        Path small = file("small", 1_500_001);
         Path empty = file("empty", 0);
-        Path large = file("large", 12 << 20);
+        Path large = file("large", 5 << 20);
         Path part = out.resolve("large.part");
         try (PeerProgram receiver = server(device, port, "recv-file", "--out", out.toString())) {
             Answer sent = run(device, port, "send-file", "--no-progress", small.toString(), empty.toString());

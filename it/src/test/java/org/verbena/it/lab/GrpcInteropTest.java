@@ -3,6 +3,7 @@ package org.verbena.it.lab;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -12,7 +13,7 @@ import org.junit.runner.RunWith;
 import org.junit.runners.JUnit4;
 import org.verbena.grpc.InteropSuite;
 
-/** gRPC's own interoperability suite, on verbs over both devices. It is written for JUnit 4, and so one test here. */
+/** gRPC's own interoperability suite, on verbs over both devices; with TLS in the full run, since GrpcSuite has that on both. It is written for JUnit 4, and so one test here. */
 @Tag("lab")
 @Tag("lab-long")
 @Timeout(400)
@@ -22,7 +23,17 @@ class GrpcInteropTest {
     @ParameterizedTest
     @EnumSource
     void passes(LabDevice device) {
-        Result result = new JUnitCore().run(device == LabDevice.RXE ? OnRxe.class : OnSiw.class);
+        run(device == LabDevice.RXE ? OnRxe.class : OnSiw.class);
+    }
+
+    @Test
+    @Tag("lab-full")
+    void passesWithTls() {
+        run(WithTls.class);
+    }
+
+    private static void run(Class<? extends InteropSuite> suite) {
+        Result result = new JUnitCore().run(suite);
         assertThat(result.getFailures()).isEmpty();
         assertThat(result.getRunCount()).isGreaterThanOrEqualTo(LEAST_TESTS);
     }
@@ -52,14 +63,18 @@ class GrpcInteropTest {
         }
     }
 
-    /** With TLS and certificates on both ends, over soft iWARP. */
+    /** The same over soft iWARP. */
     @RunWith(JUnit4.class)
     public static class OnSiw extends OnRxe {
         @Override
         protected String host() {
             return LabDevice.SIW.address();
         }
+    }
 
+    /** With TLS and certificates on both ends. */
+    @RunWith(JUnit4.class)
+    public static class WithTls extends OnSiw {
         @Override
         protected boolean tls() {
             return true;

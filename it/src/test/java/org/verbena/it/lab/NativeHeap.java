@@ -26,7 +26,7 @@ final class NativeHeap {
         long least = Long.MAX_VALUE;
         for (int i = 0; i < 20; i++) {
             least = Math.min(least, inUseBytes());
-            Thread.sleep(100);
+            Thread.sleep(20);
         }
         return least;
     }
