@@ -4,18 +4,25 @@
  * stub0 is a RoCE device and serves addresses 10.0.0.x, stub1 an iWARP device for 10.0.1.x. Connects to 10.0.x.250 block in
  * rdma_connect until stub_unblock. What happens on a connection is up to the test: stub_receive and stub_complete make
  * completions. Any function can be told to fail (stub_fail), for all devices ("name") or
- * for one ("name:stub0"). As adapters do, destroying a queue pair throws away what it left in completion queues.
+ * for one ("name:stub0"), at once or after so many calls. As adapters do, destroying a queue pair throws away what it left in
+ * completion queues. What was made and not given back is counted (stub_leaks).
+ *
+ * It also stands in for the C library where the provider waits: eventfd and epoll are the kernel's, counted, and can be told to fail.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
@@ -31,11 +38,15 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t unblocked = PTHREAD_COND_INITIALIZER;
+/* Says where, since what a test shows of a library that ends it is nothing. */
+#define abort() (fprintf(stderr, "stub_rdma.c:%d: %s\n", __LINE__, strerror(errno)), (abort)())
 #define LOCKED(...) do { pthread_mutex_lock(&lock); __VA_ARGS__; pthread_mutex_unlock(&lock); } while (0)
 
 /* ---- what tests steer ---- */
 
-static struct { char function[64]; int error, times; } failures[16];
+static struct { char function[64]; int error, skip, times; } failures[16];
+static struct { char function[64]; int count; } calls[64];
+static int failed;
 static struct { char function[32], thread[32]; } threads[64];
 static int blocked, blocking, hold_sends, hold_flushes, ports_down, cleaned;
 static unsigned thread_count;
@@ -44,24 +55,82 @@ static int failing(const char *function, const char *device)
 {
 	char both[128];
 
+	for (int i = 0; i < 64; i++) {
+		if (!calls[i].count)
+			strncpy(calls[i].function, function, sizeof(calls[i].function) - 1);
+		if (!strcmp(calls[i].function, function)) {
+			calls[i].count++;
+			break;
+		}
+	}
 	snprintf(both, sizeof(both), "%s:%s", function, device);
 	for (int i = 0; i < 16; i++)
 		if (failures[i].times && (!strcmp(failures[i].function, function) || !strcmp(failures[i].function, both))) {
+			if (failures[i].skip-- > 0)
+				continue;
 			failures[i].times--;
+			failed++;
 			return failures[i].error;
 		}
 	return 0;
 }
 
-EXPORT void stub_fail(const char *function, int error, int times)
+/* Fails so many times, after so many calls that go well. */
+EXPORT void stub_fail_later(const char *function, int error, int skip, int times)
 {
 	LOCKED(for (int i = 0; i < 16; i++)
 		if (!failures[i].times) {
+			memset(failures[i].function, 0, sizeof(failures[i].function));
 			strncpy(failures[i].function, function, sizeof(failures[i].function) - 1);
 			failures[i].error = error;
+			failures[i].skip = skip;
 			failures[i].times = times;
 			break;
 		});
+}
+
+EXPORT void stub_fail(const char *function, int error, int times) { stub_fail_later(function, error, 0, times); }
+
+/* How many calls have failed, and how many were made of each function, "ibv_reg_mr 2 poll_cq 700", since stub_reset. */
+EXPORT int stub_failed(void) { return failed; }
+EXPORT const char *stub_all_calls(void)
+{
+	static char text[4096];
+
+	text[0] = 0;
+	LOCKED(for (int i = 0; i < 64 && calls[i].count; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%.63s %d", text[0] ? " " : "", calls[i].function, calls[i].count));
+	return text;
+}
+
+/* ---- what was made and not given back ---- */
+
+static struct { const char *kind; int count; } live[16];
+
+/* Under the lock. */
+static void counted(const char *kind, int change)
+{
+	for (int i = 0; i < 16; i++) {
+		if (!live[i].kind)
+			live[i].kind = kind;
+		if (!strcmp(live[i].kind, kind)) {
+			live[i].count += change;
+			return;
+		}
+	}
+	abort();
+}
+
+/* Kinds and counts, "ibv_mr 2 rdma_cm_id 1"; empty if there is nothing. */
+EXPORT const char *stub_leaks(void)
+{
+	static char text[4096];
+
+	text[0] = 0;
+	LOCKED(for (int i = 0; i < 16; i++)
+		if (live[i].kind && live[i].count)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %d", text[0] ? " " : "", live[i].kind, live[i].count));
+	return text;
 }
 
 /* Notes the thread that makes a call. */
@@ -76,7 +145,7 @@ static void note(const char *function)
 /* The threads that have called a function, one behind the other, each once. */
 EXPORT const char *stub_threads_of(const char *function)
 {
-	static char names[1024];
+	static char names[4096];
 
 	names[0] = 0;
 	LOCKED(for (int i = 0; i < 64; i++)
@@ -90,6 +159,7 @@ EXPORT const char *stub_threads_of(const char *function)
 EXPORT void stub_reset(void)
 {
 	LOCKED(memset(failures, 0, sizeof(failures)); memset(threads, 0, sizeof(threads)); thread_count = 0;
+	       memset(calls, 0, sizeof(calls)); failed = 0;
 	       blocking = 1; hold_sends = hold_flushes = ports_down = cleaned = 0);
 }
 
@@ -228,6 +298,12 @@ static int stub_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ib
 	struct stub_qp *qp = (struct stub_qp *) ibqp;
 
 	pthread_mutex_lock(&lock);
+	int error = failing("post_recv", name_of(ibqp->context));
+	if (error) {
+		*bad = wr;
+		pthread_mutex_unlock(&lock);
+		return error;
+	}
 	for (; wr; wr = wr->next) {
 		qp->receives.ring[qp->receives.tail++ % DEPTH] =
 			(struct stub_work) { .id = wr->wr_id, .opcode = IBV_WC_RECV, .signalled = 1 };
@@ -241,9 +317,15 @@ static int stub_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ib
 static int stub_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	struct stub_srq *srq = (struct stub_srq *) ibsrq;
+	int error;
 
-	LOCKED(for (; wr; wr = wr->next) srq->ring[srq->tail++ % 4096] = wr->wr_id);
-	return 0;
+	LOCKED(error = failing("post_srq_recv", name_of(ibsrq->context));
+	       if (error)
+		       *bad = wr;
+	       else
+		       for (; wr; wr = wr->next)
+			       srq->ring[srq->tail++ % 4096] = wr->wr_id);
+	return error;
 }
 
 /* ---- what the peer, the device and the network do ---- */
@@ -271,12 +353,12 @@ EXPORT int stub_receives(int number)
 /* A message comes in; told as of another queue pair if its number is not 0. */
 EXPORT int stub_receive(int number, int bytes, int told_as)
 {
-	struct stub_qp *qp = qp_of(number);
-	struct stub_srq *srq = (struct stub_srq *) qp->base.srq;
 	int result = 0;
 
 	pthread_mutex_lock(&lock);
-	if (srq && srq->head == srq->tail) {
+	struct stub_qp *qp = qp_of(number);
+	struct stub_srq *srq = qp ? (struct stub_srq *) qp->base.srq : NULL;
+	if (!qp || (srq && srq->head == srq->tail)) {
 		result = -1;
 	} else if (srq) {
 		struct stub_work work = { .id = srq->ring[srq->head++ % 4096], .bytes = bytes, .opcode = IBV_WC_RECV };
@@ -297,10 +379,14 @@ EXPORT int stub_receive(int number, int bytes, int told_as)
 /* The first send that is out completes; a failed one takes the queue pair to its error state. */
 EXPORT int stub_complete(int number, int status, int vendor)
 {
-	struct stub_qp *qp = qp_of(number);
-	int result;
+	int result = -1;
 
-	LOCKED(result = complete_first(qp, &qp->sends, qp->base.send_cq, status, vendor); if (status) qp->in_error = 1);
+	LOCKED(struct stub_qp *qp = qp_of(number);
+	       if (qp) {
+		       result = complete_first(qp, &qp->sends, qp->base.send_cq, status, vendor);
+		       if (status)
+			       qp->in_error = 1;
+	       });
 	return result;
 }
 
@@ -343,7 +429,11 @@ EXPORT __be64 ibv_get_device_guid(struct ibv_device *d) { return htobe64(0x02045
 static int stub_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t size)
 {
 	pthread_mutex_lock(&lock);
-	FAIL_ERRNO(name_of(context));
+	int error = failing("ibv_query_port", name_of(context));
+	if (error) {
+		pthread_mutex_unlock(&lock);
+		return error;
+	}
 	memset(attr, 0, size);
 	attr->state = ports_down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
 	attr->max_msg_sz = 1u << 31;
@@ -402,9 +492,15 @@ EXPORT int stub_asyncs_taken(void) { return asyncs_taken; }
 
 EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
+	int error = 0;
+
 	if (read(context->async_fd, event, sizeof(*event)) != sizeof(*event))
 		return -1;
-	LOCKED(asyncs_taken++);
+	LOCKED(asyncs_taken++; error = failing(__func__, name_of(context)));
+	if (error) {
+		errno = error;
+		return -1;
+	}
 	return 0;
 }
 
@@ -431,8 +527,8 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
 }
 
 #define MAKE(type, device) ({ struct type *made; pthread_mutex_lock(&lock); FAIL_NULL(device); \
-	made = calloc(1, sizeof(*made)); made; })
-#define UNMAKE(object) do { free(object); pthread_mutex_unlock(&lock); return 0; } while (0)
+	made = calloc(1, sizeof(*made)); counted(#type, 1); made; })
+#define UNMAKE(type, object) do { counted(#type, -1); free(object); pthread_mutex_unlock(&lock); return 0; } while (0)
 #define DONE(pointer) do { pthread_mutex_unlock(&lock); return pointer; } while (0)
 
 EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
@@ -442,7 +538,7 @@ EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	DONE(pd);
 }
 
-EXPORT int ibv_dealloc_pd(struct ibv_pd *pd) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(pd->context)); UNMAKE(pd); }
+EXPORT int ibv_dealloc_pd(struct ibv_pd *pd) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(pd->context)); UNMAKE(ibv_pd, pd); }
 
 EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
@@ -457,7 +553,7 @@ EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, i
 	DONE(mr);
 }
 
-EXPORT int ibv_dereg_mr(struct ibv_mr *mr) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(mr->context)); UNMAKE(mr); }
+EXPORT int ibv_dereg_mr(struct ibv_mr *mr) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(mr->context)); UNMAKE(ibv_mr, mr); }
 
 static struct ibv_mw *stub_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
@@ -470,7 +566,7 @@ static struct ibv_mw *stub_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	DONE(mw);
 }
 
-static int stub_dealloc_mw(struct ibv_mw *mw) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(mw->context)); UNMAKE(mw); }
+static int stub_dealloc_mw(struct ibv_mw *mw) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(mw->context)); UNMAKE(ibv_mw, mw); }
 
 EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
@@ -488,9 +584,9 @@ EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
 	pthread_mutex_lock(&lock);
 	FAIL_ERRNO(name_of(channel->context));
-	close(channel->fd);
-	close(((struct stub_channel *) channel)->write_fd);
-	UNMAKE(channel);
+	syscall(SYS_close, channel->fd);
+	syscall(SYS_close, ((struct stub_channel *) channel)->write_fd);
+	UNMAKE(stub_channel, channel);
 }
 
 EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel, int vector)
@@ -517,7 +613,7 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 	FAIL_ERRNO(name_of(cq->context));
 	if (((struct stub_cq *) cq)->events) /* libibverbs waits for ever here */
 		DONE(EDEADLK);
-	UNMAKE(cq);
+	UNMAKE(stub_cq, cq);
 }
 
 EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
@@ -542,7 +638,7 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
 	DONE(&srq->base);
 }
 
-EXPORT int ibv_destroy_srq(struct ibv_srq *srq) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(srq->context)); UNMAKE(srq); }
+EXPORT int ibv_destroy_srq(struct ibv_srq *srq) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(srq->context)); UNMAKE(stub_srq, srq); }
 
 EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
@@ -604,7 +700,7 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 	if (ibqp->recv_cq != ibqp->send_cq)
 		clean(qp, (struct stub_cq *) ibqp->recv_cq);
 	qps[ibqp->qp_num % MAX_QPS] = NULL;
-	UNMAKE(qp);
+	UNMAKE(stub_qp, qp);
 }
 
 /* ---- librdmacm ---- */
@@ -615,6 +711,7 @@ static void tell(struct rdma_cm_id *id, int type, int status)
 {
 	struct rdma_cm_event *event = calloc(1, sizeof(*event));
 
+	counted("rdma_cm_event", 1);
 	event->id = id;
 	event->event = type;
 	event->status = status;
@@ -640,10 +737,12 @@ EXPORT void stub_request(int port)
 		if (!listener || !listener->event || ntohs(local->sin_port) != port)
 			continue;
 		struct rdma_cm_id *id = calloc(1, sizeof(*id));
+		counted("rdma_cm_id", 1);
 		*id = *listener;
 		id->event = NULL;
 		*(struct sockaddr_in *) &id->route.addr.dst_addr = *local;
 		struct rdma_cm_event *event = calloc(1, sizeof(*event));
+		counted("rdma_cm_event", 1);
 		event->id = id;
 		event->listen_id = listener;
 		event->event = RDMA_CM_EVENT_CONNECT_REQUEST;
@@ -674,9 +773,36 @@ EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 	DONE(&channel->base);
 }
 
+/* Takes what waits for an id, or for all if it is NULL, off a channel; gives it to another one, or drops it, and requests with it.
+   Under the lock. */
+static void move_events(struct rdma_event_channel *from, struct rdma_cm_id *id, struct rdma_event_channel *to)
+{
+	struct rdma_cm_event *event, *others[64];
+	int count = 0;
+
+	while (count < 64 && read(from->fd, &event, sizeof(event)) == sizeof(event)) {
+		if (id && event->id != id && event->listen_id != id) {
+			others[count++] = event;
+		} else if (!to) {
+			if (event->listen_id) {
+				counted("rdma_cm_id", -1);
+				free(event->id);
+			}
+			counted("rdma_cm_event", -1);
+			free(event);
+		} else if (write(((struct stub_events *) to)->write_fd, &event, sizeof(event)) != sizeof(event)) {
+			abort();
+		}
+	}
+	for (int i = 0; i < count; i++)
+		if (write(((struct stub_events *) from)->write_fd, &others[i], sizeof(event)) != sizeof(event))
+			abort();
+}
+
 EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
-	LOCKED(close(channel->fd); close(((struct stub_events *) channel)->write_fd); free(channel));
+	LOCKED(move_events(channel, NULL, NULL); syscall(SYS_close, channel->fd); syscall(SYS_close, ((struct stub_events *) channel)->write_fd);
+	       counted("stub_events", -1); free(channel));
 }
 
 EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context, enum rdma_port_space ps)
@@ -685,6 +811,7 @@ EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id 
 	note(__func__);
 	FAIL_MINUS_ONE("");
 	struct rdma_cm_id *made = calloc(1, sizeof(*made));
+	counted("rdma_cm_id", 1);
 	made->channel = channel;
 	made->context = context;
 	made->ps = ps;
@@ -702,11 +829,13 @@ EXPORT int rdma_destroy_id(struct rdma_cm_id *id)
 {
 	pthread_mutex_lock(&lock);
 	note(__func__);
-	FAIL_MINUS_ONE("");
+	/* An id that is not given back hears of nothing more all the same. */
 	for (int i = 0; i < MAX_QPS; i++)
 		if (ids[i] == id)
 			ids[i] = NULL;
-	UNMAKE(id);
+	move_events(id->channel, id, NULL);
+	FAIL_MINUS_ONE("");
+	UNMAKE(rdma_cm_id, id);
 }
 
 static int place(struct rdma_cm_id *id, struct sockaddr_in *address)
@@ -804,11 +933,20 @@ EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *parameter
 
 EXPORT int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *parameters)
 {
-	LOCKED(id->qp->state = IBV_QPS_RTS; tell(id, RDMA_CM_EVENT_ESTABLISHED, 0));
-	return 0;
+	pthread_mutex_lock(&lock);
+	FAIL_MINUS_ONE("");
+	id->qp->state = IBV_QPS_RTS;
+	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
+	DONE(0);
 }
 
-EXPORT int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t length) { LOCKED(rejected++); return 0; }
+EXPORT int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t length)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_MINUS_ONE("");
+	rejected++;
+	DONE(0);
+}
 
 EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 {
@@ -821,41 +959,49 @@ EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 
 EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
+	struct pollfd ready = { .fd = channel->fd, .events = POLLIN };
+
+	pthread_mutex_lock(&lock);
+	if (poll(&ready, 1, 0) == 1)
+		FAIL_MINUS_ONE("");
+	pthread_mutex_unlock(&lock);
 	return read(channel->fd, event, sizeof(*event)) == sizeof(*event) ? 0 : -1;
 }
 
-EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event) { free(event); return 0; }
+EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
+{
+	LOCKED(counted("rdma_cm_event", -1); free(event));
+	return 0;
+}
 
 /* Moves what waits for the id along with it, as the kernel does. */
 EXPORT int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
 {
 	pthread_mutex_lock(&lock);
 	FAIL_MINUS_ONE("");
-	struct stub_events *old = (struct stub_events *) id->channel;
-	struct rdma_cm_event *event, *others[64];
-	int count = 0;
-	while (count < 64 && read(old->base.fd, &event, sizeof(event)) == sizeof(event)) {
-		int mine = event->id == id;
-		if (!mine)
-			others[count++] = event;
-		else if (write(((struct stub_events *) channel)->write_fd, &event, sizeof(event)) != sizeof(event))
-			abort();
-	}
-	for (int i = 0; i < count; i++)
-		if (write(old->write_fd, &others[i], sizeof(event)) != sizeof(event))
-			abort();
+	move_events(id->channel, id, channel);
 	id->channel = channel;
 	DONE(0);
 }
 
-EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t length) { return 0; }
+EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t length)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_MINUS_ONE("");
+	DONE(0);
+}
 
 EXPORT struct ibv_context **rdma_get_devices(int *count)
 {
 	struct ibv_context **list = calloc(DEVICES + 1, sizeof(*list));
+	int opened = 0, error;
 
-	int opened = 0;
-
+	LOCKED(error = failing(__func__, ""));
+	if (error) {
+		free(list);
+		errno = error;
+		return NULL;
+	}
 	LOCKED(for (int i = 0; i < DEVICES; i++) if (context_of(i)) list[opened++] = context_of(i));
 	if (!opened) {
 		free(list);
@@ -868,3 +1014,57 @@ EXPORT struct ibv_context **rdma_get_devices(int *count)
 }
 
 EXPORT void rdma_free_devices(struct ibv_context **list) { free(list); }
+
+/* ---- the C library ---- */
+
+static char descriptors[1 << 16];
+
+/* Counts a descriptor that was made. */
+static int opened(int fd, const char *kind, char mark)
+{
+	if (fd >= 0 && fd < (int) sizeof(descriptors))
+		LOCKED(descriptors[fd] = mark; counted(kind, 1));
+	return fd;
+}
+
+EXPORT int eventfd(unsigned initial, int flags)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_MINUS_ONE("");
+	pthread_mutex_unlock(&lock);
+	return opened(syscall(SYS_eventfd2, initial, flags), "eventfd", 1);
+}
+
+EXPORT int epoll_create1(int flags)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_MINUS_ONE("");
+	pthread_mutex_unlock(&lock);
+	return opened(syscall(SYS_epoll_create1, flags), "epoll", 2);
+}
+
+EXPORT int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_MINUS_ONE("");
+	pthread_mutex_unlock(&lock);
+	return syscall(SYS_epoll_ctl, epoll, operation, fd, event);
+}
+
+EXPORT int epoll_wait(int epoll, struct epoll_event *events, int most, int timeout)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_MINUS_ONE("");
+	pthread_mutex_unlock(&lock);
+	return syscall(SYS_epoll_pwait, epoll, events, most, timeout, NULL, (size_t) 8);
+}
+
+EXPORT int close(int fd)
+{
+	if (fd >= 0 && fd < (int) sizeof(descriptors))
+		LOCKED(if (descriptors[fd]) {
+			counted(descriptors[fd] == 1 ? "eventfd" : "epoll", -1);
+			descriptors[fd] = 0;
+		});
+	return syscall(SYS_close, fd);
+}

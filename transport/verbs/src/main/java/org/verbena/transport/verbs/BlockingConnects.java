@@ -118,6 +118,11 @@ final class BlockingConnects {
         return true;
     }
 
+    /** For tests: ends the threads. */
+    void close() {
+        threads.shutdown();
+    }
+
     private boolean mayBegin(Destination destination) {
         return destination.calls < MAX_PER_ADDRESS && calls < MAX_CALLS;
     }

@@ -31,23 +31,28 @@ final class CmIoHandler extends DescriptorIoHandler {
 
     CmIoHandler(ThreadAwareExecutor executor, EventChannel channel) {
         super(executor);
-        watch(channel);
+        try {
+            watch(channel);
+        } catch (RuntimeException refused) {
+            destroy();
+            throw refused;
+        }
     }
 
     void watch(VerbsDevice device) {
-        watched.put(nextNumber, device);
-        watch(device.context().asyncFd(), nextNumber++);
+        watch(device.context().asyncFd(), nextNumber);
+        watched.put(nextNumber++, device);
     }
 
     void watch(EventChannel channel) {
-        watched.put(nextNumber, channel);
-        watch(channel.descriptor(), nextNumber++);
+        watch(channel.descriptor(), nextNumber);
+        watched.put(nextNumber++, channel);
     }
 
     /** Before the channel is closed. */
     void unwatch(EventChannel channel) {
-        unwatch(channel.descriptor());
         watched.values().remove(channel);
+        unwatch(channel.descriptor());
     }
 
     @Override

@@ -57,9 +57,6 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     private final PollCounters.Loop counters;
     private final List<LoopDevice> devices = new ArrayList<>();
 
-    /** Those of them whose channel is broken. */
-    private final Set<LoopDevice> unwatched = Collections.newSetFromMap(new IdentityHashMap<>());
-
     private final Set<VerbsHandle> handles = Collections.newSetFromMap(new IdentityHashMap<>());
 
     /** What comes from other threads once the loop takes no tasks any more; {@link #destroy()} runs it. */
@@ -115,7 +112,12 @@ final class CompletionIoHandler extends DescriptorIoHandler {
             }
         }
         LoopDevice made = new LoopDevice(this, device);
-        watch(made.fd(), devices.size());
+        try {
+            watch(made.fd(), devices.size());
+        } catch (RuntimeException refused) {
+            made.close();
+            throw refused;
+        }
         devices.add(made);
         return made;
     }
@@ -184,7 +186,6 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         LoopDevice device = devices.get((int) data);
         if (!device.takeEvents()) {
             unwatch(device.fd());
-            unwatched.add(device);
         }
     }
 
@@ -273,15 +274,10 @@ final class CompletionIoHandler extends DescriptorIoHandler {
                         handles.size(),
                         handles);
             }
-            for (LoopDevice device : devices) {
-                if (!unwatched.contains(device)) {
-                    unwatch(device.fd());
-                }
-                device.close();
-            }
-            devices.clear();
             counters.close();
-            super.destroy();
+            super.destroy(); // and with it, nothing is watched
+            devices.forEach(LoopDevice::close);
+            devices.clear();
         }
     }
 

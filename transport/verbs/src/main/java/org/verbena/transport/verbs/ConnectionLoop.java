@@ -3,6 +3,9 @@ package org.verbena.transport.verbs;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.util.concurrent.DefaultThreadFactory;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmId;
 import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
@@ -13,7 +16,15 @@ import org.verbena.cm.PortSpace;
  * are {@link #blockingConnects()}.
  */
 final class ConnectionLoop {
+    private static final Logger LOG = LoggerFactory.getLogger(ConnectionLoop.class);
+
+    /** What is short may be there again, and a line in the log a second can be borne. */
+    private static final long WATCH_RETRY_MILLIS = 1_000;
+
+    private static final int CLOSE_SECONDS = 5;
+
     private final EventChannel channel;
+    private final MultiThreadIoEventLoopGroup group;
     private final IoEventLoop loop;
     private final CmIoHandler handler;
     private final BlockingConnects blockingConnects;
@@ -22,20 +33,34 @@ final class ConnectionLoop {
      * Starts the thread.
      *
      * @throws org.verbena.verbs.NativeRdmaException there is no device, or no permission
+     * @throws java.io.UncheckedIOException no descriptor is left
      */
     ConnectionLoop() {
         channel = EventChannel.open();
         CmIoHandler[] made = new CmIoHandler[1];
-        MultiThreadIoEventLoopGroup group =
-                new MultiThreadIoEventLoopGroup(1, new DefaultThreadFactory("verbena-connections", true), executor -> {
-                    made[0] = new CmIoHandler(executor, channel);
-                    return made[0];
-                });
+        try {
+            group = new MultiThreadIoEventLoopGroup(
+                    1, new DefaultThreadFactory("verbena-connections", true), executor -> {
+                        made[0] = new CmIoHandler(executor, channel);
+                        return made[0];
+                    });
+        } catch (RuntimeException refused) {
+            channel.close();
+            // Netty says no more than that it has no loop.
+            throw refused.getCause() instanceof RuntimeException why ? why : refused;
+        }
         loop = group.next();
         handler = made[0];
         // An event loop's thread starts with its first task, and a process that only listens would never give it one.
         loop.execute(() -> {});
         blockingConnects = new BlockingConnects(loop);
+    }
+
+    /** For tests: ends the thread. */
+    void close() {
+        blockingConnects.close();
+        group.shutdownGracefully(0, CLOSE_SECONDS, TimeUnit.SECONDS).awaitUninterruptibly();
+        channel.close();
     }
 
     /** Makes the connect calls that may block. */
@@ -48,9 +73,20 @@ final class ConnectionLoop {
         return loop;
     }
 
-    /** Handles the device's asynchronous events from now on. Any thread. */
+    /** Handles the device's asynchronous events from now on, or as soon as the system lets it. Any thread. */
     void watch(VerbsDevice device) {
-        loop.execute(() -> handler.watch(device));
+        loop.execute(() -> {
+            try {
+                handler.watch(device);
+            } catch (RuntimeException refused) {
+                LOG.warn(
+                        "The asynchronous events of {} cannot be taken; next try in {} ms",
+                        device.name(),
+                        WATCH_RETRY_MILLIS,
+                        refused);
+                loop.schedule(() -> watch(device), WATCH_RETRY_MILLIS, TimeUnit.MILLISECONDS);
+            }
+        });
     }
 
     /**
@@ -79,7 +115,13 @@ final class ConnectionLoop {
             own.close();
             throw refused;
         }
-        handler.watch(own);
+        try {
+            handler.watch(own);
+        } catch (RuntimeException refused) {
+            id.migrate(channel);
+            own.close();
+            throw refused;
+        }
         return own;
     }
 
@@ -91,7 +133,12 @@ final class ConnectionLoop {
 
     /** Closes the channel of an id that is closed. Not within one of its events; this loop's thread. */
     void closeOwn(EventChannel own) {
-        handler.unwatch(own);
+        try {
+            handler.unwatch(own);
+        } catch (RuntimeException refused) {
+            // Closing the descriptor does it as well.
+            LOG.debug("{} is closed while it is watched", own, refused);
+        }
         own.close();
     }
 }

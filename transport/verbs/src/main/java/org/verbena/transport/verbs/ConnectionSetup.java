@@ -278,14 +278,15 @@ final class ConnectionSetup implements CmEventSink {
         if (own == null || known == null) {
             return;
         }
-        ownChannel = null;
         try {
             if (known.isClosed()) {
                 provider.connectionLoop().closeOwn(own);
             } else {
                 provider.connectionLoop().rejoin(known, own);
             }
+            ownChannel = null;
         } catch (RuntimeException refused) {
+            // It stays the id's, and goes with it.
             LOG.warn("The event channel of {} could not be destroyed", endpoint, refused);
         }
     }
@@ -364,6 +365,8 @@ final class ConnectionSetup implements CmEventSink {
                 known.reject(new byte[0]);
             }
         } catch (NativeRdmaException alreadyDown) {
+            // No answer will come to what was not said.
+            isDisconnectSeen = true;
             LOG.debug("{}: {}", endpoint, alreadyDown.getMessage());
         }
         QueuePair made = queuePair;
@@ -436,6 +439,9 @@ final class ConnectionSetup implements CmEventSink {
             } catch (RuntimeException refused) {
                 LOG.warn("The id of {} could not be destroyed", endpoint, refused);
             }
+        }
+        if (ownChannel != null && !isConnecting) {
+            execute(this::leaveOwnChannel); // this may be within an event of it
         }
     }
 

@@ -1,10 +1,14 @@
 package org.verbena.transport.verbs;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /** The regions that work requests hold while they are out: a row of places for each slot of a queue. The loop's thread alone. */
 final class HeldRegions {
+    private static final Logger LOG = LoggerFactory.getLogger(HeldRegions.class);
+
     private final int maxSges;
     private final RegisteredMemory[] regions;
     private final int[] counts;
@@ -46,7 +50,12 @@ final class HeldRegions {
         for (int i = first; i < first + count; i++) {
             RegisteredMemory region = regions[i];
             regions[i] = GONE;
-            region.release();
+            try {
+                region.release();
+            } catch (RuntimeException refused) {
+                // Whoever closed it is gone, and whoever waits for the completion has nothing to do with it.
+                LOG.error("Memory that was closed while it was in use stays registered", refused);
+            }
         }
     }
 

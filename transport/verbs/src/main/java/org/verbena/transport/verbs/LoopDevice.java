@@ -97,8 +97,8 @@ final class LoopDevice {
         private int sharedEndpoints;
         private boolean armed;
 
-        /** It serves the endpoints it has until they have drained, and no others. */
-        private boolean broken;
+        /** Why it serves the endpoints it has until they have drained, and no others; null while all is well. */
+        private @Nullable NativeRdmaException failure;
 
         /** There is nothing more to be had from it. */
         private boolean unpollable;
@@ -129,13 +129,13 @@ final class LoopDevice {
         int shareDepth = shared ? sharedReceiveQueue().depth() : 0;
         for (LoopQueue candidate : queues) {
             int needed = candidate.sharedEndpoints == 0 ? entries + shareDepth : entries;
-            if (!candidate.broken && candidate.queue.entries() - candidate.reserved >= needed) {
+            if (candidate.failure == null && candidate.queue.entries() - candidate.reserved >= needed) {
                 return take(candidate, entries, shared);
             }
         }
         for (LoopQueue candidate : queues) {
             int needed = candidate.reserved + (candidate.sharedEndpoints == 0 ? entries + shareDepth : entries);
-            if (!candidate.broken && canResize && needed <= max && resize(candidate, needed, max)) {
+            if (candidate.failure == null && canResize && needed <= max && resize(candidate, needed, max)) {
                 return take(candidate, entries, shared);
             }
         }
@@ -205,10 +205,17 @@ final class LoopDevice {
     /**
      * Gives an endpoint an index.
      *
-     * @param endpoint the endpoint
+     * @param endpoint the endpoint, with completions on a queue of this
      * @return its index; with {@link #generation} it makes the ids of its work requests
+     * @throws ConnectionException the queue has broken since it was reserved, or there are too many endpoints
      */
     int add(VerbsEndpoint endpoint) {
+        for (LoopQueue queue : queues) {
+            NativeRdmaException failure = queue.failure;
+            if (failure != null && endpoint.completesOn(queue)) {
+                throw new ConnectionException(brokenBy(failure), failure);
+            }
+        }
         int index;
         if (freeCount > 0) {
             index = freeIndexes[--freeCount];
@@ -252,7 +259,7 @@ final class LoopDevice {
     void arm() {
         for (int i = 0; i < queues.size(); i++) {
             LoopQueue queue = queues.get(i);
-            if (!queue.armed && !queue.broken) {
+            if (!queue.armed && queue.failure == null) {
                 try {
                     queue.queue.requestNotify(false);
                 } catch (NativeRdmaException refused) {
@@ -446,16 +453,20 @@ final class LoopDevice {
     // ---- what breaks
 
     private void breakQueue(LoopQueue queue, NativeRdmaException failure) {
-        if (queue.broken) {
+        if (queue.failure != null) {
             return;
         }
-        queue.broken = true;
+        queue.failure = failure;
         LOG.error("A completion queue of {} is broken; its connections are lost", device.name(), failure);
         for (VerbsEndpoint endpoint : endpoints) {
             if (endpoint != null && endpoint.completesOn(queue)) {
-                endpoint.onDeviceFailure("its completion queue is broken: " + failure.getMessage());
+                endpoint.onDeviceFailure(brokenBy(failure));
             }
         }
+    }
+
+    private static String brokenBy(NativeRdmaException failure) {
+        return "its completion queue is broken: " + failure.getMessage();
     }
 
     /**

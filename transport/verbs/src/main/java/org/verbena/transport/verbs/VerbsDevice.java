@@ -54,7 +54,6 @@ final class VerbsDevice {
     private final ConcurrentHashMap<VerbsObject, VerbsEndpoint> endpoints = new ConcurrentHashMap<>();
 
     /** Takes the page of siw's context at which no queue may begin, for as long as the process lives; null on other devices. */
-    @SuppressWarnings("UnusedVariable") // that it is there is what it is for
     private final @Nullable CompletionQueue siwPlug;
 
     /** The most inline bytes that the device may have: no query tells, it refuses what is more. */
@@ -67,9 +66,26 @@ final class VerbsDevice {
         this.context = context;
         attributes = context.queryDevice();
         siwPlug = isSiw() ? plug(context) : null;
-        ProtectionDomain domain = context.allocateProtectionDomain();
-        memoryDomain = new VerbsMemoryDomain(domain);
-        nothing = domain.registerMemory(Arena.global().allocate(Long.BYTES), Set.of(AccessFlag.LOCAL_WRITE));
+        ProtectionDomain domain = null;
+        try {
+            domain = context.allocateProtectionDomain();
+            memoryDomain = new VerbsMemoryDomain(domain);
+            nothing = domain.registerMemory(Arena.global().allocate(Long.BYTES), Set.of(AccessFlag.LOCAL_WRITE));
+        } catch (RuntimeException refused) {
+            giveBack(domain);
+            giveBack(siwPlug);
+            throw refused;
+        }
+    }
+
+    private static void giveBack(@Nullable VerbsObject made) {
+        if (made != null) {
+            try {
+                made.close();
+            } catch (NativeRdmaException | IllegalStateException refused) {
+                LOG.warn("{} could not be given back", made, refused);
+            }
+        }
     }
 
     /**
@@ -292,6 +308,13 @@ final class VerbsDevice {
         return known == null || !explained
                 ? failure
                 : new ConnectionException.Lost(connection + " was lost: " + known, failure);
+    }
+
+    /** For tests: gives everything back. */
+    void close() {
+        giveBack(nothing);
+        giveBack(memoryDomain.protectionDomain());
+        giveBack(siwPlug);
     }
 
     @Override

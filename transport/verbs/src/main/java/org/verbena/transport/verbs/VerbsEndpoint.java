@@ -234,7 +234,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
         }
         try {
             setup.execute(setup::begin);
-        } catch (NativeRdmaException | UnsupportedOperationException unavailable) {
+        } catch (RuntimeException unavailable) {
             drain(new ConnectionException.Unreachable(
                     setup.attempt() + " is impossible: " + unavailable.getMessage(), unavailable));
         }

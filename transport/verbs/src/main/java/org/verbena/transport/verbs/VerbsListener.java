@@ -97,7 +97,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         state = State.STARTING;
         try {
             provider.connectionLoop().loop().execute(this::listen);
-        } catch (NativeRdmaException | UnsupportedOperationException unavailable) {
+        } catch (RuntimeException unavailable) {
             closed0(failureOf(unavailable));
         }
     }

@@ -75,8 +75,12 @@ public final class VerbsProvider implements RdmaProvider {
         if (cause == null) {
             cause = Cm.unavailabilityCause();
         }
-        if (cause == null && Cm.devices().isEmpty()) {
-            cause = openFailure();
+        if (cause == null) {
+            try {
+                cause = Cm.devices().isEmpty() ? openFailure() : null;
+            } catch (NativeRdmaException unreadable) {
+                cause = unreadable;
+            }
         }
         return cause;
     }
@@ -258,6 +262,20 @@ public final class VerbsProvider implements RdmaProvider {
                 return made;
             });
         }
+    }
+
+    /** For tests: gives everything back that is kept for the life of the process. When nothing uses the provider any more. */
+    void close() {
+        ConnectionLoop known;
+        synchronized (this) {
+            known = connectionLoop;
+            connectionLoop = null;
+        }
+        if (known != null) {
+            known.close();
+        }
+        devices.values().forEach(VerbsDevice::close);
+        devices.clear();
     }
 
     /** An address for messages: without a host name, and with brackets where they are needed. */

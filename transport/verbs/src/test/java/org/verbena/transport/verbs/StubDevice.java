@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Assumptions;
 
 /**
- * The two devices of {@code src/test/c/stub_rdma.c}, in the place of libibverbs and librdmacm; see there for what they do. A test class calls
+ * The two devices of {@code src/test/c/stub_rdma.c}, in the place of libibverbs, librdmacm and the C library's epoll; see there for what they do. A test class calls
  * {@link #install} before it touches anything of the provider, and has a JVM of its own.
  */
 @SuppressWarnings("restricted") // loads and calls a library
@@ -66,6 +66,7 @@ final class StubDevice {
             }
             System.setProperty("org.verbena.verbs.library", library.toString());
             System.setProperty("org.verbena.cm.library", library.toString());
+            System.setProperty("org.verbena.transport.verbs.libc", library.toString());
             symbols = SymbolLookup.libraryLookup(library, Arena.global());
         }
         call("stub_reset");
@@ -78,8 +79,22 @@ final class StubDevice {
 
     /** The names of the threads that have called a function. */
     static String threadsOf(String function) {
-        return ((MemorySegment) invoke("stub_threads_of", ValueLayout.ADDRESS, function))
-                .reinterpret(1024)
+        return text("stub_threads_of", function);
+    }
+
+    /** What was made and not given back, "ibv_mr 2 rdma_cm_id 1"; empty if there is nothing. */
+    static String leaks() {
+        return text("stub_leaks");
+    }
+
+    /** How often each function was called since the last reset, in the same form. */
+    static String allCalls() {
+        return text("stub_all_calls");
+    }
+
+    private static String text(String function, Object... arguments) {
+        return ((MemorySegment) invoke(function, ValueLayout.ADDRESS, arguments))
+                .reinterpret(4096)
                 .getString(0)
                 .strip();
     }
@@ -87,6 +102,11 @@ final class StubDevice {
     /** Makes a function of C fail so many times; {@code "poll_cq:stub0"} for one device alone. */
     static void fail(String function, int errno, int times) {
         call("stub_fail", function, errno, times);
+    }
+
+    /** Makes a function of C fail once, after so many calls that go well. */
+    static void failOnce(String function, int errno, int skip) {
+        call("stub_fail_later", function, errno, skip, 1);
     }
 
     /** The queue pair that was made last. */

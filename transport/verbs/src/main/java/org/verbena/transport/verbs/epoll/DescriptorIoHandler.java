@@ -55,7 +55,13 @@ public abstract class DescriptorIoHandler implements IoHandler {
             epoll.close();
             throw noDescriptor;
         }
-        epoll.add(wakeup.fd(), Epoll.READABLE, WAKEUP);
+        try {
+            epoll.add(wakeup.fd(), Epoll.READABLE, WAKEUP);
+        } catch (RuntimeException refused) {
+            wakeup.close();
+            epoll.close();
+            throw refused;
+        }
     }
 
     /**
@@ -156,7 +162,7 @@ public abstract class DescriptorIoHandler implements IoHandler {
         }
     }
 
-    /** Closes the descriptors. A subclass first closes what it watches. */
+    /** Closes the descriptors: nothing is watched any more. */
     @Override
     public void destroy() {
         epoll.close();

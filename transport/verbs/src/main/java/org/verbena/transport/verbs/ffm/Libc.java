@@ -16,8 +16,10 @@ import org.verbena.verbs.ffm.NativeLibrary;
 
 /** The system calls of the native provider. Each wrapper has the C prototype above its handle and gives errno as a negative number. */
 public final class Libc {
+    /** Another file is loaded if the property {@code org.verbena.transport.verbs.libc} names one. */
     private static final NativeLibrary LIBRARY = NativeLibrary.load(
-            "libc.so.6", "The verbs provider runs on Linux with the GNU C library; elsewhere use the provider soft.");
+            System.getProperty("org.verbena.transport.verbs.libc", "libc.so.6"),
+            "The verbs provider runs on Linux with the GNU C library; elsewhere use the provider soft.");
 
     private Libc() {}
 
