@@ -27,6 +27,7 @@ import org.verbena.transport.protocol.Frame;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.MessageStatistics;
+import org.verbena.transport.protocol.PreSharedKeys;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
@@ -606,7 +607,13 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                             : new ConnectionException.Lost(
                                     "connect to " + remote + ": the peer closed the connection during the handshake")));
         } else if (first != null && !isActive()) {
-            LOG.debug("{}: the connection of {} did not come up", local, remote, first);
+            RdmaServerChannel server = parent();
+            if (server != null) {
+                // Anybody can cause these lines, so there are not many of them.
+                LOG.debug("{}: the connection of {} did not come up", local, remote, first);
+                server.strangers()
+                        .warn(local + ": the connection of " + remote + " did not come up: " + first.getMessage());
+            }
         } else if (first != null && !first.equals(localFailure)) {
             pipeline().fireExceptionCaught(forHandlers0(first));
         }
@@ -623,6 +630,10 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     private MessageConnection start0(RdmaProvider provider, MessageConnection.Role role, MessageOptions options) {
         MessageConnection made = new MessageConnection(role, options, ChannelBuffers.SOURCE, listener);
         made.setFrameListener(frameListener);
+        PreSharedKeys keys = config.preSharedKeys();
+        if (keys != null) {
+            made.authenticate(keys);
+        }
         listener.begin(eventLoop(), made);
         connection = made;
         ProviderAccount accountant = ProviderAccount.of(provider);
@@ -695,7 +706,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                 endpoint = provider.connect(
                         (IoEventLoop) eventLoop(),
                         to,
-                        config.endpointOptions(provider, from, MessageConnection.privateData(options)),
+                        config.endpointOptions(provider, from, connecting.privateData()),
                         connecting);
                 int millis = config.getConnectTimeoutMillis();
                 made.limit(eventLoop(), millis, () -> timedOut0(made, connecting, to, millis));

@@ -43,25 +43,22 @@ final class Acceptance {
         decided = true;
         RdmaProvider provider = RdmaEventLoopGroup.providerOf(loop);
         RdmaProvider listening = server == null ? null : RdmaEventLoopGroup.providerOf(server.eventLoop());
-        if (provider == null || !provider.equals(listening)) {
+        if (server == null || provider == null || !provider.equals(listening)) {
             throw new IllegalStateException("the server's groups have different providers: "
                     + (listening == null ? null : listening.name()) + " and "
                     + (provider == null ? null : provider.name()));
         }
         MessageOptions options = config.messageOptions();
-        byte[] rejection = MessageConnection.rejection(options, request.privateData());
+        byte[] rejection = MessageConnection.rejection(options, config.preSharedKeys(), request.privateData());
         if (rejection != null) {
-            LOG.info(
-                    "{}: rejected {}: {}",
-                    request.localAddress(),
-                    request.remoteAddress(),
-                    MessageConnection.rejectionReason(rejection));
+            server.strangers()
+                    .warn(request.localAddress() + ": rejected " + request.remoteAddress() + ": "
+                            + MessageConnection.rejectionReason(rejection));
             request.reject(rejection);
             return null;
         }
         MessageConnection accepting = begin.apply(provider, options);
-        return request.accept(
-                loop, config.endpointOptions(provider, null, MessageConnection.privateData(options)), accepting);
+        return request.accept(loop, config.endpointOptions(provider, null, accepting.privateData()), accepting);
     }
 
     /** It could not be accepted. */

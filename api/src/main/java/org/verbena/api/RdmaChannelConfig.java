@@ -15,6 +15,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.PreSharedKeys;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.RdmaProvider;
 
@@ -101,6 +102,11 @@ class RdmaChannelConfig extends DefaultChannelConfig {
     boolean sharedReceiveQueue() {
         return (Boolean) values.getOrDefault(
                 RdmaChannelOption.SHARED_RECEIVE_QUEUE, EndpointOptions.DEFAULTS.sharedReceiveQueue());
+    }
+
+    /** What the ends prove to each other; null for nothing. */
+    @Nullable PreSharedKeys preSharedKeys() {
+        return (PreSharedKeys) values.get(RdmaChannelOption.PRE_SHARED_KEYS);
     }
 
     private boolean registeredAllocatorWanted() {
@@ -208,7 +214,8 @@ class RdmaChannelConfig extends DefaultChannelConfig {
                 super.getOptions(),
                 RdmaChannelOption.FRAMING,
                 RdmaChannelOption.SHARED_RECEIVE_QUEUE,
-                RdmaChannelOption.REGISTERED_ALLOCATOR);
+                RdmaChannelOption.REGISTERED_ALLOCATOR,
+                RdmaChannelOption.PRE_SHARED_KEYS);
         for (ChannelOption<?> option : RANGES.keySet()) {
             options.put(option, getOption(option));
         }
@@ -216,7 +223,7 @@ class RdmaChannelConfig extends DefaultChannelConfig {
     }
 
     @Override
-    @SuppressWarnings("unchecked") // the option's type says what its value is
+    @SuppressWarnings({"unchecked", "NullAway"}) // the option's type says what its value is; Netty gives null for none
     public <T> T getOption(ChannelOption<T> option) {
         if (RANGES.containsKey(option)) {
             return (T) Integer.valueOf(get((ChannelOption<Integer>) option));
@@ -229,6 +236,9 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         }
         if (option.equals(RdmaChannelOption.REGISTERED_ALLOCATOR)) {
             return (T) Boolean.valueOf(registeredAllocatorWanted());
+        }
+        if (option.equals(RdmaChannelOption.PRE_SHARED_KEYS)) {
+            return (T) preSharedKeys();
         }
         return super.getOption(option);
     }
@@ -245,7 +255,8 @@ class RdmaChannelConfig extends DefaultChannelConfig {
             }
         } else if (!option.equals(RdmaChannelOption.FRAMING)
                 && !option.equals(RdmaChannelOption.SHARED_RECEIVE_QUEUE)
-                && !option.equals(RdmaChannelOption.REGISTERED_ALLOCATOR)) {
+                && !option.equals(RdmaChannelOption.REGISTERED_ALLOCATOR)
+                && !option.equals(RdmaChannelOption.PRE_SHARED_KEYS)) {
             return super.setOption(option, value);
         }
         checkFraming(option, value);

@@ -3,6 +3,7 @@ package org.verbena.api;
 import io.netty.channel.ChannelOption;
 import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.PreSharedKeys;
 
 /**
  * The options that a channel has beyond Netty's own. All of them are read when the connection is made: set them on the bootstrap
@@ -109,6 +110,15 @@ public final class RdmaChannelOption {
      */
     public static final ChannelOption<Integer> CLOSE_TIMEOUT_MILLIS =
             ChannelOption.valueOf(RdmaChannelOption.class, "CLOSE_TIMEOUT_MILLIS");
+
+    /**
+     * Keys that both ends prove to each other in the handshake, before any message is sent or delivered and, on soft, before one-sided operations are allowed; none
+     * by default. Both ends need the option: a server with it rejects clients without it, and a client with it disconnects from a server without it. A client
+     * proves its first key; a server accepts any of its keys, so that one can be replaced. It authenticates both ends. It encrypts nothing, and an attacker who
+     * can change packets on the path can still take the connection over afterwards: see SECURITY.md. Not with {@link Framing#RAW}, which has no handshake.
+     */
+    public static final ChannelOption<PreSharedKeys> PRE_SHARED_KEYS =
+            ChannelOption.valueOf(RdmaChannelOption.class, "PRE_SHARED_KEYS");
 
     /** After this long without a word, the peer is asked for one; after as long again the connection is lost. In milliseconds; 0 for never. */
     public static final ChannelOption<Integer> KEEP_ALIVE_MILLIS =

@@ -20,6 +20,7 @@ import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
+import org.verbena.transport.spi.RateLimitedLog;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
@@ -48,6 +49,9 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     private final RdmaServerChannelConfig config = newConfig();
     private final Handler handler = new Handler();
     private final Runnable closeWithLoop = this::closeWithLoop0;
+
+    /** Connections that did not come up by their peers' fault. */
+    private final RateLimitedLog strangers = new RateLimitedLog(LOG);
 
     /** Requests that no read has asked for yet. The loop's. */
     private final ArrayDeque<IncomingConnection> waiting = new ArrayDeque<>();
@@ -79,6 +83,10 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     /** Makes the options; called by the constructor. */
     RdmaServerChannelConfig newConfig() {
         return new RdmaServerChannelConfig(this);
+    }
+
+    RateLimitedLog strangers() {
+        return strangers;
     }
 
     @Override

@@ -62,7 +62,9 @@ final class Rejection {
             return " (this end speaks versions " + otherVersion.group(1) + " of the protocol, the server "
                     + otherVersion.group(2) + ": use the same release of Verbena at both ends)";
         }
-        return "";
+        return reason.equals(MessageConnection.KEY_REQUIRED)
+                ? " (set RdmaChannelOption.PRE_SHARED_KEYS to a key that the server has)"
+                : "";
     }
 
     /** Private data as text, without the zeros that pad it; null if it is something else. */

@@ -237,6 +237,11 @@ final class CountingProvider implements RdmaProvider {
         }
 
         @Override
+        public void allowRemoteAccess(boolean allowed) {
+            inner.allowRemoteAccess(allowed);
+        }
+
+        @Override
         public InetSocketAddress localAddress() {
             return inner.localAddress();
         }

@@ -39,6 +39,8 @@ class SnippetsTest {
                 static java.io.File certificate;
                 static java.io.File privateKey;
                 static java.io.File authorities;
+                static byte[] secret;
+                static org.verbena.api.MessageHandler handler;
                 %s
                 static void run() throws Exception {
             %s

@@ -87,6 +87,23 @@ final class FrameSender {
         return post(endpoint, owner, null);
     }
 
+    /** Posts a frame of which the first part is in its slot, and more in memory of its own; false if there is none, or it was not taken. */
+    boolean postHeader(Endpoint endpoint, int type, int payloadBytes, byte[] more) {
+        if (more.length == 0) {
+            return postHeader(endpoint, null, type, 0, payloadBytes);
+        }
+        int frameBytes = Wire.HEADER_BYTES + payloadBytes;
+        ledger.request().asSend(ledger.nextId(), ledger.inlineFlag(frameBytes + more.length));
+        writeHeader(type, 0);
+        ledger.gatherSlot(frameBytes);
+        ByteBuf memory = ledger.stage(endpoint, more.length);
+        if (memory == null) {
+            return false;
+        }
+        memory.setBytes(0, more);
+        return post(endpoint, null, memory);
+    }
+
     /** A message went out as it is, without a header. */
     void sentRaw(int bytes) {
         counters.frameSent();

@@ -7,6 +7,8 @@ import org.verbena.transport.spi.EndpointCapabilities;
 
 /** HELLO and its answer, and what follows from them. Pure: it sends nothing. */
 final class Handshake {
+    private static final byte[] NOTHING = {};
+
     private final MessageConnection.Role role;
     private final MessageOptions options;
     private int features;
@@ -17,9 +19,45 @@ final class Handshake {
     /** What the peer was promised; 0 before it was. */
     private int maxInboundBytes;
 
+    /** Until both ends have proved their key; null without one. */
+    private @Nullable Authentication authentication;
+
+    private boolean refused;
+
     Handshake(MessageConnection.Role role, MessageOptions options) {
         this.role = role;
         this.options = options;
+    }
+
+    /** Both ends prove a key before anything else. Before {@link #privateData()}. */
+    void authenticate(PreSharedKeys keys) {
+        authentication = new Authentication(role, keys);
+    }
+
+    /** Whether a proof is still missing. */
+    boolean isAuthenticating() {
+        return authentication != null;
+    }
+
+    /** Whether the peer's proof was missing or wrong. */
+    boolean hasRefused() {
+        return refused;
+    }
+
+    /** What goes with this end's connect request or acceptance. */
+    byte[] privateData() {
+        byte[] preamble = Wire.preamble(options.framing());
+        return authentication == null ? preamble : authentication.privateData(preamble);
+    }
+
+    /** Takes what came with the acceptance; returns what is wrong with it for who authenticates, or null. */
+    @Nullable String takeAcceptance(byte[] privateData) {
+        return authentication == null ? null : authentication.takeAcceptance(privateData);
+    }
+
+    /** What goes behind HELLO, which is there. */
+    byte[] proof(ByteBuf hello, int index) {
+        return authentication == null ? NOTHING : authentication.prove(hello, index);
     }
 
     /** What this end's device can do is known. */
@@ -79,6 +117,11 @@ final class Handshake {
         if (hello.leastVersion() > Wire.VERSION || hello.greatestVersion() < Wire.VERSION) {
             return "it speaks versions " + hello.leastVersion() + " to " + hello.greatestVersion() + " and this end "
                     + Wire.VERSION;
+        }
+        String refusal = authentication == null ? null : authentication.refusal(frame, lengthBytes);
+        if (refusal != null) {
+            refused = true;
+            return refusal;
         }
         peer = hello;
         return null;

@@ -34,6 +34,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         ACCEPTOR
     }
 
+    /** The reason of a rejection for want of a pre-shared key. */
+    public static final String KEY_REQUIRED = "a pre-shared key is required";
+
     /** What {@link #nextDeadlineNanos()} is when nothing is due at any time. */
     public static final long NO_DEADLINE = Deadlines.NONE;
 
@@ -192,6 +195,53 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      */
     public static byte[] privateData(MessageOptions options) {
         return Wire.preamble(options.framing());
+    }
+
+    /**
+     * Makes both ends prove a pre-shared key in the handshake. Until the peer has done so, this end sends it nothing but the handshake, delivers nothing from
+     * it, and refuses its one-sided operations where the provider can. Call it before the endpoint is made.
+     *
+     * @param keys an initiator proves the first of them; an acceptor accepts any
+     * @throws IllegalArgumentException the framing is RAW, which has no handshake, or receives are too short for it
+     */
+    public void authenticate(PreSharedKeys keys) {
+        if (raw) {
+            throw new IllegalArgumentException(
+                    "framing RAW has no handshake in which a pre-shared key could be proved: use MESSAGE or STREAM");
+        }
+        int bytes = options.receiveBufferBytes();
+        if (bytes != MessageOptions.DEVICE_DEFAULT && bytes < Authentication.LEAST_RECEIVE_BYTES) {
+            throw new IllegalArgumentException("receiveBufferBytes " + bytes
+                    + " is too small for a handshake with a pre-shared key: "
+                    + Authentication.LEAST_RECEIVE_BYTES + " or more");
+        }
+        handshake.authenticate(keys);
+    }
+
+    /**
+     * The private data of this connection's connect request or acceptance. Call {@link #authenticate} first, if at all.
+     *
+     * @return empty for RAW
+     */
+    public byte[] privateData() {
+        return handshake.privateData();
+    }
+
+    /**
+     * Validates a connect request's private data as {@link #rejection(MessageOptions, byte[])} does, for an end that may require a pre-shared key.
+     *
+     * @param options the options of this end
+     * @param keys the keys that this end accepts; null if it requires none
+     * @param privateData the private data of the request
+     * @return null if the peer is compatible; otherwise the reason, as private data for the rejection
+     */
+    public static byte @Nullable [] rejection(
+            MessageOptions options, @Nullable PreSharedKeys keys, byte[] privateData) {
+        byte[] rejection = rejection(options, privateData);
+        if (rejection == null && keys != null && (privateData[Wire.PREAMBLE_FLAGS] & Wire.AUTHENTICATES) == 0) {
+            return Wire.rejection(KEY_REQUIRED);
+        }
+        return rejection;
     }
 
     /**
@@ -768,6 +818,11 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                             + violation + ": use the framing that it speaks, RAW for programs that are not Verbena's"));
                     return;
                 }
+                String refusal = handshake.takeAcceptance(privateData);
+                if (refusal != null) {
+                    abort(refused(endpoint, refusal));
+                    return;
+                }
                 helloDue = true;
             } else {
                 agree(endpoint);
@@ -866,7 +921,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         String wrong = framer instanceof RawFramer unframed
                 ? unframed.received(buffer, lengthBytes, flags, immediateData, life.isCloseRequested())
                 : frameReceived(endpoint, buffer, lengthBytes, flags, immediateData);
-        if (wrong != null) {
+        if (wrong != null && handshake.hasRefused()) {
+            abort(refused(endpoint, wrong));
+        } else if (wrong != null) {
             abort(new ProtocolException(
                     endpoint.remoteAddress() + " violated the message protocol and was disconnected: " + wrong
                             + ". Both ends must run the same protocol; see docs/protocol.md"));
@@ -987,6 +1044,14 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         inbox.prepare(buffers);
         rendezvous.prepare(capabilities, buffers);
         window.prepare(endpoint, capabilities, buffers, role == Role.ACCEPTOR);
+        if (handshake.isAuthenticating()) {
+            endpoint.allowRemoteAccess(false);
+        }
+    }
+
+    private static AuthenticationException refused(Endpoint endpoint, String why) {
+        return new AuthenticationException(endpoint.remoteAddress() + " was disconnected: " + why
+                + ". Both ends need the same pre-shared key, id and secret");
     }
 
     /** Says HELLO or HELLO_ACK, with the receives that are posted by now. */
@@ -1002,10 +1067,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (firstGrant < 1) {
             return false;
         }
+        int index = ledger.slotOffset() + Wire.HEADER_BYTES;
         handshake
                 .hello(buffers, window.bufferBytes(), firstGrant, window.greatest())
-                .write(ledger.slots(), ledger.slotOffset() + Wire.HEADER_BYTES);
-        return frames.postHeader(endpoint, null, handshake.type(), 0, Wire.HELLO_BYTES - Wire.HEADER_BYTES);
+                .write(ledger.slots(), index);
+        byte[] proof = handshake.proof(ledger.slots(), index);
+        return frames.postHeader(endpoint, handshake.type(), Wire.HELLO_BYTES - Wire.HEADER_BYTES, proof);
     }
 
     private @Nullable String helloReceived(Endpoint endpoint, int type, ByteBuf frame, int lengthBytes) {
@@ -1023,6 +1090,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             window.open();
             credits.openOutbound(hello.window(), hello.greatestWindow());
             helloDue = role == Role.ACCEPTOR;
+            if (handshake.isAuthenticating()) {
+                endpoint.allowRemoteAccess(true);
+            }
             becomeActive(handshake.agree(endpoint, hello, buffers, rendezvousSender));
         }
     }
@@ -1411,6 +1481,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         if (life.is(Phase.ABORTED) || life.is(Phase.CLOSED) || (life.isCloseSent() && cause == null)) {
             return null;
+        }
+        if (life.is(Phase.HANDSHAKE) && handshake.isAuthenticating()) {
+            String why =
+                    endpoint.remoteAddress() + " disconnected during the handshake: does it have the pre-shared key"
+                            + " of this end, with the same secret? Its log says, and it tells nobody else";
+            return cause == null ? new ConnectionException.Lost(why) : new ConnectionException.Lost(why, cause);
         }
         if (cause != null || raw) {
             return cause;

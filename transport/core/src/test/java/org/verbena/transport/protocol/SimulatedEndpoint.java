@@ -27,6 +27,9 @@ import org.verbena.transport.spi.WorkStatus;
 final class SimulatedEndpoint implements Endpoint {
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;
 
+    /** Whether the peer may use memory. */
+    boolean isRemoteAccessAllowed = true;
+
     final SimulatedNetwork network;
     final SimulatedNetwork.Device device;
     final SimulatedDomain domain;
@@ -560,6 +563,11 @@ final class SimulatedEndpoint implements Endpoint {
     @Override
     public MemoryDomain memoryDomain() {
         return domain;
+    }
+
+    @Override
+    public void allowRemoteAccess(boolean allowed) {
+        isRemoteAccessAllowed = allowed;
     }
 
     @Override

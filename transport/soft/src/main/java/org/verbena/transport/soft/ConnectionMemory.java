@@ -14,6 +14,9 @@ final class ConnectionMemory implements MemoryDomain {
     private final SoftDomain domain;
     private final AtomicLong registeredBytes = new AtomicLong();
 
+    /** Whether the peer may use any memory, this or what is shared. The loop's thread alone. */
+    private boolean isAllowed = true;
+
     /**
      * Without a region.
      *
@@ -28,6 +31,20 @@ final class ConnectionMemory implements MemoryDomain {
         RegisteredMemory memory = domain.register(segment, access, this);
         registeredBytes.addAndGet(memory.lengthBytes());
         return memory;
+    }
+
+    /**
+     * Keeps the peer off all memory, or lets it in.
+     *
+     * @param allowed whether it may use what it has keys of
+     */
+    void allow(boolean allowed) {
+        isAllowed = allowed;
+    }
+
+    /** Whether the peer may use what it has keys of. */
+    boolean isAllowed() {
+        return isAllowed;
     }
 
     /**

@@ -438,7 +438,9 @@ final class FpduParser {
      */
     private @Nullable SoftMemory find(int stag, long offset, long bytes, Access right) {
         SoftMemory memory = domain.find(stag);
-        if (memory == null) {
+        if (!own.isAllowed()) {
+            denial = "the peer has not proved its pre-shared key yet";
+        } else if (memory == null) {
             denial = "nothing is registered with this STag";
         } else if (!memory.isFor(own)) {
             denial = "the memory belongs to another connection";

@@ -3,10 +3,10 @@ package org.verbena.transport.soft;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.RateLimitedLog;
 
 /**
  * What strangers and peers do wrong, and what this side cannot do for them, in the log of whoever runs this side: a few lines a minute of each kind, and how
@@ -14,12 +14,6 @@ import org.slf4j.LoggerFactory;
  */
 final class Incidents {
     private static final Logger LOG = LoggerFactory.getLogger(Incidents.class);
-
-    /** Lines of one kind in a {@link #PERIOD_NANOS period}: enough to see a pattern, too few to fill a disk. */
-    static final int LINES_PER_PERIOD = 10;
-
-    /** A minute. */
-    static final long PERIOD_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     /** What happened. */
     enum Kind {
@@ -31,16 +25,7 @@ final class Incidents {
         LOCAL
     }
 
-    /** What there was of one kind. */
-    private static final class Tally {
-        private long count;
-        private long untold;
-        private long periodEndNanos;
-        private int linesOfPeriod;
-    }
-
-    private final LongSupplier nanoTime;
-    private final Map<Kind, Tally> tallies = new EnumMap<>(Kind.class);
+    private final Map<Kind, RateLimitedLog> logs = new EnumMap<>(Kind.class);
 
     /** With the system's clock. */
     Incidents() {
@@ -53,9 +38,8 @@ final class Incidents {
      * @param nanoTime as {@link System#nanoTime()}
      */
     Incidents(LongSupplier nanoTime) {
-        this.nanoTime = nanoTime;
         for (Kind kind : Kind.values()) {
-            tallies.put(kind, new Tally());
+            logs.put(kind, new RateLimitedLog(LOG, nanoTime));
         }
     }
 
@@ -66,33 +50,7 @@ final class Incidents {
      * @param text the line
      */
     void report(Kind kind, String text) {
-        long before = admit(kind);
-        if (before == 0) {
-            LOG.warn("{}", text);
-        } else if (before > 0) {
-            LOG.warn("{} (and {} more of this kind since the last line)", text, before);
-        } else {
-            LOG.debug("{}", text);
-        }
-    }
-
-    /** Counts one; how many were not logged before it, or -1 if it is not to be logged either. */
-    private synchronized long admit(Kind kind) {
-        Tally tally = tally(kind);
-        tally.count++;
-        long now = nanoTime.getAsLong();
-        if (tally.count == 1 || now - tally.periodEndNanos >= 0) {
-            tally.periodEndNanos = now + PERIOD_NANOS;
-            tally.linesOfPeriod = 0;
-        }
-        if (tally.linesOfPeriod == LINES_PER_PERIOD) {
-            tally.untold++;
-            return -1;
-        }
-        tally.linesOfPeriod++;
-        long before = tally.untold;
-        tally.untold = 0;
-        return before;
+        of(kind).warn(text);
     }
 
     /**
@@ -101,11 +59,11 @@ final class Incidents {
      * @param kind of what
      * @return since this was made
      */
-    synchronized long count(Kind kind) {
-        return tally(kind).count;
+    long count(Kind kind) {
+        return of(kind).count();
     }
 
-    private Tally tally(Kind kind) {
-        return Objects.requireNonNull(tallies.get(kind));
+    private RateLimitedLog of(Kind kind) {
+        return Objects.requireNonNull(logs.get(kind));
     }
 }

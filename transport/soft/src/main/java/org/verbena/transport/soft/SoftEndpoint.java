@@ -481,6 +481,11 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
     }
 
     @Override
+    public void allowRemoteAccess(boolean allowed) {
+        connectionMemory.allow(allowed);
+    }
+
+    @Override
     public InetSocketAddress localAddress() {
         InetSocketAddress now = localAddress;
         if (now == null) {

@@ -11,6 +11,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.soft.Incidents.Kind;
+import org.verbena.transport.spi.RateLimitedLog;
 
 /** The log has the first ones, and how many there were besides; time is in the test's hands. */
 class IncidentsTest {
@@ -41,12 +42,12 @@ class IncidentsTest {
         for (int i = 0; i < 1_000; i++) {
             incidents.report(Kind.HANDSHAKE, "no. " + i);
         }
-        assertThat(lines()).hasSize(Incidents.LINES_PER_PERIOD).startsWith("no. 0", "no. 1");
-        now += Incidents.PERIOD_NANOS;
+        assertThat(lines()).hasSize(RateLimitedLog.LINES_PER_PERIOD).startsWith("no. 0", "no. 1");
+        now += RateLimitedLog.PERIOD_NANOS;
         incidents.report(Kind.HANDSHAKE, "later");
         assertThat(lines())
                 .last()
-                .isEqualTo("later (and " + (1_000 - Incidents.LINES_PER_PERIOD)
+                .isEqualTo("later (and " + (1_000 - RateLimitedLog.LINES_PER_PERIOD)
                         + " more of this kind since the last line)");
         assertThat(incidents.count(Kind.HANDSHAKE)).isEqualTo(1_001);
         assertThat(incidents.count(Kind.SEGMENT)).isZero();

@@ -1,0 +1,89 @@
+package org.verbena.transport.spi;
+
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+
+/**
+ * Log lines that a peer can cause: a few a minute at WARN, with the number of those left out, which are logged at
+ * DEBUG. Any thread.
+ */
+public final class RateLimitedLog {
+    /** Lines in a {@link #PERIOD_NANOS period}: enough to see a pattern, too few to fill a disk. */
+    public static final int LINES_PER_PERIOD = 10;
+
+    /** A minute. */
+    public static final long PERIOD_NANOS = TimeUnit.MINUTES.toNanos(1);
+
+    private final Logger log;
+    private final LongSupplier nanoTime;
+
+    // All guarded by this.
+    private long count;
+    private long untold;
+    private long periodEndNanos;
+    private int linesOfPeriod;
+
+    /**
+     * With the system's clock.
+     *
+     * @param log where the lines go
+     */
+    public RateLimitedLog(Logger log) {
+        this(log, System::nanoTime);
+    }
+
+    /**
+     * With another clock.
+     *
+     * @param log where the lines go
+     * @param nanoTime as {@link System#nanoTime()}
+     */
+    public RateLimitedLog(Logger log, LongSupplier nanoTime) {
+        this.log = log;
+        this.nanoTime = nanoTime;
+    }
+
+    /**
+     * Counts one, and logs it at WARN if there were not too many lately.
+     *
+     * @param text the line
+     */
+    public void warn(String text) {
+        long before = admit();
+        if (before == 0) {
+            log.warn("{}", text);
+        } else if (before > 0) {
+            log.warn("{} (and {} more of this kind since the last line)", text, before);
+        } else {
+            log.debug("{}", text);
+        }
+    }
+
+    /** Counts one; how many were not logged before it, or -1 if it is not to be logged either. */
+    private synchronized long admit() {
+        count++;
+        long now = nanoTime.getAsLong();
+        if (count == 1 || now - periodEndNanos >= 0) {
+            periodEndNanos = now + PERIOD_NANOS;
+            linesOfPeriod = 0;
+        }
+        if (linesOfPeriod == LINES_PER_PERIOD) {
+            untold++;
+            return -1;
+        }
+        linesOfPeriod++;
+        long before = untold;
+        untold = 0;
+        return before;
+    }
+
+    /**
+     * How many there were.
+     *
+     * @return those that were logged, and those that were not
+     */
+    public synchronized long count() {
+        return count;
+    }
+}
