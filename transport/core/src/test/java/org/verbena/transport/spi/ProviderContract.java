@@ -1511,6 +1511,228 @@ public abstract class ProviderContract {
                         .isFalse());
     }
 
+    /** Tries an operation that must end the connection, and leaves what is around the region as it is. */
+    private void assertEnds(Pair pair, WorkRequest request) {
+        pair.client().send(request);
+        pair.client().awaitSend();
+        assertThat(pair.client().awaitDisconnected()).as("cause of the end").isNotNull();
+        pair.server().awaitDisconnected();
+    }
+
+    @ParameterizedTest
+    @EnumSource(
+            value = WorkRequest.Opcode.class,
+            names = {"READ", "WRITE"})
+    void reachesBothEndsOfARegionAndNotAByteFurther(WorkRequest.Opcode opcode) {
+        MemorySegment around = arena.allocate(3 * 4096, 4096);
+        int length = 1000;
+        int[][] within = {{0, length}, {0, 1}, {length - 1, 1}, {1, length - 1}};
+        int[][] beyond = {{-1, 1}, {length, 1}, {0, length + 1}, {-1, length + 1}, {length - 1, 2}};
+        Pair good = connectPair();
+        MemoryDomain domain = good.server().awaitPrepared().memoryDomain();
+        RegisteredMemory table = domain.register(
+                around.asSlice(5000, length), Set.of(Access.LOCAL_WRITE, Access.REMOTE_READ, Access.REMOTE_WRITE));
+        regions.add(table);
+        RegisteredMemory local = readSink(good.client(), 4096);
+        for (int[] part : within) {
+            boolean reads = opcode == WorkRequest.Opcode.READ;
+            fill(reads ? table.segment() : local.segment(), part[0] + part[1]);
+            good.client()
+                    .send(
+                            reads
+                                    ? readOf(1, local, 0, part[1], table, part[0])
+                                    : writeOf(1, local, 0, part[1], table, part[0]));
+            assertSent(good.client().awaitSend(), 1);
+            if (!reads) {
+                // A read behind it says that it is done.
+                good.client().send(readOf(2, local, 2048, 1, table, part[0]));
+                assertSent(good.client().awaitSend(), 2);
+            }
+            assertSame(local, 0, table, part[0], part[1]);
+        }
+        table.segment().fill((byte) 0);
+        for (int[] part : beyond) {
+            Pair pair = connectPair();
+            RegisteredMemory mine = readSink(pair.client(), 4096);
+            fill(mine.segment(), 1);
+            assertEnds(
+                    pair,
+                    opcode == WorkRequest.Opcode.READ
+                            ? readOf(1, mine, 0, part[1], table, part[0])
+                            : writeOf(1, mine, 0, part[1], table, part[0]));
+        }
+        assertThat(around.asSlice(0, 5000).mismatch(MemorySegment.ofArray(new byte[5000])))
+                .as("what is before the region")
+                .isEqualTo(-1);
+        assertThat(around.asSlice(5000 + length).mismatch(MemorySegment.ofArray(new byte[3 * 4096 - 5000 - length])))
+                .as("what is behind the region")
+                .isEqualTo(-1);
+    }
+
+    @Test
+    void endsAConnectionOnACompareAndSwapWithAWrongKey() {
+        Pair pair = connectPair();
+        RegisteredMemory table = region(pair.server(), 8, Access.LOCAL_WRITE, Access.REMOTE_ATOMIC);
+        RegisteredMemory old = readSink(pair.client(), 8);
+        WorkRequest swap =
+                new WorkRequest(1).asCompareAndSwap(1, 0, table.address(), table.remoteKey() ^ 0x5a5a5a5a, 0, 7);
+        swap.buffers().add(old, 0, 8);
+        if (!pair.client().awaitPrepared().capabilities().atomics()) {
+            assertRefusedAtOnce(pair, swap);
+            return;
+        }
+        assertEnds(pair, swap);
+        assertThat(table.segment().get(ValueLayout.JAVA_LONG, 0)).isZero();
+    }
+
+    @Test
+    void endsAConnectionOnAWriteWithImmediateWithAWrongKey() {
+        Pair pair = connectPair();
+        RegisteredMemory table = region(pair.server(), 64, Access.LOCAL_WRITE, Access.REMOTE_WRITE);
+        RegisteredMemory sink = region(pair.server(), 64, Access.LOCAL_WRITE);
+        RegisteredMemory source = region(pair.client(), 64);
+        fill(source.segment(), 1);
+        pair.server().receive(1, sink, 0, 64);
+        WorkRequest write =
+                new WorkRequest(1).asWriteWithImmediate(2, 0, table.address(), table.remoteKey() ^ 0x5a5a5a5a, 99);
+        write.buffers().add(source, 0, 64);
+        if (!pair.client().awaitPrepared().capabilities().immediateData()) {
+            assertRefusedAtOnce(pair, write);
+            return;
+        }
+        assertEnds(pair, write);
+        assertThat(pair.server().awaitReceive().status()).as("nobody is told").isNotEqualTo(WorkStatus.SUCCESS);
+        assertThat(table.segment().mismatch(MemorySegment.ofArray(new byte[64])))
+                .isEqualTo(-1);
+    }
+
+    @Test
+    void endsAConnectionOnASendWithInvalidateOfAWrongKey() {
+        Pair pair = connectPair();
+        RegisteredMemory table = ownRegion(pair.server(), 64, Access.LOCAL_WRITE, Access.REMOTE_READ);
+        RegisteredMemory sink = region(pair.server(), 64, Access.LOCAL_WRITE);
+        pair.server().receive(1, sink, 0, 64);
+        WorkRequest send = new WorkRequest(1).asSendWithInvalidate(2, 0, table.remoteKey() ^ 0x5a5a5a5a);
+        if (!pair.client().awaitPrepared().capabilities().sendWithInvalidate()) {
+            assertRefusedAtOnce(pair, send);
+            return;
+        }
+        assertEnds(pair, send);
+        assertThat(pair.server().awaitReceive().status()).isNotEqualTo(WorkStatus.SUCCESS);
+    }
+
+    /** With no patience for a receiver that is not ready, where a device knows of such. */
+    private static EndpointOptions impatient() {
+        return new EndpointOptions(
+                null, OPTIONS.connectTimeoutMillis(), 16, 16, 4, 64, 16, 7, 0, 0, false, new byte[0]);
+    }
+
+    @Test
+    void endsAConnectionWithoutAReceiveForAMessage() {
+        Pair pair = connectPair(impatient(), impatient());
+        assertEnds(pair, sendOf(1, region(pair.client(), 64), 0, 64));
+    }
+
+    @Test
+    void endsAConnectionWithoutAReceiveForAWriteWithImmediate() {
+        Pair pair = connectPair(impatient(), impatient());
+        RegisteredMemory table = region(pair.server(), 64, Access.LOCAL_WRITE, Access.REMOTE_WRITE);
+        WorkRequest write = new WorkRequest(1).asWriteWithImmediate(2, 0, table.address(), table.remoteKey(), 99);
+        write.buffers().add(region(pair.client(), 64), 0, 64);
+        if (!pair.client().awaitPrepared().capabilities().immediateData()) {
+            assertRefusedAtOnce(pair, write);
+            return;
+        }
+        assertEnds(pair, write);
+    }
+
+    @ParameterizedTest
+    @EnumSource(
+            value = WorkRequest.Opcode.class,
+            names = {"READ", "WRITE"})
+    void closesARegionThatThePeerIsUsing(WorkRequest.Opcode opcode) {
+        int bytes = 64 << 10;
+        int count = 16;
+        for (int round = 0; round < 4; round++) {
+            Pair pair = connectPair();
+            RegisteredMemory table =
+                    region(pair.server(), bytes, Access.LOCAL_WRITE, Access.REMOTE_READ, Access.REMOTE_WRITE);
+            RegisteredMemory local = readSink(pair.client(), bytes);
+            RecordingEndpointHandler client = pair.client();
+            client.run(endpoint -> {
+                for (int i = 0; i < count; i++) {
+                    assertThat(client.post(
+                                    endpoint,
+                                    opcode == WorkRequest.Opcode.READ
+                                            ? readOf(i, local, 0, bytes, table, 0)
+                                            : writeOf(i, local, 0, bytes, table, 0)))
+                            .isTrue();
+                }
+                endpoint.flush();
+            });
+            // Once before anything is under way, and then when some of it is done.
+            client.awaitSends(4 * round);
+            table.close();
+            boolean refused = false;
+            for (Completion done : client.awaitSends(count - 4 * round)) {
+                refused |= done.status() != WorkStatus.SUCCESS;
+            }
+            if (refused) {
+                assertThat(client.awaitDisconnected()).isNotNull();
+                pair.server().awaitDisconnected();
+            }
+        }
+    }
+
+    /** Memory of another provider, which no device here knows. */
+    private RegisteredMemory foreign() {
+        return new RegisteredMemory(arena.allocate(64, 8), Set.of(Access.LOCAL_WRITE)) {
+            @Override
+            public int localKey() {
+                return 1;
+            }
+
+            @Override
+            public int remoteKey() {
+                return 1;
+            }
+
+            @Override
+            protected void deregister() {}
+        };
+    }
+
+    @Test
+    void refusesMemoryOfAnotherProvider() {
+        Pair pair = connectPair();
+        RegisteredMemory foreign = foreign();
+        pair.client().run(endpoint -> {
+            assertThatThrownBy(() -> pair.client().post(endpoint, sendOf(1, foreign, 0, 8)))
+                    .isInstanceOf(IllegalArgumentException.class);
+            assertThatThrownBy(
+                            () -> pair.client().postReceive(endpoint, 1, new ScatterGatherList(1).add(foreign, 0, 8)))
+                    .isInstanceOf(IllegalArgumentException.class);
+            assertThat(endpoint.freeSendSlots())
+                    .isEqualTo(endpoint.capabilities().sendDepth());
+        });
+        greet(pair);
+    }
+
+    @Test
+    void refusesMemoryOfAnotherProviderInASharedReceiveQueue() {
+        RegisteredMemory foreign = foreign();
+        RecordingEndpointHandler client = newHandler("client");
+        client.whenPrepared(endpoint -> {
+            SharedReceiveQueue queue = endpoint.sharedReceiveQueue();
+            if (queue != null) {
+                assertThatThrownBy(() -> queue.postReceive(1, new ScatterGatherList(1).add(foreign, 0, 8)))
+                        .isInstanceOf(IllegalArgumentException.class);
+                queue.flush();
+            }
+        });
+        connectPair(withSharedReceiveQueue(), OPTIONS, client, newHandler("server"));
+    }
+
     /** Callbacks that may throw. */
     enum Callback {
         PREPARED,
