@@ -22,7 +22,7 @@ import org.verbena.verbs.work.CompletionField;
 /**
  * Receives the completions of work requests. One thread at a time polls, arms and closes it.
  *
- * <p>A queue that overflows is lost, with all its queue pairs ({@link AsyncEventType#CQ_ERR}): give it an entry for
+ * <p>A queue that overflows breaks, with all its queue pairs ({@link AsyncEventType#CQ_ERR}): give it an entry for
  * every work request that can be outstanding on them.
  *
  * <p>Source: ibv_create_cq(3), ibv_poll_cq(3), ibv_req_notify_cq(3)
@@ -155,8 +155,8 @@ public final class CompletionQueue extends VerbsObject {
     }
 
     /**
-     * Takes a queue that another library created, such as librdmacm's {@code cm_id->send_cq}. It can be polled and
-     * armed; its events, if any, are that library's to take. Closing it here leaves it there.
+     * Wraps a queue that another library created, such as librdmacm's {@code cm_id->send_cq}. It can be polled and
+     * armed; that library takes its events, if any. Closing the wrapper does not destroy the queue.
      *
      * @param context its context
      * @param ibvCq address of an {@code ibv_cq}; it stays valid until this is closed
@@ -216,8 +216,8 @@ public final class CompletionQueue extends VerbsObject {
     }
 
     /**
-     * Asks for one event on the channel when the next completion comes. Completions that are there already make none on some devices and one
-     * on others: poll again after arming, before waiting.
+     * Arms the queue: requests one event on the channel for the next completion. Completions already in the queue cause
+     * no event on some devices and one on others: poll again after arming, before waiting.
      *
      * @param solicitedOnly only for completions whose sender asked for it, and for errors
      * @throws VerbsException the device refused
@@ -266,7 +266,7 @@ public final class CompletionQueue extends VerbsObject {
     }
 
     /**
-     * What takes completions off an extended queue. Whoever uses it leaves {@link #poll} alone.
+     * The reader of an extended queue. Use either it or {@link #poll}, not both.
      *
      * @return its reader
      * @throws IllegalStateException it was not created by {@link Context#createExtendedCompletionQueue}
@@ -275,7 +275,7 @@ public final class CompletionQueue extends VerbsObject {
         CompletionReader own = reader;
         if (own == null) {
             throw new IllegalStateException(
-                    "the " + this + " is no extended one: see Context.createExtendedCompletionQueue");
+                    "the " + this + " is not an extended queue: see Context.createExtendedCompletionQueue");
         }
         return own;
     }

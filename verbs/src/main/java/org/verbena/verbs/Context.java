@@ -37,8 +37,8 @@ import org.verbena.verbs.queue.QueuePairType;
 import org.verbena.verbs.work.CompletionField;
 
 /**
- * An open device. Everything else is made on it and closed before it. Any thread, {@link #tryGetAsyncEvent()} excepted: that belongs to
- * one thread at a time.
+ * An open device. Everything else is created on it and closed before it. Any thread, except {@link
+ * #tryGetAsyncEvent()}: one thread at a time.
  *
  * <p>Source: ibv_open_device(3)
  */
@@ -102,7 +102,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Asks what the device can do.
+     * Queries the device's attributes.
      *
      * @return its attributes
      * @throws VerbsException the device refused
@@ -260,7 +260,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Asks what the device can do, with what came later than {@link #queryDevice}.
+     * Queries the device's extended attributes, beyond {@link #queryDevice}.
      *
      * @return its attributes; zero if an older provider does not report one
      * @throws VerbsException the device refused
@@ -285,7 +285,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Reads the device's clock, which completion timestamps count by.
+     * Reads the device's clock, which completion timestamps use.
      *
      * @return its raw value in nanoseconds or cycles, as the device has it
      * @throws VerbsException the device has none
@@ -392,7 +392,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Opens the XRC domain that all processes share which open it by the same file; the first of them makes it.
+     * Opens the XRC domain that all processes share that open it with the same file; the first of them creates it.
      *
      * @param file which; an empty one is made if there is none, readable to its owner and group
      * @return the domain; the caller closes it
@@ -403,7 +403,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Opens an XRC domain that all processes share which open it by the same file.
+     * Opens an XRC domain that all processes share that open it with the same file.
      *
      * @param fd a descriptor of the file
      * @param create whether to make the domain if the file has none yet
@@ -469,7 +469,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Works out where a datagram's sender is.
+     * Determines the address of a datagram's sender.
      *
      * @param port the port it came to
      * @param completions where its completion is
@@ -556,7 +556,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Creates a table over which a queue pair spreads what it receives.
+     * Creates a table for a queue pair that spreads its receives.
      *
      * @param queues its entries, a power of two; a queue may be in several
      * @return the table; the caller closes it before the queues

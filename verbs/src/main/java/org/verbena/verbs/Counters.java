@@ -66,19 +66,20 @@ public final class Counters extends VerbsObject {
     }
 
     /**
-     * Says what an index counts, of all flows that will name these counters in {@link FlowEffect#count}. Before the first of them is
-     * created.
+     * Selects what an index counts, for all flows that will use these counters in {@link FlowEffect#count}. Call it
+     * before the first of them is created.
      *
      * @param kind what it counts
      * @param index where {@link #read} tells it, 0 to {@link #MAX_INDEX}; several kinds at one index are added up
-     * @throws VerbsException the device does not count that (EOPNOTSUPP), or a flow names these counters already (EBUSY)
+     * @throws VerbsException the device does not count that (EOPNOTSUPP), or a flow names these counters already
+     *     (EBUSY)
      */
     public void attach(CounterKind kind, int index) {
         attach(kind, index, null);
     }
 
     /**
-     * Says what an index counts, of a flow that exists.
+     * Selects what an index counts, for an existing flow.
      *
      * @param kind what it counts
      * @param index where {@link #read} tells it, 0 to {@link #MAX_INDEX}

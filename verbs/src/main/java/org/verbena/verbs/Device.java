@@ -54,7 +54,7 @@ public record Device(
      * Opens it.
      *
      * @return a context of its own; the caller closes it
-     * @throws VerbsException the device is gone, or may not be opened: the message says what to do
+     * @throws VerbsException the device was removed or cannot be opened: the message says what to do
      * @throws UnsupportedOperationException the library has an unknown ABI
      */
     public Context open() {

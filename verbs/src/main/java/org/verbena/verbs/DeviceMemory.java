@@ -77,7 +77,7 @@ public final class DeviceMemory extends VerbsObject {
     }
 
     /**
-     * The number by which another process that shares the device can {@link Context#importDeviceMemory import} it.
+     * The handle with which another process that shares the device can {@link Context#importDeviceMemory import} it.
      *
      * @return the handle
      */

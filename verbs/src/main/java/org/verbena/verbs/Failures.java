@@ -53,7 +53,9 @@ enum Failures {
             "the segment is not mapped for writing: read-only mappings cannot be registered with LOCAL_WRITE"),
     /** A feature the device lacks. */
     REGISTER_UNSUPPORTED(
-            "ibv_reg_mr", Errno.EOPNOTSUPP, "the device does not have one of these access flags; see DeviceAttributes"),
+            "ibv_reg_mr",
+            Errno.EOPNOTSUPP,
+            "the device does not support one of these access flags; see DeviceAttributes"),
     /** Too many entries, or out of memory. */
     CQ_LIMIT(
             "ibv_create_cq",
@@ -93,7 +95,7 @@ enum Failures {
     /** Raw packets. */
     QP_DENIED("ibv_create_qp", Errno.EPERM, "raw packets need CAP_NET_RAW"),
     /** A type the device does not have. */
-    QP_UNSUPPORTED("ibv_create_qp", Errno.EOPNOTSUPP, "the device does not have this type of queue pair"),
+    QP_UNSUPPORTED("ibv_create_qp", Errno.EOPNOTSUPP, "the device does not support this type of queue pair"),
     /** Attached to a group. */
     QP_ATTACHED(
             "ibv_destroy_qp",
@@ -127,7 +129,7 @@ enum Failures {
             Errno.EINVAL,
             "the queue pair is not RTS (connect it first), or the work request does not fit it: opcode, number of SGEs, inline bytes"),
     /** Refused by siw for opcodes it lacks. */
-    SEND_UNSUPPORTED("ibv_post_send", Errno.EOPNOTSUPP, "the device does not have this opcode"),
+    SEND_UNSUPPORTED("ibv_post_send", Errno.EOPNOTSUPP, "the device does not support this opcode"),
     /** siw without a connection. */
     SEND_NOT_CONNECTED("ibv_post_send", Errno.ENOTCONN, "the queue pair is not connected"),
     /** Queue full. */
@@ -141,7 +143,7 @@ enum Failures {
             Errno.EINVAL,
             "the queue pair is still in RESET, has a shared receive queue (post there), or the work request has too many SGEs"),
     /** siw without a connection. */
-    RECEIVE_NOT_CONNECTED("ibv_post_recv", Errno.ENOTCONN, "the queue pair is not connected any more"),
+    RECEIVE_NOT_CONNECTED("ibv_post_recv", Errno.ENOTCONN, "the queue pair is no longer connected"),
     /** Queue full. */
     SRQ_FULL(
             "ibv_post_srq_recv",
@@ -151,7 +153,7 @@ enum Failures {
     SRQ_TYPE(
             "ibv_create_srq_ex",
             Errno.EOPNOTSUPP,
-            "the device or its driver does not have this function, or shared receive queues of this type: see"
+            "the device or its driver does not support this function, or shared receive queues of this type: see"
                     + " Context.queryDeviceExtended, maxTags, and DeviceCapability.XRC"),
     /** List full. */
     TAGS_FULL(
@@ -167,7 +169,7 @@ enum Failures {
     WQ_LIMIT(
             "ibv_create_wq",
             Errno.EINVAL,
-            "depth, SGEs or the number of queues are over the device's limits (maxReceiveWorkQueues), or it does not have one of the"
+            "depth, SGEs or the number of queues are over the device's limits (maxReceiveWorkQueues), or it does not support one of the"
                     + " flags"),
     /** Out of queues or locked memory. */
     WQ_MEMORY(
@@ -212,7 +214,7 @@ enum Failures {
     COUNTERS_UNSUPPORTED(
             "ibv_attach_counters_point_flow",
             Errno.EOPNOTSUPP,
-            "the device does not have this function, this kind of counter, or counters for flows that exist already"),
+            "the device does not support this function, this kind of counter, or counters for flows that exist already"),
     /** Children in the kernel. */
     BUSY("*", Errno.EBUSY, "it is still in use: first close what depends on it, and acknowledge its events"),
     /** Device gone. */
@@ -220,9 +222,9 @@ enum Failures {
     /** Device gone. */
     NO_DEVICE("*", Errno.ENODEV, "the device failed or was removed: close everything on it and open it again"),
     /** A verb the provider lacks. */
-    UNSUPPORTED("*", Errno.EOPNOTSUPP, "the device or its driver does not have this function"),
+    UNSUPPORTED("*", Errno.EOPNOTSUPP, "the device or its driver does not support this function"),
     /** A verb the provider lacks, as older ones say. */
-    MISSING("*", Errno.ENOSYS, "the device or its driver does not have this function"),
+    MISSING("*", Errno.ENOSYS, "the device or its driver does not support this function"),
     /** Out of descriptors. */
     DESCRIPTORS("*", Errno.EMFILE, "the process has no file descriptor left: raise ulimit -n");
 

@@ -37,7 +37,7 @@ public record FlowRule(FlowRuleType type, int priority, int port, Set<FlowFlag> 
         specs = List.copyOf(specs);
         Ranges.check("number of specs", specs.size(), 0, MAX_SPECS);
         if (flags.contains(FlowFlag.DONT_TRAP) && type != FlowRuleType.NORMAL) {
-            throw new IllegalArgumentException("DONT_TRAP goes with NORMAL rules, not with " + type);
+            throw new IllegalArgumentException("DONT_TRAP is for NORMAL rules, not for " + type);
         }
     }
 

@@ -19,8 +19,8 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.memory.AdviceKind;
 
 /**
- * Memory that a device knows. Its owner keeps it open, and the segment's arena alive, until every work request that uses it has completed:
- * the device writes to the pages whatever the JVM thinks of them.
+ * Memory that is registered with a device. Keep it open, and the segment's arena alive, until every work request that
+ * uses it has completed: the device writes to the pages even if the JVM has freed them.
  *
  * <p>Source: ibv_reg_mr(3)
  */
@@ -348,7 +348,7 @@ public final class MemoryRegion extends VerbsObject {
     private static final int ADVISE_FLUSH = 1;
 
     /**
-     * The number by which another process that shares the device can {@link ProtectionDomain#importMemory import} it.
+     * The handle with which another process that shares the device can {@link ProtectionDomain#importMemory import} it.
      *
      * @return the handle
      */

@@ -84,7 +84,7 @@ public final class MemoryWindow extends VerbsObject {
     }
 
     /**
-     * Binds a type 1 window, by a work request that is posted at once, behind what has been flushed.
+     * Binds a type 1 window with a work request that is posted immediately, behind those flushed before.
      *
      * @param queuePair whose peer will use it
      * @param workRequestId comes back in the completion

@@ -85,7 +85,8 @@ public final class ProtectionDomain extends VerbsObject {
     }
 
     /**
-     * The number by which another process that shares the device can {@link Context#importProtectionDomain import} it.
+     * The handle with which another process that shares the device can {@link Context#importProtectionDomain import}
+     * it.
      *
      * @return the handle
      */
@@ -125,8 +126,8 @@ public final class ProtectionDomain extends VerbsObject {
 
     /**
      * Registers all memory of this process with the device, including what is allocated later: implicit on-demand
-     * paging. The offset of a piece of it is the {@link MemorySegment#address()}. Nothing is pinned; whoever frees
-     * memory sees to it that nothing posted uses it.
+     * paging. The offset of a piece of it is the {@link MemorySegment#address()}. Nothing is pinned; do not free memory
+     * that posted work uses.
      *
      * @param access the rights of the region besides on-demand paging
      * @return the region; the caller closes it
@@ -229,7 +230,7 @@ public final class ProtectionDomain extends VerbsObject {
     }
 
     /**
-     * Creates a queue pair with what came later: for work request builders, XRC, segmentation.
+     * Creates a queue pair with extended options: for work request builders, XRC, segmentation.
      *
      * @param options its type, queues and sizes
      * @param extension what came later

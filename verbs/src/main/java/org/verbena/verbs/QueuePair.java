@@ -609,7 +609,8 @@ public final class QueuePair extends VerbsObject {
      * @param rule which packets, and what else is done with them
      * @return the rule in force; the caller closes it before this queue pair
      * @throws IllegalArgumentException the rule names counters or actions of another context
-     * @throws VerbsException the device cannot steer packets, does not take the rule, or CAP_NET_RAW is missing (EPERM)
+     * @throws VerbsException the device cannot steer packets, does not accept the rule, or CAP_NET_RAW is missing
+     *     (EPERM)
      */
     public Flow createFlow(FlowRule rule) {
         return Flow.create(this, rule);

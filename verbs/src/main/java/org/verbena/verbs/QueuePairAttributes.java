@@ -353,7 +353,8 @@ public final class QueuePairAttributes {
         }
 
         /**
-         * Sets the state it is in, where C cannot know: after RTR to RTS by an arriving message, or SQE.
+         * Sets the current state if C cannot know it: after a transition from RTR to RTS by an arriving message, or in
+         * SQE.
          *
          * @param state the state
          * @return this
@@ -376,7 +377,7 @@ public final class QueuePairAttributes {
         }
 
         /**
-         * Sets what the peer may do.
+         * Sets the peer's rights.
          *
          * @param flags some of REMOTE_READ, REMOTE_WRITE, REMOTE_ATOMIC; none to allow sends alone
          * @return this
@@ -425,7 +426,7 @@ public final class QueuePairAttributes {
         }
 
         /**
-         * Sets where the peer is.
+         * Sets the address of the peer.
          *
          * @param address of the peer
          * @return this

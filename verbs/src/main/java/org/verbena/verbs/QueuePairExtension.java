@@ -53,7 +53,8 @@ public record QueuePairExtension(
     }
 
     /**
-     * For a queue pair that spreads what it receives. Its {@link QueuePairOptions} have no receives and, on most devices, no sends.
+     * For a queue pair that spreads its receives over a table. Its {@link QueuePairOptions} have no receives and, on
+     * most devices, no sends.
      *
      * @param hash how it does so
      * @return the extension

@@ -198,7 +198,8 @@ record QueuePairTransition(Set<QueuePairAttribute> required, Set<QueuePairAttrib
         String step = type + " queue pair " + from + " to " + to;
         QueuePairTransition transition = find(type, from, to);
         if (transition == null) {
-            throw new IllegalArgumentException("there is no step of an " + step + "; see QueuePair for the states");
+            throw new IllegalArgumentException(
+                    "there is no transition of an " + step + "; see QueuePair for the states");
         }
         EnumSet<QueuePairAttribute> missing = EnumSet.noneOf(QueuePairAttribute.class);
         missing.addAll(transition.required);
@@ -213,7 +214,7 @@ record QueuePairTransition(Set<QueuePairAttribute> required, Set<QueuePairAttrib
         tooMany.removeAll(transition.required);
         tooMany.removeAll(transition.optional);
         if (!tooMany.isEmpty()) {
-            throw new IllegalArgumentException("an " + step + " does not take " + tooMany);
+            throw new IllegalArgumentException("an " + step + " does not accept " + tooMany);
         }
     }
 }

@@ -52,7 +52,7 @@ public final class ReceiveQueue extends WorkQueue {
     }
 
     /**
-     * Begins a receive. It has no memory yet, so it takes empty messages alone.
+     * Begins a receive. Without memory it accepts only empty messages.
      *
      * @param workRequestId comes back in the completion
      * @return this

@@ -189,7 +189,7 @@ public final class ReceiveWorkQueue extends VerbsObject {
      */
     public void moveTo(@Nullable WorkQueueState assumed, WorkQueueState state) {
         if (state == WorkQueueState.UNKNOWN || assumed == WorkQueueState.UNKNOWN) {
-            throw new IllegalArgumentException("UNKNOWN is no state to go to or to come from");
+            throw new IllegalArgumentException("UNKNOWN is not a state of a transition");
         }
         modify(
                 (assumed == null ? "" : assumed + " -> ") + state,

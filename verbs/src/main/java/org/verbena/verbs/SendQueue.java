@@ -296,7 +296,7 @@ public final class SendQueue extends WorkQueue {
     }
 
     /**
-     * Says where the datagram begun last goes.
+     * Sets the destination of the datagram begun last.
      *
      * @param address resolved; stays open until the completion
      * @param queuePairNumber the peer's queue pair
@@ -317,7 +317,7 @@ public final class SendQueue extends WorkQueue {
     }
 
     /**
-     * Says which shared receive queue the work request begun last goes to; XRC_SEND only.
+     * Sets the shared receive queue of the peer for the work request begun last; XRC_SEND only.
      *
      * @param number the queue's {@link SharedReceiveQueue#number()}
      * @return this

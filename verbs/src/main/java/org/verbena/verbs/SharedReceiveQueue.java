@@ -199,7 +199,7 @@ public final class SharedReceiveQueue extends VerbsObject {
     private static final int XRC_TYPE = 1;
 
     /**
-     * Its number, which XRC senders name it by.
+     * Its number, which identifies it to XRC senders.
      *
      * @return 24 bits
      * @throws VerbsException it is not for XRC, or the device has no XRC
@@ -266,7 +266,7 @@ public final class SharedReceiveQueue extends VerbsObject {
     }
 
     /**
-     * Below how many receives {@link AsyncEventType#SRQ_LIMIT_REACHED} comes.
+     * The number of receives below which {@link AsyncEventType#SRQ_LIMIT_REACHED} is raised.
      *
      * @return the limit, 0 if it is not armed
      * @throws VerbsException the device refused

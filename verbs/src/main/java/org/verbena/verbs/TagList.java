@@ -8,8 +8,8 @@ import org.verbena.verbs.ffm.VerbsOps;
 import org.verbena.verbs.memory.AccessFlag;
 
 /**
- * The tags that a shared receive queue matches messages by: a message with a tag in the list goes to that tag's memory, others take an
- * ordinary receive.
+ * The tags that a shared receive queue matches messages by: a message with a tag in the list goes to that tag's memory,
+ * others take an ordinary receive.
  *
  * <pre>{@code
  * int slot = list.add(1, true, 42, tag, -1L).piece(region, 0, 4096).slot();
@@ -18,8 +18,8 @@ import org.verbena.verbs.memory.AccessFlag;
  * list.remove(2, true, handle).flush();
  * }</pre>
  *
- * <p>Operations complete in the queue's completion queue if they are signalled. A completion that says
- * {@link CompletionReader#isTagSynchronizationRequested()} asks to be told how many unexpected messages have been dealt with:
+ * <p>Operations complete in the queue's completion queue if they are signalled. A completion with {@link
+ * CompletionReader#isTagSynchronizationRequested()} requests the number of unexpected messages that have been handled:
  * {@link #synchronize}, or {@link #processed} with any operation.
  *
  * <p>Source: ibv_post_srq_ops(3)
@@ -55,7 +55,7 @@ public final class TagList extends WorkQueue {
     }
 
     /**
-     * Begins to add a tag. It has no memory yet, so it takes empty messages alone.
+     * Begins to add a tag. Without memory it accepts only empty messages.
      *
      * @param operationId comes back in the completion of the addition
      * @param signaled whether it makes a completion
@@ -121,7 +121,7 @@ public final class TagList extends WorkQueue {
     }
 
     /**
-     * Tells how many unexpected messages have been dealt with, and nothing else.
+     * Reports how many unexpected messages have been handled, and nothing else.
      *
      * @param operationId comes back in the completion
      * @param signaled whether it makes a completion

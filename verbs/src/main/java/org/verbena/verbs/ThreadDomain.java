@@ -7,7 +7,8 @@ import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
 
 /**
- * A promise that what is created on it, by way of a {@link Context#allocateParentDomain parent domain}, is used by one thread at a time.
+ * A thread domain: objects created on it, through a {@link Context#allocateParentDomain parent domain}, are used by one
+ * thread at a time.
  *
  * <p>Source: ibv_alloc_td(3)
  */

@@ -52,7 +52,7 @@ public final class Verbs {
      */
     public static @Nullable Throwable libraryUnavailabilityCause() {
         if (!System.getProperty("os.name", "").equals("Linux")) {
-            return new UnsatisfiedLinkError("libibverbs exists on Linux only, and this is "
+            return new UnsatisfiedLinkError("libibverbs exists on Linux only, but this is "
                     + System.getProperty("os.name") + ": use the soft provider");
         }
         if (ValueLayout.ADDRESS.byteSize() != Long.BYTES) {
@@ -220,6 +220,6 @@ public final class Verbs {
 
     /** What to say where there is no device. */
     private static final String NO_DEVICE =
-            "there is no RDMA device: load the adapter's driver, or make a software device on any network"
+            "there is no RDMA device: load the adapter's driver, or create a software device on any network"
                     + " interface: modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth0";
 }

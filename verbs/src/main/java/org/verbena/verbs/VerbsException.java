@@ -3,7 +3,10 @@ package org.verbena.verbs;
 import java.io.Serial;
 import org.verbena.verbs.ffm.Errno;
 
-/** A call of libibverbs that failed. The message has the call, its arguments, the symbolic errno and a hint where users trip. */
+/**
+ * A call of libibverbs failed. The message has the call, its arguments, the symbolic errno and, for common mistakes, a
+ * hint.
+ */
 public final class VerbsException extends NativeRdmaException {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -9,11 +9,11 @@ import org.verbena.verbs.work.CompletionStatus;
 import org.verbena.verbs.work.WorkCompletionOpcode;
 
 /**
- * A reusable array of work completions, read in place: {@link CompletionQueue#poll} fills it, accessors take the index. One thread at a
- * time; nothing allocates.
+ * A reusable array of work completions, read in place: {@link CompletionQueue#poll} fills it, accessors take the index.
+ * One thread at a time; nothing allocates.
  *
- * <p>Of a completion that is not {@link #isSuccess}, only the work request's id, the status, the queue pair's number and the vendor error
- * mean anything: the other accessors throw, so that a status cannot be overlooked.
+ * <p>In a completion that is not {@link #isSuccess}, only the work request's id, the status, the queue pair's number
+ * and the vendor error are valid: the other accessors throw, so that a failure cannot be overlooked.
  *
  * <p>Source: ibv_poll_cq(3)
  */

@@ -18,8 +18,8 @@ import org.verbena.verbs.work.SendFlags;
 import org.verbena.verbs.work.SendOperation;
 
 /**
- * Builds work requests straight in the device's queue, between {@link #start()} and {@link #complete()} or {@link #abort()}: an operation,
- * then what it needs.
+ * Builds work requests directly in the device's queue, between {@link #start()} and {@link #complete()} or {@link
+ * #abort()}: an operation, then what it needs.
  *
  * <pre>{@code
  * builder.start();
@@ -27,9 +27,10 @@ import org.verbena.verbs.work.SendOperation;
  * builder.complete();
  * }</pre>
  *
- * <p>One thread at a time, and nothing else may be posted to the queue pair in between: providers hold a lock. Each operation costs several
- * native calls; {@link SendQueue} needs one for a list, and is the faster of the two on most devices. What does not fit throws before the
- * device sees it; the work requests begun since the start can then only be given up with {@link #abort()}.
+ * <p>One thread at a time, and nothing else may be posted to the queue pair in between: providers hold a lock. Each
+ * operation costs several native calls; {@link SendQueue} needs one for a list, and is the faster of the two on most
+ * devices. What does not fit throws before the device sees it; the work requests begun since the start can then only be
+ * given up with {@link #abort()}.
  *
  * <p>Source: ibv_wr_post(3)
  */
@@ -430,7 +431,7 @@ public final class WorkRequestBuilder {
     }
 
     /**
-     * Says where the datagram begun last goes.
+     * Sets the destination of the datagram begun last.
      *
      * @param handle resolved; stays open until the completion
      * @param queuePairNumber the peer's queue pair
@@ -444,7 +445,7 @@ public final class WorkRequestBuilder {
     }
 
     /**
-     * Says which shared receive queue the work request begun last goes to.
+     * Sets the shared receive queue of the peer for the work request begun last.
      *
      * @param number the queue's number
      * @return this
@@ -542,7 +543,7 @@ public final class WorkRequestBuilder {
     private void checkInline(long lengthBytes, boolean allNative) {
         requireData();
         if (rights != 0) {
-            throw refuse("reads and atomics cannot be inline: they bring data here");
+            throw refuse("reads and atomics cannot be inline: their data comes from the peer");
         }
         if (!inlineAnnounced) {
             // Most providers do not look at the flag here, but rxe takes what follows for a piece without it.

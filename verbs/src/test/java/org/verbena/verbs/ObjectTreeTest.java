@@ -403,7 +403,7 @@ class ObjectTreeTest {
                     .hasMessageContaining("PKEY_INDEX");
             assertThatThrownBy(() -> queuePair.modify(
                             QueuePairAttributes.to(QueuePairState.RTS).build()))
-                    .hasMessageContaining("no step");
+                    .hasMessageContaining("no transition");
             queuePair.modify(QueuePairAttributes.to(QueuePairState.INIT)
                     .portNumber(1)
                     .pkeyIndex(0)
@@ -421,7 +421,7 @@ class ObjectTreeTest {
             assertThatThrownBy(() -> queuePair.modify(ready.build())).hasMessageContaining("also needs [DEST_QPN]");
             assertThatThrownBy(() -> queuePair.modify(
                             ready.destinationQueuePair(17).qkey(5).build()))
-                    .hasMessageContaining("does not take [QKEY]");
+                    .hasMessageContaining("does not accept [QKEY]");
             QueuePairAttributes good = QueuePairAttributes.to(QueuePairState.RTR)
                     .address(address)
                     .pathMtu(Mtu.MTU_1024)

@@ -484,7 +484,7 @@ class SurfaceTest {
                     .isInstanceOf(VerbsException.class)
                     .hasMessageContaining("ibv_open_xrcd")
                     .hasMessageContaining("EOPNOTSUPP")
-                    .hasMessageContaining("does not have this function");
+                    .hasMessageContaining("does not support this function");
             assertThatThrownBy(older::queryRawClock).hasMessageContaining("EOPNOTSUPP");
             assertThatThrownBy(() -> older.createExtendedCompletionQueue(1, null, 0, Set.of()))
                     .hasMessageContaining("EOPNOTSUPP");

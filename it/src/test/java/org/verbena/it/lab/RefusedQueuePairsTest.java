@@ -46,7 +46,7 @@ class RefusedQueuePairsTest {
                         .isInstanceOf(VerbsException.class)
                         .hasMessageContaining("ibv_create_qp(" + type)
                         .hasMessageContaining("EOPNOTSUPP")
-                        .hasMessageContaining("the device does not have this type of queue pair");
+                        .hasMessageContaining("the device does not support this type of queue pair");
             }
             // rxe's library knows atomic writes, though its kernel part learnt them later.
             Set<SendOperation> unknown = EnumSet.of(SendOperation.TSO, SendOperation.FLUSH);

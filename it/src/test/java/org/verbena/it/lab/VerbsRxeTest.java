@@ -434,7 +434,7 @@ class VerbsRxeTest {
             assertMissing(
                     loop,
                     QueuePairAttributes.to(QueuePairState.SQD),
-                    "there is no step of an RC queue pair RTR to SQD");
+                    "there is no transition of an RC queue pair RTR to SQD");
             loop.left.queuePair.modify(
                     QueuePairAttributes.to(QueuePairState.RESET).build());
             loop.connect();
@@ -472,7 +472,7 @@ class VerbsRxeTest {
             assertThat(loop.left.next().status()).isEqualTo(CompletionStatus.SUCCESS);
             loop.left.toError();
             assertThat(loop.left.queuePair.queryState()).isEqualTo(QueuePairState.ERR);
-            assertThatThrownBy(() -> loop.toReadyToSend(loop.left)).hasMessageContaining("no step");
+            assertThatThrownBy(() -> loop.toReadyToSend(loop.left)).hasMessageContaining("no transition");
             loop.left.queuePair.modify(
                     QueuePairAttributes.to(QueuePairState.RESET).build());
             assertThat(loop.left.queuePair.queryState()).isEqualTo(QueuePairState.RESET);

@@ -72,7 +72,7 @@ class VerbsSiwTest {
                                 QueuePairOptions.reliable(completions, SIZES).withType(type)))
                         .isInstanceOf(VerbsException.class)
                         .hasMessageContaining("EOPNOTSUPP")
-                        .hasMessageContaining("does not have this type of queue pair");
+                        .hasMessageContaining("does not support this type of queue pair");
             }
         }
     }

@@ -492,7 +492,7 @@ class VerbsSurfaceTest {
                 .isInstanceOf(VerbsException.class)
                 .hasMessageContaining(function)
                 .hasMessageContaining("EOPNOTSUPP")
-                .hasMessageContaining("does not have this function");
+                .hasMessageContaining("does not support this function");
     }
 
     @ParameterizedTest

@@ -4,7 +4,7 @@ import java.util.EnumSet;
 import java.util.Set;
 
 /**
- * What a device is and how much it can do. Limits are upper bounds; what is free depends on what is in use.
+ * The attributes of a device. Limits are upper bounds; how much is available depends on what is in use.
  *
  * <p>Source: ibv_query_device(3)
  *

@@ -10,7 +10,7 @@ import org.verbena.verbs.ffm.NativeConstant;
 public enum QueuePairAttribute implements NativeConstant {
     /** The state to go to. */
     STATE(1 << 0),
-    /** The state it is in, where C cannot know. */
+    /** The current state, if C cannot know it. */
     CUR_STATE(1 << 1),
     /** Whether SQ_DRAINED is reported. */
     EN_SQD_ASYNC_NOTIFY(1 << 2),
