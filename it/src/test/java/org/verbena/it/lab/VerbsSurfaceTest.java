@@ -340,7 +340,7 @@ class VerbsSurfaceTest {
                 assertThat(reader.lengthBytes()).isEqualTo(round % 64);
                 assertThat(reader.immediateData()).isEqualTo(round * 3);
                 assertThat(reader.queuePairNumber()).isEqualTo(reading.number());
-                assertThatThrownBy(reader::timestamp).hasMessageContaining("COMPLETION_TIMESTAMP was not asked for");
+                assertThatThrownBy(reader::timestamp).hasMessageContaining("COMPLETION_TIMESTAMP was not requested");
                 assertThat(reader.tryNext()).isFalse();
                 assertThat(loop.left.next().id()).isEqualTo(round);
             }

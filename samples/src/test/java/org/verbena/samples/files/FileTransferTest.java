@@ -311,7 +311,7 @@ class FileTransferTest {
         try (RdmaServer receiver = receiver(true)) {
             Answer answer = send(receiver.port(), file("file", 100));
             assertThat(answer.exitCode()).isEqualTo(1);
-            assertThat(answer.err()).contains("file.part: is there already and no regular file");
+            assertThat(answer.err()).contains("file.part: exists and is not a regular file");
         }
         assertThat(elsewhere).hasContent("untouched");
     }

@@ -407,7 +407,7 @@ class KvTest {
             assertThat(run(port, "bench", "--count", "500", "--size", "100").out())
                     .contains("get 100 B x8", "requests that the server's program served during the gets: 0");
             assertThat(run(port, "counters").out()).contains("puts among them 101, keys 101");
-            assertThat(run(port, "increment", "colour").err()).contains("'grün', to which 1 cannot be added");
+            assertThat(run(port, "increment", "colour").err()).contains("'grün', which is not a number to increment");
             assertThat(run(port, "lock", "no such key").err()).contains("put it first");
             server.stop();
         }

@@ -159,7 +159,7 @@ class RcPingPongTest {
         Side c = device.cLacking("prefetch", "rc", LOCALHOST, "-p", port, "-oP");
         device.awaitSuccess();
         assertThat(java.text())
-                .contains("goes on without -P (--prefetch): ibv_advise_mr(", "EOPNOTSUPP", "1000 iters in");
+                .contains("continuing without -P (--prefetch): ibv_advise_mr(", "EOPNOTSUPP", "1000 iters in");
         assertThat(c.text()).contains("Couldn't prefetch MR").contains("1000 iters in");
     }
 
@@ -167,14 +167,14 @@ class RcPingPongTest {
     @CsvSource({
         "rc, -o, odp, '-o (--odp) needs on-demand paging, which sim0 does not have', The device isn't ODP capable",
         "rc, -O, odp, '-O (--iodp) needs on-demand paging, which sim0 does not have', The device isn't ODP capable",
-        "rc, -o, odp-recv, 'paging of RC''s [SEND, RECV], and sim0 has it for [SEND, SRQ_RECV]', The device isn't ODP capable",
+        "rc, -o, odp-recv, 'paging of RC''s [SEND, RECV], and sim0 supports it for [SEND, SRQ_RECV]', The device isn't ODP capable",
         "rc, -O, implicit, '-O (--iodp) needs implicit on-demand paging, which sim0', The device doesn't support implicit ODP",
         "rc, -t, timestamps, '-t (--ts) needs completion timestamps, which sim0', The device isn't completion timestamp capable",
         "rc, -j, dm, '-j (--dm) needs device memory, which sim0 does', Device doesn't support dm allocation",
         "rc, -j -s 8193, '', '-j (--dm) needs 8193 bytes of device memory, and sim0 has 8192', Device memory is insufficient",
         "rc, -N, builder, '-N (--new_send) needs work request builders (ibv_wr_*), which sim0 does not have', Couldn't create QP",
         "srq, -o, odp, '-o (--odp) needs on-demand paging, which sim0 does not have', The device isn't ODP capable",
-        "srq, -o, odp-srq, 'paging of RC''s [SEND, SRQ_RECV], and sim0 has it for [SEND, RECV]', The device isn't ODP capable",
+        "srq, -o, odp-srq, 'paging of RC''s [SEND, SRQ_RECV], and sim0 supports it for [SEND, RECV]', The device isn't ODP capable",
     })
     void refusesWhatTheDeviceLacksAsCDoes(String kind, String options, String lacking, String message, String cMessage)
             throws Exception {

@@ -125,7 +125,7 @@ class XsrqPingPongTest {
     @ParameterizedTest
     @CsvSource({
         "odp, '-o (--odp) needs on-demand paging, which sim0 does not have'",
-        "odp-xrc, '-o (--odp) needs on-demand paging of XRC''s [SEND, SRQ_RECV], and sim0 has it for none of its operations'"
+        "odp-xrc, '-o (--odp) needs on-demand paging of XRC''s [SEND, SRQ_RECV], and sim0 supports it for none of its operations'"
     })
     void saysThatTheDeviceHasNoPaging(String lacking, String message) throws Exception {
         Side java = device.javaLacking(lacking, "xsrq", LOCALHOST, "-o", "-p", "1");
