@@ -78,8 +78,22 @@ public final class ReceiveQueue extends WorkQueue {
      */
     public ReceiveQueue piece(MemoryRegion region, long offsetBytes, int lengthBytes) {
         checkPiece(region, offsetBytes, lengthBytes, LOCAL_WRITE);
-        int count = addSge(region.address() + offsetBytes, lengthBytes, region.localKey());
-        memory.set(CStruct.I32, current() + IbvRecvWr.NUM_SGE, count);
+        return uncheckedPiece(region.address() + offsetBytes, lengthBytes, region.localKey());
+    }
+
+    /**
+     * Adds an element that the caller has checked: it lies in an open region of this queue's protection domain, with
+     * LOCAL_WRITE. A device fails an invalid one, and its queue pair with it.
+     *
+     * @param address where it begins, from {@link MemoryRegion#address()} on
+     * @param lengthBytes how long it is, 0 or more
+     * @param localKey the region's {@link MemoryRegion#localKey()}
+     * @return this
+     * @throws IllegalArgumentException too many elements; the receive is not staged
+     */
+    public ReceiveQueue uncheckedPiece(long address, int lengthBytes, int localKey) {
+        long slot = current();
+        memory.set(CStruct.I32, slot + IbvRecvWr.NUM_SGE, addSge(address, lengthBytes, localKey));
         return this;
     }
 

@@ -446,6 +446,32 @@ class DataPathTest {
     }
 
     @Test
+    void uncheckedPiecesArePostedAsTheyAre() {
+        sends.send(1, SendFlags.SIGNALED).uncheckedPiece(region.address() + 5, 7, region.localKey());
+        sends.flush();
+        assertThat(Stub.posted(0).addresses()).containsExactly(region.address() + 5);
+        assertThat(Stub.posted(0).lengths()).containsExactly(7);
+        assertThat(Stub.posted(0).keys()).containsExactly(region.localKey());
+        ReceiveQueue receives = queuePair.receiveQueue();
+        receives.receive(2)
+                .uncheckedPiece(region.address(), 8, region.localKey())
+                .uncheckedPiece(region.address() + 64, 9, region.localKey());
+        receives.flush();
+        assertThat(Stub.posted(1).lengths()).containsExactly(8, 9);
+        // How many there may be is checked all the same: there is no room for more.
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> receives.receive(3)
+                        .uncheckedPiece(0, 1, 0)
+                        .uncheckedPiece(0, 1, 0)
+                        .uncheckedPiece(0, 1, 0));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> sends.send(3, SendFlags.INLINE).uncheckedPiece(region.address(), 33, 0));
+        assertThat(receives.stagedWrs() + sends.stagedWrs()).isZero();
+        assertThatIllegalStateException().isThrownBy(() -> sends.uncheckedPiece(0, 1, 0));
+        assertThatIllegalStateException().isThrownBy(() -> receives.uncheckedPiece(0, 1, 0));
+    }
+
+    @Test
     void receivesArePostedInLists() {
         ReceiveQueue receives = queuePair.receiveQueue();
         for (int i = 0; i < DEPTH; i++) {

@@ -165,7 +165,8 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
 
     /**
      * Adds a buffer's readable bytes to a work request, without a copy and, for this kind of buffer, its views and
-     * composites, without allocating an object. Retain the buffer until the work request completes.
+     * composites, without allocating an object. Retain the buffer until the work request completes: that alone keeps its
+     * memory registered.
      *
      * @param buffer any buffer
      * @param domain the memory domain of the work request's endpoint
@@ -266,7 +267,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
         RegisteredMemory region = root.region();
         if (pieces != null) {
             // Views add their offset to the address, and have no other way to tell it.
-            pieces.add(region, view.memoryAddress() + index - region.address(), length);
+            pieces.addHeld(region, view.memoryAddress() + index - region.address(), length);
         }
         return 1;
     }
@@ -320,7 +321,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
                 return FOREIGN;
             }
             if (pieces != null) {
-                pieces.add(region, MemorySegment.ofBuffer(part).address() - region.address(), part.remaining());
+                pieces.addHeld(region, MemorySegment.ofBuffer(part).address() - region.address(), part.remaining());
             }
             count++;
         }

@@ -176,7 +176,8 @@ final class OneSided {
                         ledger.nextId(), ledger.inlineFlag(bytes), operation.remoteAddress, operation.remoteKey);
         }
         for (int i = operation.nextPiece; i < operation.nextPiece + count; i++) {
-            request.buffers().add(operation.regions[i], operation.offsets[i], operation.lengths[i]);
+            // The operation holds them until it has its outcome.
+            request.buffers().addHeld(operation.regions[i], operation.offsets[i], operation.lengths[i]);
         }
         if (!ledger.post(endpoint, operation, null)) {
             return Obstacle.SLOT;

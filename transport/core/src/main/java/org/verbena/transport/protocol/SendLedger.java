@@ -141,7 +141,7 @@ final class SendLedger {
 
     /** Adds what the next work request's own slot holds. */
     void gatherSlot(int lengthBytes) {
-        request.buffers().add(headerRegion, headerOffset + slotOffset(), lengthBytes);
+        request.buffers().addHeld(headerRegion, headerOffset + slotOffset(), lengthBytes);
     }
 
     int inlineFlag(int lengthBytes) {

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The memory of a work request (its regions, or the bytes behind an inline send until the post returns) stays
  * registered until its completion, whatever its owner does in the meantime: the endpoint retains the region ({@link
- * RegisteredMemory#retain()}).
+ * RegisteredMemory#retain()}), unless the poster does ({@link ScatterGatherList#addHeld}).
  */
 public interface Endpoint {
 

@@ -126,6 +126,15 @@ public abstract class RegisteredMemory implements AutoCloseable {
     }
 
     /**
+     * Whether nobody holds it any more, so that nothing can be posted with it.
+     *
+     * @return true once it is deregistered
+     */
+    public final boolean isGone() {
+        return references == 0;
+    }
+
+    /**
      * Holds it for a work request.
      *
      * @throws IllegalStateException if it is deregistered

@@ -11,6 +11,9 @@ public final class ScatterGatherList {
     private int count;
     private long totalBytes;
 
+    /** An element was added whose region only the provider holds while the work request is outstanding. */
+    private boolean needsHold;
+
     /**
      * Creates an empty list.
      *
@@ -33,11 +36,12 @@ public final class ScatterGatherList {
         }
         count = 0;
         totalBytes = 0;
+        needsHold = false;
         return this;
     }
 
     /**
-     * Adds an element.
+     * Adds an element. The provider holds its region until the work request has completed.
      *
      * @param region the memory that contains it
      * @param offsetBytes its offset from the start of the region
@@ -46,6 +50,28 @@ public final class ScatterGatherList {
      * @throws IndexOutOfBoundsException outside the region, or more elements than the list can hold
      */
     public ScatterGatherList add(RegisteredMemory region, long offsetBytes, int lengthBytes) {
+        append(region, offsetBytes, lengthBytes);
+        needsHold = true;
+        return this;
+    }
+
+    /**
+     * Adds an element whose region the poster keeps registered until the work request has completed, as the holder of a
+     * pooled buffer does. If all elements of a list are such, the provider does not retain their regions: the reference
+     * count of a region is shared by all loops.
+     *
+     * @param region the memory that contains it
+     * @param offsetBytes its offset from the start of the region
+     * @param lengthBytes its length, 0 or more
+     * @return this
+     * @throws IndexOutOfBoundsException outside the region, or more elements than the list can hold
+     */
+    public ScatterGatherList addHeld(RegisteredMemory region, long offsetBytes, int lengthBytes) {
+        append(region, offsetBytes, lengthBytes);
+        return this;
+    }
+
+    private void append(RegisteredMemory region, long offsetBytes, int lengthBytes) {
         if (offsetBytes < 0 || lengthBytes < 0 || offsetBytes > region.lengthBytes() - lengthBytes) {
             throw new IndexOutOfBoundsException("offset " + offsetBytes + " and length " + lengthBytes
                     + " are outside a region of " + region.lengthBytes() + " bytes");
@@ -58,7 +84,15 @@ public final class ScatterGatherList {
         lengths[count] = lengthBytes;
         count++;
         totalBytes += lengthBytes;
-        return this;
+    }
+
+    /**
+     * Whether the poster keeps all regions registered until the work request has completed.
+     *
+     * @return false if the provider has to retain them ({@link RegisteredMemory#retain()})
+     */
+    public boolean isHeldByPoster() {
+        return !needsHold;
     }
 
     /**

@@ -136,6 +136,27 @@ class MessageConnectionTest {
     }
 
     @Test
+    void keepsPooledMemoryOpenItselfWhileWorkIsOut() throws Exception {
+        connected();
+        int before = network.left.worksToHold + network.right.worksToHold;
+        for (int length : new int[] {0, 1, 200, 3000, 50_000}) {
+            left.sendPooled(length);
+            right.send(length);
+        }
+        left.connection.flush();
+        right.connection.flush();
+        do {
+            left.trimPools();
+            right.trimPools();
+        } while (network.step());
+        assertThat(right.received).isEqualTo(left.sent);
+        assertThat(left.received).isEqualTo(right.sent);
+        // Nothing of it counts in its regions, which all loops share.
+        assertThat(network.left.worksToHold + network.right.worksToHold).isEqualTo(before);
+        end();
+    }
+
+    @Test
     void anInboundMessageIsTheReceiveBufferItself() throws Exception {
         connected();
         right.keepMessages = true;

@@ -130,6 +130,12 @@ final class Party implements MessageListener {
                 poolBytes);
     }
 
+    /** Gives up the memory that no buffer lives in. */
+    void trimPools() {
+        sendPool.trim();
+        receivePool.trim();
+    }
+
     /** A message in registered memory, whole. */
     void sendPooled(int length) {
         int number = sent++;

@@ -65,6 +65,9 @@ final class SimulatedEndpoint implements Endpoint {
     int flushes;
     long payloadBytesSent;
 
+    /** Work requests that name memory which the protocol does not hold itself. */
+    int worksToHold;
+
     @Nullable WorkStatus failNextSend;
 
     /** How many posts are refused from now on, as by a queue that is full. */
@@ -115,6 +118,7 @@ final class SimulatedEndpoint implements Endpoint {
         final List<RegisteredMemory> regions = new ArrayList<>();
         final List<Long> addresses = new ArrayList<>();
         final List<Integer> lengths = new ArrayList<>();
+        final boolean heldByPoster;
         int total;
         byte @Nullable [] bytes;
         boolean done;
@@ -129,8 +133,10 @@ final class SimulatedEndpoint implements Endpoint {
             compareOrAdd = request.compareOrAdd();
             swap = request.swap();
             ScatterGatherList list = request.buffers();
+            heldByPoster = list.isHeldByPoster();
+            worksToHold += heldByPoster ? 0 : 1;
             for (int i = 0; i < list.count(); i++) {
-                list.region(i).retain();
+                hold(list.region(i), heldByPoster);
                 regions.add(list.region(i));
                 addresses.add(list.address(i));
                 lengths.add(list.length(i));
@@ -173,7 +179,7 @@ final class SimulatedEndpoint implements Endpoint {
         }
 
         void release() {
-            regions.forEach(RegisteredMemory::release);
+            regions.forEach(region -> letGo(region, heldByPoster));
             regions.clear();
         }
 
@@ -184,7 +190,33 @@ final class SimulatedEndpoint implements Endpoint {
         }
     }
 
-    private record Receive(long workId, RegisteredMemory region, long offset, int length) {}
+    private record Receive(long workId, RegisteredMemory region, boolean heldByPoster, long offset, int length) {
+        void release() {
+            letGo(region, heldByPoster);
+        }
+    }
+
+    private static void hold(RegisteredMemory region, boolean heldByPoster) {
+        if (heldByPoster) {
+            assertOpen(region);
+        } else {
+            region.retain();
+        }
+    }
+
+    private static void letGo(RegisteredMemory region, boolean heldByPoster) {
+        if (heldByPoster) {
+            assertOpen(region);
+        } else {
+            region.release();
+        }
+    }
+
+    private static void assertOpen(RegisteredMemory region) {
+        if (region.isGone()) {
+            throw new AssertionError("memory of work that is out is gone, which its poster said it keeps open");
+        }
+    }
 
     private static final class Shared implements SharedReceiveQueue {
         private final Deque<Receive> staged = new ArrayDeque<>();
@@ -236,14 +268,15 @@ final class SimulatedEndpoint implements Endpoint {
 
     private static Receive receive(long workId, ScatterGatherList buffers) {
         RegisteredMemory region = buffers.region(0);
-        region.retain();
-        return new Receive(workId, region, buffers.address(0) - region.address(), buffers.length(0));
+        boolean heldByPoster = buffers.isHeldByPoster();
+        hold(region, heldByPoster);
+        return new Receive(workId, region, heldByPoster, buffers.address(0) - region.address(), buffers.length(0));
     }
 
     /** Ends the loop: what is in the shared queue is given up. */
     void endLoop() throws Exception {
         if (shared != null) {
-            shared.posted.forEach(receive -> receive.region.release());
+            shared.posted.forEach(Receive::release);
             shared.posted.clear();
             if (shared.attachment instanceof AutoCloseable closeable) {
                 closeable.close();
@@ -464,7 +497,7 @@ final class SimulatedEndpoint implements Endpoint {
 
     private void received(Receive receive, WorkStatus status, int lengthBytes, int flags, int immediateData) {
         receiveCompletions.add(() -> {
-            receive.region.release();
+            receive.release();
             if (shared == null) {
                 receivesOut--;
             }

@@ -1268,6 +1268,81 @@ public abstract class ProviderContract {
         assertThat(domain.registeredBytes()).isEqualTo(before);
     }
 
+    /** Memory of some other provider, whose keys mean nothing here. */
+    private static final class StrangeMemory extends RegisteredMemory {
+        private StrangeMemory(MemorySegment segment) {
+            super(segment, Set.of(Access.LOCAL_WRITE, Access.REMOTE_WRITE));
+        }
+
+        @Override
+        public int localKey() {
+            return 1;
+        }
+
+        @Override
+        public int remoteKey() {
+            return 1;
+        }
+
+        @Override
+        protected void deregister() {}
+    }
+
+    @Test
+    void refusesMemoryThatItDoesNotKnow() {
+        Pair pair = connectPair();
+        RecordingEndpointHandler client = pair.client();
+        RegisteredMemory known = region(client, 64, Access.LOCAL_WRITE);
+        RegisteredMemory table = region(pair.server(), 64, Access.LOCAL_WRITE, Access.REMOTE_READ);
+        StrangeMemory strange = new StrangeMemory(arena.allocate(64));
+        assertIllegal(client, sendOf(1, strange, 0, 8));
+        assertIllegal(client, readOf(2, strange, 0, 8, table, 0));
+        WorkRequest second = new WorkRequest(2).asSend(3, 0);
+        second.buffers().add(known, 0, 8).add(strange, 0, 8);
+        assertIllegal(client, second);
+        WorkRequest held = new WorkRequest(1).asSend(4, 0);
+        held.buffers().addHeld(strange, 0, 8);
+        assertIllegal(client, held);
+        client.run(endpoint -> assertThatThrownBy(() ->
+                        client.postReceive(endpoint, 5, new ScatterGatherList(1).addHeld(strange, 0, 8)))
+                .isInstanceOf(IllegalArgumentException.class));
+        // What is refused holds nothing.
+        long registered = client.awaitPrepared().memoryDomain().registeredBytes();
+        known.close();
+        assertThat(client.awaitPrepared().memoryDomain().registeredBytes()).isEqualTo(registered - 64);
+        greet(pair);
+    }
+
+    @Test
+    void leavesMemoryToThePosterThatKeepsItOpen() {
+        Pair pair = connectPair();
+        RegisteredMemory source = region(pair.client(), 64);
+        RegisteredMemory sink = region(pair.server(), 64, Access.LOCAL_WRITE);
+        fill(source.segment(), 7);
+        pair.server().run(endpoint -> {
+            assertThat(pair.server().postReceive(endpoint, 1, new ScatterGatherList(1).addHeld(sink, 0, 64)))
+                    .isTrue();
+            endpoint.flush();
+        });
+        WorkRequest send = new WorkRequest(1).asSend(2, 0);
+        send.buffers().addHeld(source, 0, 64);
+        pair.client().send(send);
+        assertSent(pair.client().awaitSend(), 2);
+        assertSuccess(pair.server().awaitReceive(), 1, 64);
+        assertSame(sink, 0, source, 0, 64);
+        // A receive that is out does not count: the poster alone decides.
+        pair.server().run(endpoint -> {
+            assertThat(pair.server().postReceive(endpoint, 3, new ScatterGatherList(1).addHeld(sink, 0, 64)))
+                    .isTrue();
+            endpoint.flush();
+        });
+        pair.server().awaitPrepared().disconnect();
+        assertThat(pair.server().awaitReceive().status()).isEqualTo(WorkStatus.FLUSHED);
+        long registered = pair.server().awaitPrepared().memoryDomain().registeredBytes();
+        sink.close();
+        assertThat(pair.server().awaitPrepared().memoryDomain().registeredBytes()).isEqualTo(registered - 64);
+    }
+
     @Test
     void refusesRegionsThatAreGone() {
         Pair pair = connectPair();
@@ -1277,6 +1352,12 @@ public abstract class ProviderContract {
             assertThatThrownBy(() -> pair.client().post(endpoint, sendOf(1, gone, 0, 8)))
                     .isInstanceOf(IllegalStateException.class);
             assertThatThrownBy(() -> pair.client().postReceive(endpoint, 1, new ScatterGatherList(1).add(gone, 0, 8)))
+                    .isInstanceOf(IllegalStateException.class);
+            WorkRequest broken = new WorkRequest(1).asSend(2, 0);
+            broken.buffers().addHeld(gone, 0, 8);
+            assertThatThrownBy(() -> pair.client().post(endpoint, broken)).isInstanceOf(IllegalStateException.class);
+            ScatterGatherList brokenReceive = new ScatterGatherList(1).addHeld(gone, 0, 8);
+            assertThatThrownBy(() -> pair.client().postReceive(endpoint, 2, brokenReceive))
                     .isInstanceOf(IllegalStateException.class);
             assertThat(endpoint.freeSendSlots())
                     .isEqualTo(endpoint.capabilities().sendDepth());

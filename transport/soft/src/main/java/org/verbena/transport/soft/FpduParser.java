@@ -473,7 +473,7 @@ final class FpduParser {
         int slot = sendRing.slot(sequence);
         int pieces = sendRing.sgeCount(slot);
         if (!read.isActive()) {
-            read.begin(sendRing.workId(slot), sendRing.totalBytes(slot), pieces);
+            read.begin(sendRing.workId(slot), sendRing.totalBytes(slot), pieces, true);
             for (int i = 0; i < pieces; i++) {
                 read.setPiece(i, sendRing.region(slot, i), sendRing.offset(slot, i), sendRing.length(slot, i));
             }

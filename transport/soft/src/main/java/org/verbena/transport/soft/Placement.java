@@ -19,6 +19,7 @@ final class Placement {
     private int sgeBytes;
     private int placedBytes;
     private boolean active;
+    private boolean heldByOthers;
 
     /**
      * Nowhere, yet.
@@ -37,8 +38,9 @@ final class Placement {
      * @param id of the receive
      * @param totalBytes room in all pieces
      * @param pieces how many there will be
+     * @param held whether somebody else keeps the regions open until the message has ended
      */
-    void begin(long id, int totalBytes, int pieces) {
+    void begin(long id, int totalBytes, int pieces, boolean held) {
         workId = id;
         capacityBytes = totalBytes;
         count = pieces;
@@ -46,6 +48,7 @@ final class Placement {
         sgeBytes = 0;
         placedBytes = 0;
         active = true;
+        heldByOthers = held;
     }
 
     void setPiece(int index, SoftMemory region, long offset, int length) {
@@ -126,22 +129,12 @@ final class Placement {
         placedBytes += bytes;
     }
 
-    /** Ends the message without letting go of regions: somebody else holds them. */
+    /** Ends the message and lets go of its regions, unless somebody else holds them. */
     void end() {
-        for (int i = 0; i < count; i++) {
-            regions[i] = null;
-        }
-        count = 0;
-        active = false;
-        view.forgetIfClosed();
-    }
-
-    /** Ends the message and lets go of its regions. */
-    void endAndRelease() {
         for (int i = 0; i < count; i++) {
             SoftMemory region = regions[i];
             regions[i] = null;
-            if (region != null) {
+            if (region != null && !heldByOthers) {
                 region.release();
             }
         }

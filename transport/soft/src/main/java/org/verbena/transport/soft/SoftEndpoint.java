@@ -856,7 +856,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
     @Override
     public void onReceived(Placement receive, int bytes, int flags, int word) {
         long workId = receive.workId();
-        receive.endAndRelease();
+        receive.end();
         reportReceive(workId, WorkStatus.SUCCESS, bytes, flags, word);
     }
 
@@ -928,7 +928,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
             Placement receive = ended.parser.receiveInProgress();
             if (receive.isActive()) {
                 long workId = receive.workId();
-                receive.endAndRelease();
+                receive.end();
                 reportReceive(workId, receiveFailed ? WorkStatus.LOCAL_LENGTH_ERROR : WorkStatus.FLUSHED, 0, 0, 0);
             }
             ended.in.close();

@@ -26,6 +26,10 @@ class WorkRing {
     private long[] workIds;
     private int[] sgeCounts;
     private int[] totals;
+
+    /** By slot: whether the poster keeps the regions open, so that they are not counted in and out here. */
+    private boolean[] heldByPoster;
+
     private @Nullable SoftMemory[] regions;
     private long[] offsets;
     private int[] lengths;
@@ -44,6 +48,7 @@ class WorkRing {
         workIds = new long[slots];
         sgeCounts = new int[slots];
         totals = new int[slots];
+        heldByPoster = new boolean[slots];
         regions = new @Nullable SoftMemory[slots * maxSges];
         offsets = new long[slots * maxSges];
         lengths = new int[slots * maxSges];
@@ -87,7 +92,7 @@ class WorkRing {
     }
 
     /**
-     * Adds work at the tail and holds its regions. There must be room.
+     * Adds work at the tail and holds its regions, unless the poster does. There must be room.
      *
      * @param workId as posted
      * @param buffers checked before
@@ -101,9 +106,11 @@ class WorkRing {
         int slot = slot(tail);
         int count = buffers.count();
         int base = slot * maxSges;
+        boolean byPoster = buffers.isHeldByPoster();
+        heldByPoster[slot] = byPoster;
         for (int i = 0; i < count; i++) {
             SoftMemory region = (SoftMemory) buffers.region(i);
-            if (region.isClosed() || !region.tryRetain()) {
+            if (byPoster ? region.isGone() : region.isClosed() || !region.tryRetain()) {
                 sgeCounts[slot] = i;
                 releaseRegions(slot);
                 throw new IllegalStateException("piece " + i + " lies in registered memory that is closed");
@@ -124,6 +131,7 @@ class WorkRing {
         long[] newIds = new long[larger];
         int[] newCounts = new int[larger];
         int[] newTotals = new int[larger];
+        boolean[] newHeldByPoster = new boolean[larger];
         @Nullable SoftMemory[] newRegions = new @Nullable SoftMemory[larger * maxSges];
         long[] newOffsets = new long[larger * maxSges];
         int[] newLengths = new int[larger * maxSges];
@@ -133,6 +141,7 @@ class WorkRing {
             newIds[to] = workIds[from];
             newCounts[to] = sgeCounts[from];
             newTotals[to] = totals[from];
+            newHeldByPoster[to] = heldByPoster[from];
             System.arraycopy(regions, from * maxSges, newRegions, to * maxSges, maxSges);
             System.arraycopy(offsets, from * maxSges, newOffsets, to * maxSges, maxSges);
             System.arraycopy(lengths, from * maxSges, newLengths, to * maxSges, maxSges);
@@ -141,6 +150,7 @@ class WorkRing {
         workIds = newIds;
         sgeCounts = newCounts;
         totals = newTotals;
+        heldByPoster = newHeldByPoster;
         regions = newRegions;
         offsets = newOffsets;
         lengths = newLengths;
@@ -186,7 +196,7 @@ class WorkRing {
         for (int i = 0; i < sgeCounts[slot]; i++) {
             RegisteredMemory region = regions[base + i];
             regions[base + i] = null;
-            if (region != null) {
+            if (region != null && !heldByPoster[slot]) {
                 region.release();
             }
         }
@@ -208,7 +218,7 @@ class WorkRing {
         int slot = slot(head);
         int base = slot * maxSges;
         int count = sgeCounts[slot];
-        receive.begin(workIds[slot], totals[slot], count);
+        receive.begin(workIds[slot], totals[slot], count, heldByPoster[slot]);
         for (int i = 0; i < count; i++) {
             receive.setPiece(i, region(slot, i), offsets[base + i], lengths[base + i]);
             regions[base + i] = null;

@@ -192,7 +192,7 @@ class KeyAttackTest {
 
         @Override
         public boolean takeReceive(Placement into) {
-            into.begin(0, 0, 0);
+            into.begin(0, 0, 0, false);
             return true;
         }
 
@@ -201,7 +201,7 @@ class KeyAttackTest {
 
         @Override
         public void onReceived(Placement receive, int bytes, int flags, int word) {
-            receive.endAndRelease();
+            receive.end();
         }
 
         @Override

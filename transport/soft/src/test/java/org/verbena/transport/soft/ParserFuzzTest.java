@@ -661,7 +661,7 @@ class ParserFuzzTest {
 
         void end() {
             if (parser.receiveInProgress().isActive()) {
-                parser.receiveInProgress().endAndRelease();
+                parser.receiveInProgress().end();
             }
             while (!receiveRing.isEmpty()) {
                 receiveRing.removeHead();
@@ -706,7 +706,7 @@ class ParserFuzzTest {
             }
             nextReceive++;
             events.append('R').append(bytes).append('/').append(flags).append(' ');
-            receive.endAndRelease();
+            receive.end();
         }
 
         @Override

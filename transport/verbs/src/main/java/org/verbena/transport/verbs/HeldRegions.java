@@ -5,7 +5,10 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
-/** The regions that work requests hold while they are out: a row of places for each slot of a queue. The loop's thread alone. */
+/**
+ * The regions that work requests use while they are out: a row of places for each slot of a queue. Those that the poster
+ * keeps open are not counted in, which would be two writes a work request to what all loops share. The loop's thread alone.
+ */
 final class HeldRegions {
     private static final Logger LOG = LoggerFactory.getLogger(HeldRegions.class);
 
@@ -13,10 +16,14 @@ final class HeldRegions {
     private final RegisteredMemory[] regions;
     private final int[] counts;
 
+    /** By slot. */
+    private final boolean[] heldByPoster;
+
     HeldRegions(int slots, int maxSges) {
         this.maxSges = maxSges;
         regions = new RegisteredMemory[slots * maxSges];
         counts = new int[slots];
+        heldByPoster = new boolean[slots];
     }
 
     /**
@@ -29,9 +36,11 @@ final class HeldRegions {
     void hold(int slot, ScatterGatherList list) {
         int first = slot * maxSges;
         int count = list.count();
+        boolean byPoster = list.isHeldByPoster();
+        heldByPoster[slot] = byPoster;
         for (int i = 0; i < count; i++) {
             RegisteredMemory region = list.region(i);
-            if (!region.tryRetain()) {
+            if (byPoster ? region.isGone() : !region.tryRetain()) {
                 counts[slot] = i;
                 release(slot);
                 throw new IllegalStateException("registered memory at 0x" + Long.toHexString(region.address())
@@ -50,12 +59,18 @@ final class HeldRegions {
         for (int i = first; i < first + count; i++) {
             RegisteredMemory region = regions[i];
             regions[i] = GONE;
-            try {
-                region.release();
-            } catch (RuntimeException refused) {
-                // Whoever closed it is gone, and whoever waits for the completion has nothing to do with it.
-                LOG.error("Memory that was closed while it was in use stays registered", refused);
+            if (!heldByPoster[slot]) {
+                letGo(region);
             }
+        }
+    }
+
+    private static void letGo(RegisteredMemory region) {
+        try {
+            region.release();
+        } catch (RuntimeException refused) {
+            // Whoever closed it is gone, and whoever waits for the completion has nothing to do with it.
+            LOG.error("Memory that was closed while it was in use stays registered", refused);
         }
     }
 
@@ -63,12 +78,18 @@ final class HeldRegions {
     void addTo(ScatterGatherList list, int slot, long[] addresses, int[] lengths) {
         int first = slot * maxSges;
         for (int i = first; i < first + counts[slot]; i++) {
-            list.add(regions[i], addresses[i] - regions[i].address(), lengths[i]);
+            list.addHeld(regions[i], addresses[i] - regions[i].address(), lengths[i]);
         }
     }
 
-    /** Forgets what a slot holds without letting go: the device may still use it. */
+    /** Forgets what a slot holds without ever letting go: the device may still use it. */
     void forget(int slot) {
+        if (heldByPoster[slot]) {
+            int first = slot * maxSges;
+            for (int i = first; i < first + counts[slot]; i++) {
+                regions[i].retain();
+            }
+        }
         counts[slot] = 0;
     }
 

@@ -6,7 +6,10 @@ import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 
-/** Validates a work request before it is posted. Allocates nothing unless it is invalid. */
+/**
+ * Validates a work request once, where it enters the provider. The bounds of its elements were checked when they were added
+ * to its list. Allocates nothing unless it is invalid.
+ */
 final class PostChecks {
     private PostChecks() {}
 
@@ -18,14 +21,13 @@ final class PostChecks {
     /**
      * Checks a receive.
      *
-     * @throws IllegalArgumentException too many pieces, or one that may not be written
+     * @throws IllegalArgumentException too many pieces, or one that may not be written or is not of the domain
      */
-    static void receive(ScatterGatherList buffers, int maxSges) {
+    static void receive(ScatterGatherList buffers, int maxSges, VerbsMemoryDomain domain) {
         count(buffers, maxSges, "receive");
         for (int i = 0; i < buffers.count(); i++) {
-            if (!isWritable(buffers.region(i))) {
-                throw lacks(buffers.region(i), Access.LOCAL_WRITE, "receive");
-            }
+            domain.checkOwn(buffers.region(i));
+            requireWritable(buffers.region(i), "receive");
         }
     }
 
@@ -50,9 +52,9 @@ final class PostChecks {
     /**
      * Checks a send, write, read or atomic.
      *
-     * @throws IllegalArgumentException against the limits, or without a right
+     * @throws IllegalArgumentException against the limits, without a right, or with memory that is not of the domain
      */
-    static void request(WorkRequest request, EndpointCapabilities capabilities) {
+    static void request(WorkRequest request, EndpointCapabilities capabilities, VerbsMemoryDomain domain) {
         ScatterGatherList buffers = request.buffers();
         boolean inline = (request.flags() & WorkRequest.INLINE) != 0;
         switch (request.opcode()) {
@@ -64,11 +66,15 @@ final class PostChecks {
                             + " that this connection sends inline: ask for more with maxInlineBytes,"
                             + " or send without INLINE");
                 }
+                for (int i = 0; i < buffers.count(); i++) {
+                    domain.checkOwn(buffers.region(i));
+                }
             }
             case READ -> {
                 refuseInline(inline);
                 count(buffers, capabilities.maxReadSges(), "read");
                 for (int i = 0; i < buffers.count(); i++) {
+                    domain.checkOwn(buffers.region(i));
                     sink(buffers.region(i), capabilities, "read");
                 }
             }
@@ -82,6 +88,7 @@ final class PostChecks {
                     throw new IllegalArgumentException("the remote address 0x"
                             + Long.toHexString(request.remoteAddress()) + " of an atomic is not a multiple of 8");
                 }
+                domain.checkOwn(buffers.region(0));
                 sink(buffers.region(0), capabilities, "atomic");
             }
         }
@@ -105,18 +112,18 @@ final class PostChecks {
     }
 
     private static void sink(RegisteredMemory region, EndpointCapabilities capabilities, String what) {
-        if (!isWritable(region)) {
-            throw lacks(region, Access.LOCAL_WRITE, what);
-        }
+        requireWritable(region, what);
         if (capabilities.readSinkNeedsRemoteWrite() && !region.access().contains(Access.REMOTE_WRITE)) {
             throw lacks(region, Access.REMOTE_WRITE, what);
         }
     }
 
-    private static boolean isWritable(RegisteredMemory region) {
-        return region.access().contains(Access.LOCAL_WRITE)
-                || region.access().contains(Access.REMOTE_WRITE)
-                || region.access().contains(Access.REMOTE_ATOMIC);
+    private static void requireWritable(RegisteredMemory region, String what) {
+        if (!region.access().contains(Access.LOCAL_WRITE)
+                && !region.access().contains(Access.REMOTE_WRITE)
+                && !region.access().contains(Access.REMOTE_ATOMIC)) {
+            throw lacks(region, Access.LOCAL_WRITE, what);
+        }
     }
 
     private static IllegalArgumentException lacks(RegisteredMemory region, Access right, String what) {

@@ -113,8 +113,7 @@ final class ReceivePath {
      * @return false if the device refused what had been staged before: {@link Events#onReceivesRefused} has been told
      */
     boolean post(long workId, ScatterGatherList buffers) {
-        PostChecks.receive(buffers, maxSges);
-        VerbsMemoryDomain.checkOwn(buffers);
+        PostChecks.receive(buffers, maxSges, VerbsEndpoint.required(device).memoryDomain());
         ReceiveQueue staging = VerbsEndpoint.required(queue);
         if (staging.isFull() && !flush()) {
             return false;

@@ -2,10 +2,10 @@ package org.verbena.transport.verbs;
 
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
-import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.SendQueue;
 import org.verbena.verbs.work.SendFlags;
 
@@ -211,14 +211,14 @@ final class SendPath {
         unsignalled = signalled ? 0 : unsignalled + 1;
     }
 
+    /** Their bounds were checked by the list, domain and rights by {@link PostChecks}, and that they are open by the ring. */
     private static void addPieces(SendQueue staging, ScatterGatherList pieces, boolean copied) {
         for (int i = 0; i < pieces.count(); i++) {
-            MemoryRegion region = VerbsMemoryDomain.regionOf(pieces.region(i));
-            long offset = PostChecks.offset(pieces, i);
+            RegisteredMemory region = pieces.region(i);
             if (copied) {
-                staging.inline(region.segment(), offset, pieces.length(i));
+                staging.inline(region.segment(), PostChecks.offset(pieces, i), pieces.length(i));
             } else {
-                staging.piece(region, offset, pieces.length(i));
+                staging.uncheckedPiece(pieces.address(i), pieces.length(i), region.localKey());
             }
         }
     }

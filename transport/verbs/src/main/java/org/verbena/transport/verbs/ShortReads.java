@@ -2,7 +2,6 @@ package org.verbena.transport.verbs;
 
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.SendQueue;
 import org.verbena.verbs.ffm.Siw;
 import org.verbena.verbs.work.SendFlags;
@@ -36,14 +35,14 @@ final class ShortReads {
      */
     static void stage(SendQueue queue, WorkRequest work, long firstId, long secondId) {
         ScatterGatherList piece = work.buffers();
-        MemoryRegion region = VerbsMemoryDomain.regionOf(piece.region(0));
-        long offset = PostChecks.offset(piece, 0);
+        int key = piece.region(0).localKey();
+        long sink = piece.address(0);
         long address = work.remoteAddress();
         int first = bytesOfPageFrom(address);
         int fence = (work.flags() & WorkRequest.FENCE) != 0 ? SendFlags.FENCE : 0;
         queue.read(firstId, SendFlags.SIGNALED | fence, address, work.remoteKey());
-        queue.piece(region, offset, first);
+        queue.uncheckedPiece(sink, first, key);
         queue.read(secondId, SendFlags.SIGNALED, address + first, work.remoteKey());
-        queue.piece(region, offset + first, piece.length(0) - first);
+        queue.uncheckedPiece(sink + first, piece.length(0) - first, key);
     }
 }

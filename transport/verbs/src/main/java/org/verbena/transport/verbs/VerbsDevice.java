@@ -172,12 +172,12 @@ final class VerbsDevice {
         return inlineBytes > 256 ? inlineBytes / 2 : (inlineBytes - 1) / INLINE_STEP * INLINE_STEP;
     }
 
-    /** Adds the pieces of a list to the receive that was begun last. */
+    /** Adds the pieces of a list, checked by {@link PostChecks#receive}, to the receive that was begun last. */
     void addPieces(ReceiveQueue queue, ScatterGatherList buffers) {
         int count = buffers.count();
         for (int i = 0; i < count; i++) {
-            queue.piece(
-                    VerbsMemoryDomain.regionOf(buffers.region(i)), PostChecks.offset(buffers, i), buffers.length(i));
+            queue.uncheckedPiece(
+                    buffers.address(i), buffers.length(i), buffers.region(i).localKey());
         }
         if (count == 0 && isIwarp()) {
             queue.piece(nothing, 0, 0);

@@ -503,8 +503,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
         if (state != State.CONNECTED || sends.isFull()) {
             return false;
         }
-        PostChecks.request(work, can);
-        VerbsMemoryDomain.checkOwn(work.buffers());
+        PostChecks.request(work, can, required(device).memoryDomain());
         return sends.post(work, can);
     }
 

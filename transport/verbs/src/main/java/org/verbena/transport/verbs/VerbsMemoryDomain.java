@@ -6,7 +6,6 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RegisteredMemory;
-import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ProtectionDomain;
@@ -67,13 +66,15 @@ final class VerbsMemoryDomain implements MemoryDomain {
     }
 
     /**
-     * Checks that all pieces of a list are of this provider.
+     * Checks that this device knows a region.
      *
-     * @throws IllegalArgumentException one is not
+     * @throws IllegalArgumentException a region of another provider, or of another device
      */
-    static void checkOwn(ScatterGatherList list) {
-        for (int i = 0; i < list.count(); i++) {
-            regionOf(list.region(i));
+    void checkOwn(RegisteredMemory memory) {
+        if (regionOf(memory).domain() != protectionDomain) {
+            throw new IllegalArgumentException(
+                    "the memory was registered with another device: register it with this endpoint's"
+                            + " memoryDomain()");
         }
     }
 

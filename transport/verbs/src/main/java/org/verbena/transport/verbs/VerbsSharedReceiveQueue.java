@@ -68,8 +68,7 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
 
     @Override
     public boolean postReceive(long workId, ScatterGatherList buffers) {
-        PostChecks.receive(buffers, maxSges);
-        VerbsMemoryDomain.checkOwn(buffers);
+        PostChecks.receive(buffers, maxSges, device.memoryDomain());
         if (freeCount == 0 || closed) {
             return false;
         }

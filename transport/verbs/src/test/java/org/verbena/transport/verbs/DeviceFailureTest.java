@@ -1,6 +1,7 @@
 package org.verbena.transport.verbs;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
@@ -222,6 +223,27 @@ class DeviceFailureTest {
             StubDevice.call("stub_receive", client.number, 10, 0);
             assertThat(client.handler.awaitReceive().workId()).isEqualTo(id);
         }
+    }
+
+    @Test
+    void refusesMemoryOfAnotherDevice() {
+        Client client = connected(StubDevice.ROCE, false);
+        Client other = connected(StubDevice.IWARP, false);
+        RegisteredMemory foreign = memory(other);
+        WorkRequest work = new WorkRequest(1).asSend(1, 0);
+        work.buffers().add(foreign, 0, 8);
+        client.handler.run(endpoint -> {
+            assertThatThrownBy(() -> endpoint.post(work))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("another device");
+            assertThatThrownBy(() -> endpoint.postReceive(2, work.buffers()))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("another device");
+            assertThat(endpoint.freeSendSlots())
+                    .isEqualTo(endpoint.capabilities().sendDepth());
+        });
+        send(client, memory(client), 3);
+        assertThat(client.handler.awaitSend().workId()).isEqualTo(3);
     }
 
     @Test

@@ -68,6 +68,41 @@ class HeldRegionsTest {
     }
 
     @Test
+    void leavesToThePosterWhatThePosterKeepsOpen() {
+        Region mine = new Region();
+        held.hold(1, new ScatterGatherList(2).addHeld(mine, 0, 8));
+        mine.close();
+        assertThat(mine.gone).isTrue();
+        held.release(1);
+        assertThatThrownBy(() -> held.hold(1, new ScatterGatherList(2).addHeld(mine, 0, 8)))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("closed");
+        held.releaseAll();
+    }
+
+    @Test
+    void holdsAllIfThePosterDoesNotKeepEachOfThemOpen() {
+        Region mine = new Region();
+        Region other = new Region();
+        held.hold(1, new ScatterGatherList(2).addHeld(mine, 0, 8).add(other, 0, 8));
+        mine.close();
+        other.close();
+        assertThat(mine.gone || other.gone).isFalse();
+        held.release(1);
+        assertThat(mine.gone && other.gone).isTrue();
+    }
+
+    @Test
+    void keepsForGoodWhatTheDeviceMayStillUse() {
+        Region mine = new Region();
+        held.hold(2, new ScatterGatherList(2).addHeld(mine, 0, 8));
+        held.forget(2);
+        mine.close();
+        held.releaseAll();
+        assertThat(mine.gone).isFalse();
+    }
+
+    @Test
     void forgetsWithoutLettingGo() {
         Region one = new Region();
         held.hold(2, new ScatterGatherList(1).add(one, 0, 8));
