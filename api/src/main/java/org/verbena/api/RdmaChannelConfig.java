@@ -148,18 +148,19 @@ class RdmaChannelConfig extends DefaultChannelConfig {
     }
 
     private MessageOptions newMessageOptions() {
-        return new MessageOptions(
-                framing(),
-                get(RdmaChannelOption.RECEIVE_DEPTH),
-                get(RdmaChannelOption.RECEIVE_BUFFER_BYTES),
-                get(RdmaChannelOption.MAX_MESSAGE_BYTES),
-                get(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES),
-                get(RdmaChannelOption.MAX_RENDEZVOUS),
-                get(RdmaChannelOption.MAX_INLINE_BYTES),
-                get(RdmaChannelOption.REGISTER_THRESHOLD_BYTES),
-                connectTimeoutMillis(),
-                closeTimeoutMillis(),
-                get(RdmaChannelOption.KEEP_ALIVE_MILLIS));
+        return new MessageOptions.Builder()
+                .framing(framing())
+                .receiveDepth(get(RdmaChannelOption.RECEIVE_DEPTH))
+                .receiveBufferBytes(get(RdmaChannelOption.RECEIVE_BUFFER_BYTES))
+                .maxMessageBytes(get(RdmaChannelOption.MAX_MESSAGE_BYTES))
+                .rendezvousThresholdBytes(get(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES))
+                .maxRendezvous(get(RdmaChannelOption.MAX_RENDEZVOUS))
+                .maxInlineBytes(get(RdmaChannelOption.MAX_INLINE_BYTES))
+                .registerThresholdBytes(get(RdmaChannelOption.REGISTER_THRESHOLD_BYTES))
+                .helloTimeoutMillis(connectTimeoutMillis())
+                .closeTimeoutMillis(closeTimeoutMillis())
+                .keepAliveMillis(get(RdmaChannelOption.KEEP_ALIVE_MILLIS))
+                .build();
     }
 
     /** What {@link RdmaChannelOption#RECEIVE_DEPTH} may come to if it is not set. */
@@ -171,19 +172,20 @@ class RdmaChannelConfig extends DefaultChannelConfig {
             RdmaProvider provider, @Nullable InetSocketAddress localAddress, byte[] privateData) {
         int depth = get(RdmaChannelOption.RECEIVE_DEPTH);
         int sges = get(RdmaChannelOption.MAX_SGES);
-        return new EndpointOptions(
-                localAddress,
-                connectTimeoutMillis(),
-                get(RdmaChannelOption.SEND_DEPTH),
-                depth == MessageOptions.DEVICE_DEFAULT ? greatestReceiveDepth(provider) : depth,
-                sges == MessageOptions.DEVICE_DEFAULT ? provider.usualSges() : sges,
-                get(RdmaChannelOption.MAX_INLINE_BYTES),
-                get(RdmaChannelOption.READ_DEPTH),
-                get(RdmaChannelOption.RETRY_COUNT),
-                get(RdmaChannelOption.RNR_RETRY_COUNT),
-                get(ChannelOption.IP_TOS),
-                sharedReceiveQueue(),
-                privateData);
+        return new EndpointOptions.Builder()
+                .localAddress(localAddress)
+                .connectTimeoutMillis(connectTimeoutMillis())
+                .sendDepth(get(RdmaChannelOption.SEND_DEPTH))
+                .receiveDepth(depth == MessageOptions.DEVICE_DEFAULT ? greatestReceiveDepth(provider) : depth)
+                .maxSges(sges == MessageOptions.DEVICE_DEFAULT ? provider.usualSges() : sges)
+                .maxInlineBytes(get(RdmaChannelOption.MAX_INLINE_BYTES))
+                .readDepth(get(RdmaChannelOption.READ_DEPTH))
+                .retryCount(get(RdmaChannelOption.RETRY_COUNT))
+                .rnrRetryCount(get(RdmaChannelOption.RNR_RETRY_COUNT))
+                .trafficClass(get(ChannelOption.IP_TOS))
+                .sharedReceiveQueue(sharedReceiveQueue())
+                .privateData(privateData)
+                .build();
     }
 
     /** The device is known now: its registered memory serves those who chose no allocator. */

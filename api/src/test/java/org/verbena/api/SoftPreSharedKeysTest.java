@@ -140,7 +140,15 @@ class SoftPreSharedKeysTest {
             if (asks) {
                 disguise[7] = 1;
             }
-            EndpointOptions options = new EndpointOptions(null, 20_000, 16, 4, 2, 0, 4, 7, 7, 0, false, disguise);
+            EndpointOptions options = new EndpointOptions.Builder()
+                    .connectTimeoutMillis(20_000)
+                    .sendDepth(16)
+                    .receiveDepth(4)
+                    .maxSges(2)
+                    .maxInlineBytes(0)
+                    .readDepth(4)
+                    .privateData(disguise)
+                    .build();
             provider.connect(loop, server, options, thief);
             thief.awaitConnected();
             RegisteredMemory loot = thief.call(endpoint -> {

@@ -68,8 +68,13 @@ class SoftSiwTest {
     private static final int ROUNDS = Integer.getInteger("lab.rpingRounds", 100);
     private static final int FULL_ROUNDS = 1000;
     private static final InetSocketAddress ADDRESS = new InetSocketAddress(LabDevice.SIW.address(), PORT);
-    private static final EndpointOptions ONE_READ =
-            new EndpointOptions(null, 10_000, 16, 16, 1, 0, 1, 7, 7, 0, false, new byte[0]);
+    private static final EndpointOptions ONE_READ = new EndpointOptions.Builder()
+            .sendDepth(16)
+            .receiveDepth(16)
+            .maxSges(1)
+            .maxInlineBytes(0)
+            .readDepth(1)
+            .build();
 
     private static SoftProvider soft(boolean crc) {
         return new SoftProvider(SoftOptions.DEFAULTS.withCrc(crc));

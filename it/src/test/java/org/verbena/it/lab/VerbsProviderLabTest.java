@@ -89,8 +89,15 @@ class VerbsProviderLabTest {
     }
 
     private static EndpointOptions options(int sendDepth, int receiveDepth, int timeoutMillis, int retries) {
-        return new EndpointOptions(
-                null, timeoutMillis, sendDepth, receiveDepth, 2, 32, 4, retries, 7, 0, false, new byte[0]);
+        return new EndpointOptions.Builder()
+                .connectTimeoutMillis(timeoutMillis)
+                .sendDepth(sendDepth)
+                .receiveDepth(receiveDepth)
+                .maxSges(2)
+                .maxInlineBytes(32)
+                .readDepth(4)
+                .retryCount(retries)
+                .build();
     }
 
     @ParameterizedTest

@@ -40,7 +40,7 @@ public record BufferPoolMetrics(
         long chunksReleased) {
 
     /** The metrics of an unused pool. */
-    public static final BufferPoolMetrics NONE = new BufferPoolMetrics(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    public static final BufferPoolMetrics NONE = new Builder().build();
 
     /**
      * Adds the metrics of another pool.
@@ -49,21 +49,135 @@ public record BufferPoolMetrics(
      * @return the sum, member by member
      */
     public BufferPoolMetrics plus(BufferPoolMetrics other) {
-        return new BufferPoolMetrics(
-                registeredBytes + other.registeredBytes,
-                maxRegisteredBytes + other.maxRegisteredBytes,
-                chunks + other.chunks,
-                usedBytes + other.usedBytes,
-                cachedBytes + other.cachedBytes,
-                freeBytes + other.freeBytes,
-                allocations + other.allocations,
-                releases + other.releases,
-                grows + other.grows,
-                refusals + other.refusals,
-                exhaustedBuffers + other.exhaustedBuffers,
-                oversizeBuffers + other.oversizeBuffers,
-                plainBytes + other.plainBytes,
-                chunksRegistered + other.chunksRegistered,
-                chunksReleased + other.chunksReleased);
+        return new Builder()
+                .registeredBytes(registeredBytes + other.registeredBytes)
+                .maxRegisteredBytes(maxRegisteredBytes + other.maxRegisteredBytes)
+                .chunks(chunks + other.chunks)
+                .usedBytes(usedBytes + other.usedBytes)
+                .cachedBytes(cachedBytes + other.cachedBytes)
+                .freeBytes(freeBytes + other.freeBytes)
+                .allocations(allocations + other.allocations)
+                .releases(releases + other.releases)
+                .grows(grows + other.grows)
+                .refusals(refusals + other.refusals)
+                .exhaustedBuffers(exhaustedBuffers + other.exhaustedBuffers)
+                .oversizeBuffers(oversizeBuffers + other.oversizeBuffers)
+                .plainBytes(plainBytes + other.plainBytes)
+                .chunksRegistered(chunksRegistered + other.chunksRegistered)
+                .chunksReleased(chunksReleased + other.chunksReleased)
+                .build();
+    }
+
+    /** Builds a record; what is not set is 0. */
+    static final class Builder {
+        private long registeredBytes;
+        private long maxRegisteredBytes;
+        private int chunks;
+        private long usedBytes;
+        private long cachedBytes;
+        private long freeBytes;
+        private long allocations;
+        private long releases;
+        private long grows;
+        private long refusals;
+        private long exhaustedBuffers;
+        private long oversizeBuffers;
+        private long plainBytes;
+        private long chunksRegistered;
+        private long chunksReleased;
+
+        Builder registeredBytes(long value) {
+            registeredBytes = value;
+            return this;
+        }
+
+        Builder maxRegisteredBytes(long value) {
+            maxRegisteredBytes = value;
+            return this;
+        }
+
+        Builder chunks(int value) {
+            chunks = value;
+            return this;
+        }
+
+        Builder usedBytes(long value) {
+            usedBytes = value;
+            return this;
+        }
+
+        Builder cachedBytes(long value) {
+            cachedBytes = value;
+            return this;
+        }
+
+        Builder freeBytes(long value) {
+            freeBytes = value;
+            return this;
+        }
+
+        Builder allocations(long value) {
+            allocations = value;
+            return this;
+        }
+
+        Builder releases(long value) {
+            releases = value;
+            return this;
+        }
+
+        Builder grows(long value) {
+            grows = value;
+            return this;
+        }
+
+        Builder refusals(long value) {
+            refusals = value;
+            return this;
+        }
+
+        Builder exhaustedBuffers(long value) {
+            exhaustedBuffers = value;
+            return this;
+        }
+
+        Builder oversizeBuffers(long value) {
+            oversizeBuffers = value;
+            return this;
+        }
+
+        Builder plainBytes(long value) {
+            plainBytes = value;
+            return this;
+        }
+
+        Builder chunksRegistered(long value) {
+            chunksRegistered = value;
+            return this;
+        }
+
+        Builder chunksReleased(long value) {
+            chunksReleased = value;
+            return this;
+        }
+
+        BufferPoolMetrics build() {
+            return new BufferPoolMetrics(
+                    registeredBytes,
+                    maxRegisteredBytes,
+                    chunks,
+                    usedBytes,
+                    cachedBytes,
+                    freeBytes,
+                    allocations,
+                    releases,
+                    grows,
+                    refusals,
+                    exhaustedBuffers,
+                    oversizeBuffers,
+                    plainBytes,
+                    chunksRegistered,
+                    chunksReleased);
+        }
     }
 }

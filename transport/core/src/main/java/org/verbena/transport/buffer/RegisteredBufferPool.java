@@ -299,22 +299,23 @@ public final class RegisteredBufferPool implements AutoCloseable {
                 allAllocations += cache.allocations();
                 allReleases += cache.releases();
             }
-            return new BufferPoolMetrics(
-                    registeredBytes,
-                    options.maxRegisteredBytes(),
-                    chunks,
-                    outBytes - cachedBytes,
-                    cachedBytes,
-                    registeredBytes - outBytes,
-                    allAllocations,
-                    allReleases,
-                    grows.sum(),
-                    refusals.sum(),
-                    allocator.exhaustedBuffers(),
-                    allocator.oversizeBuffers(),
-                    allocator.plainBytes(),
-                    chunksRegistered,
-                    chunksReleased);
+            return new BufferPoolMetrics.Builder()
+                    .registeredBytes(registeredBytes)
+                    .maxRegisteredBytes(options.maxRegisteredBytes())
+                    .chunks(chunks)
+                    .usedBytes(outBytes - cachedBytes)
+                    .cachedBytes(cachedBytes)
+                    .freeBytes(registeredBytes - outBytes)
+                    .allocations(allAllocations)
+                    .releases(allReleases)
+                    .grows(grows.sum())
+                    .refusals(refusals.sum())
+                    .exhaustedBuffers(allocator.exhaustedBuffers())
+                    .oversizeBuffers(allocator.oversizeBuffers())
+                    .plainBytes(allocator.plainBytes())
+                    .chunksRegistered(chunksRegistered)
+                    .chunksReleased(chunksReleased)
+                    .build();
         } finally {
             lock.unlock();
         }

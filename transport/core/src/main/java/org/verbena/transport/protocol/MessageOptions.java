@@ -54,18 +54,7 @@ public record MessageOptions(
      * MiB, inline up to the device's limit, registration of unregistered memory above 256 KiB, 10 s for the handshake,
      * 10 s to close, no keepalive.
      */
-    public static final MessageOptions DEFAULTS = new MessageOptions(
-            Framing.MESSAGE,
-            DEVICE_DEFAULT,
-            DEVICE_DEFAULT,
-            64 << 20,
-            DEVICE_DEFAULT,
-            16,
-            Integer.MAX_VALUE,
-            256 << 10,
-            10_000,
-            10_000,
-            0);
+    public static final MessageOptions DEFAULTS = new Builder().build();
 
     /** The greatest receive depth that is a default. */
     public static final int GREATEST_DEFAULT_DEPTH = 128;
@@ -140,8 +129,7 @@ public record MessageOptions(
      * @return a copy
      */
     public MessageOptions withFraming(Framing value) {
-        return copy(
-                value, receiveDepth, receiveBufferBytes, maxMessageBytes, rendezvousThresholdBytes, keepAliveMillis);
+        return toBuilder().framing(value).build();
     }
 
     /**
@@ -152,7 +140,7 @@ public record MessageOptions(
      * @return a copy
      */
     public MessageOptions withReceives(int depth, int bufferBytes) {
-        return copy(framing, depth, bufferBytes, maxMessageBytes, rendezvousThresholdBytes, keepAliveMillis);
+        return toBuilder().receiveDepth(depth).receiveBufferBytes(bufferBytes).build();
     }
 
     /**
@@ -162,7 +150,7 @@ public record MessageOptions(
      * @return a copy
      */
     public MessageOptions withMaxMessageBytes(int value) {
-        return copy(framing, receiveDepth, receiveBufferBytes, value, rendezvousThresholdBytes, keepAliveMillis);
+        return toBuilder().maxMessageBytes(value).build();
     }
 
     /**
@@ -172,7 +160,7 @@ public record MessageOptions(
      * @return a copy
      */
     public MessageOptions withRendezvousThresholdBytes(int value) {
-        return copy(framing, receiveDepth, receiveBufferBytes, maxMessageBytes, value, keepAliveMillis);
+        return toBuilder().rendezvousThresholdBytes(value).build();
     }
 
     /**
@@ -182,22 +170,186 @@ public record MessageOptions(
      * @return a copy
      */
     public MessageOptions withKeepAliveMillis(int value) {
-        return copy(framing, receiveDepth, receiveBufferBytes, maxMessageBytes, rendezvousThresholdBytes, value);
+        return toBuilder().keepAliveMillis(value).build();
     }
 
-    private MessageOptions copy(
-            Framing newFraming, int depth, int bufferBytes, int maxBytes, int thresholdBytes, int newKeepAliveMillis) {
-        return new MessageOptions(
-                newFraming,
-                depth,
-                bufferBytes,
-                maxBytes,
-                thresholdBytes,
-                maxRendezvous,
-                maxInlineBytes,
-                registerThresholdBytes,
-                helloTimeoutMillis,
-                closeTimeoutMillis,
-                newKeepAliveMillis);
+    /**
+     * Creates a builder that starts from these options.
+     *
+     * @return a new builder
+     */
+    public Builder toBuilder() {
+        return new Builder()
+                .framing(framing)
+                .receiveDepth(receiveDepth)
+                .receiveBufferBytes(receiveBufferBytes)
+                .maxMessageBytes(maxMessageBytes)
+                .rendezvousThresholdBytes(rendezvousThresholdBytes)
+                .maxRendezvous(maxRendezvous)
+                .maxInlineBytes(maxInlineBytes)
+                .registerThresholdBytes(registerThresholdBytes)
+                .helloTimeoutMillis(helloTimeoutMillis)
+                .closeTimeoutMillis(closeTimeoutMillis)
+                .keepAliveMillis(keepAliveMillis);
+    }
+
+    /** Builds options. */
+    public static final class Builder {
+        private Framing framing = Framing.MESSAGE;
+        private int receiveDepth = DEVICE_DEFAULT;
+        private int receiveBufferBytes = DEVICE_DEFAULT;
+        private int maxMessageBytes = 64 << 20;
+        private int rendezvousThresholdBytes = DEVICE_DEFAULT;
+        private int maxRendezvous = 16;
+        private int maxInlineBytes = Integer.MAX_VALUE;
+        private int registerThresholdBytes = 256 << 10;
+        private int helloTimeoutMillis = 10_000;
+        private int closeTimeoutMillis = 10_000;
+        private int keepAliveMillis = 0;
+
+        /** Starts with the defaults. */
+        public Builder() {}
+
+        /**
+         * Sets {@link MessageOptions#framing()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder framing(Framing value) {
+            framing = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link MessageOptions#receiveDepth()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder receiveDepth(int value) {
+            receiveDepth = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link MessageOptions#receiveBufferBytes()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder receiveBufferBytes(int value) {
+            receiveBufferBytes = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link MessageOptions#maxMessageBytes()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder maxMessageBytes(int value) {
+            maxMessageBytes = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link MessageOptions#rendezvousThresholdBytes()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder rendezvousThresholdBytes(int value) {
+            rendezvousThresholdBytes = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link MessageOptions#maxRendezvous()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder maxRendezvous(int value) {
+            maxRendezvous = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link MessageOptions#maxInlineBytes()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder maxInlineBytes(int value) {
+            maxInlineBytes = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link MessageOptions#registerThresholdBytes()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder registerThresholdBytes(int value) {
+            registerThresholdBytes = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link MessageOptions#helloTimeoutMillis()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder helloTimeoutMillis(int value) {
+            helloTimeoutMillis = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link MessageOptions#closeTimeoutMillis()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder closeTimeoutMillis(int value) {
+            closeTimeoutMillis = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link MessageOptions#keepAliveMillis()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder keepAliveMillis(int value) {
+            keepAliveMillis = value;
+            return this;
+        }
+
+        /**
+         * Creates the options.
+         *
+         * @return the options that were set
+         * @throws IllegalArgumentException an option is out of its range
+         */
+        public MessageOptions build() {
+            return new MessageOptions(
+                    framing,
+                    receiveDepth,
+                    receiveBufferBytes,
+                    maxMessageBytes,
+                    rendezvousThresholdBytes,
+                    maxRendezvous,
+                    maxInlineBytes,
+                    registerThresholdBytes,
+                    helloTimeoutMillis,
+                    closeTimeoutMillis,
+                    keepAliveMillis);
+        }
     }
 }

@@ -49,8 +49,7 @@ public record MessageStatistics(
         long queuedBytes) {
 
     /** The statistics of a new connection. */
-    public static final MessageStatistics NONE =
-            new MessageStatistics(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    public static final MessageStatistics NONE = new Builder().build();
 
     /**
      * Adds the statistics of another connection.
@@ -59,26 +58,175 @@ public record MessageStatistics(
      * @return the sum, member by member
      */
     public MessageStatistics plus(MessageStatistics other) {
-        return new MessageStatistics(
-                messagesSent + other.messagesSent,
-                bytesSent + other.bytesSent,
-                messagesReceived + other.messagesReceived,
-                bytesReceived + other.bytesReceived,
-                framesSent + other.framesSent,
-                framesReceived + other.framesReceived,
-                controlFramesSent + other.controlFramesSent,
-                rendezvousSent + other.rendezvousSent,
-                rendezvousReceived + other.rendezvousReceived,
-                copiedBytes + other.copiedBytes,
-                registrations + other.registrations,
-                oneSidedOperations + other.oneSidedOperations,
-                creditStalls + other.creditStalls,
-                creditStallNanos + other.creditStallNanos,
-                slotStalls + other.slotStalls,
-                memoryStalls + other.memoryStalls,
-                receiveQueueLow + other.receiveQueueLow,
-                credits + other.credits,
-                creditsGranted + other.creditsGranted,
-                queuedBytes + other.queuedBytes);
+        return new Builder()
+                .messagesSent(messagesSent + other.messagesSent)
+                .bytesSent(bytesSent + other.bytesSent)
+                .messagesReceived(messagesReceived + other.messagesReceived)
+                .bytesReceived(bytesReceived + other.bytesReceived)
+                .framesSent(framesSent + other.framesSent)
+                .framesReceived(framesReceived + other.framesReceived)
+                .controlFramesSent(controlFramesSent + other.controlFramesSent)
+                .rendezvousSent(rendezvousSent + other.rendezvousSent)
+                .rendezvousReceived(rendezvousReceived + other.rendezvousReceived)
+                .copiedBytes(copiedBytes + other.copiedBytes)
+                .registrations(registrations + other.registrations)
+                .oneSidedOperations(oneSidedOperations + other.oneSidedOperations)
+                .creditStalls(creditStalls + other.creditStalls)
+                .creditStallNanos(creditStallNanos + other.creditStallNanos)
+                .slotStalls(slotStalls + other.slotStalls)
+                .memoryStalls(memoryStalls + other.memoryStalls)
+                .receiveQueueLow(receiveQueueLow + other.receiveQueueLow)
+                .credits(credits + other.credits)
+                .creditsGranted(creditsGranted + other.creditsGranted)
+                .queuedBytes(queuedBytes + other.queuedBytes)
+                .build();
+    }
+
+    /** Builds a record; what is not set is 0. */
+    static final class Builder {
+        private long messagesSent;
+        private long bytesSent;
+        private long messagesReceived;
+        private long bytesReceived;
+        private long framesSent;
+        private long framesReceived;
+        private long controlFramesSent;
+        private long rendezvousSent;
+        private long rendezvousReceived;
+        private long copiedBytes;
+        private long registrations;
+        private long oneSidedOperations;
+        private long creditStalls;
+        private long creditStallNanos;
+        private long slotStalls;
+        private long memoryStalls;
+        private long receiveQueueLow;
+        private long credits;
+        private long creditsGranted;
+        private long queuedBytes;
+
+        Builder messagesSent(long value) {
+            messagesSent = value;
+            return this;
+        }
+
+        Builder bytesSent(long value) {
+            bytesSent = value;
+            return this;
+        }
+
+        Builder messagesReceived(long value) {
+            messagesReceived = value;
+            return this;
+        }
+
+        Builder bytesReceived(long value) {
+            bytesReceived = value;
+            return this;
+        }
+
+        Builder framesSent(long value) {
+            framesSent = value;
+            return this;
+        }
+
+        Builder framesReceived(long value) {
+            framesReceived = value;
+            return this;
+        }
+
+        Builder controlFramesSent(long value) {
+            controlFramesSent = value;
+            return this;
+        }
+
+        Builder rendezvousSent(long value) {
+            rendezvousSent = value;
+            return this;
+        }
+
+        Builder rendezvousReceived(long value) {
+            rendezvousReceived = value;
+            return this;
+        }
+
+        Builder copiedBytes(long value) {
+            copiedBytes = value;
+            return this;
+        }
+
+        Builder registrations(long value) {
+            registrations = value;
+            return this;
+        }
+
+        Builder oneSidedOperations(long value) {
+            oneSidedOperations = value;
+            return this;
+        }
+
+        Builder creditStalls(long value) {
+            creditStalls = value;
+            return this;
+        }
+
+        Builder creditStallNanos(long value) {
+            creditStallNanos = value;
+            return this;
+        }
+
+        Builder slotStalls(long value) {
+            slotStalls = value;
+            return this;
+        }
+
+        Builder memoryStalls(long value) {
+            memoryStalls = value;
+            return this;
+        }
+
+        Builder receiveQueueLow(long value) {
+            receiveQueueLow = value;
+            return this;
+        }
+
+        Builder credits(long value) {
+            credits = value;
+            return this;
+        }
+
+        Builder creditsGranted(long value) {
+            creditsGranted = value;
+            return this;
+        }
+
+        Builder queuedBytes(long value) {
+            queuedBytes = value;
+            return this;
+        }
+
+        MessageStatistics build() {
+            return new MessageStatistics(
+                    messagesSent,
+                    bytesSent,
+                    messagesReceived,
+                    bytesReceived,
+                    framesSent,
+                    framesReceived,
+                    controlFramesSent,
+                    rendezvousSent,
+                    rendezvousReceived,
+                    copiedBytes,
+                    registrations,
+                    oneSidedOperations,
+                    creditStalls,
+                    creditStallNanos,
+                    slotStalls,
+                    memoryStalls,
+                    receiveQueueLow,
+                    credits,
+                    creditsGranted,
+                    queuedBytes);
+        }
     }
 }

@@ -35,47 +35,209 @@ public record EndpointCapabilities(
         boolean connectionMemory) {
 
     /**
-     * The capabilities of an endpoint on a device that cannot register memory for one peer only.
+     * Creates a builder that starts from these capabilities.
      *
-     * @param sendDepth work requests outstanding
-     * @param receiveDepth receives posted
-     * @param maxSges scatter/gather elements in one send, write or receive
-     * @param maxReadSges scatter/gather elements in one read
-     * @param maxInlineBytes payload of an inline send or write
-     * @param readDepth reads and atomics outstanding towards the peer
-     * @param maxMessageBytes one work request's payload
-     * @param atomics compare-and-swap and fetch-and-add
-     * @param immediateData sends and writes with immediate data
-     * @param sendWithInvalidate sends that invalidate a key of the peer
-     * @param readSinkNeedsRemoteWrite whether memory that reads fill must be registered with REMOTE_WRITE as well
-     * @param receiveBufferBytes the size of receives that suits this kind of device
+     * @return a new builder
      */
-    public EndpointCapabilities(
-            int sendDepth,
-            int receiveDepth,
-            int maxSges,
-            int maxReadSges,
-            int maxInlineBytes,
-            int readDepth,
-            long maxMessageBytes,
-            boolean atomics,
-            boolean immediateData,
-            boolean sendWithInvalidate,
-            boolean readSinkNeedsRemoteWrite,
-            int receiveBufferBytes) {
-        this(
-                sendDepth,
-                receiveDepth,
-                maxSges,
-                maxReadSges,
-                maxInlineBytes,
-                readDepth,
-                maxMessageBytes,
-                atomics,
-                immediateData,
-                sendWithInvalidate,
-                readSinkNeedsRemoteWrite,
-                receiveBufferBytes,
-                false);
+    public Builder toBuilder() {
+        return new Builder()
+                .sendDepth(sendDepth)
+                .receiveDepth(receiveDepth)
+                .maxSges(maxSges)
+                .maxReadSges(maxReadSges)
+                .maxInlineBytes(maxInlineBytes)
+                .readDepth(readDepth)
+                .maxMessageBytes(maxMessageBytes)
+                .atomics(atomics)
+                .immediateData(immediateData)
+                .sendWithInvalidate(sendWithInvalidate)
+                .readSinkNeedsRemoteWrite(readSinkNeedsRemoteWrite)
+                .receiveBufferBytes(receiveBufferBytes)
+                .connectionMemory(connectionMemory);
+    }
+
+    /** Builds capabilities, starting from those of a minimal device. */
+    public static final class Builder {
+        private int sendDepth = 1;
+        private int receiveDepth = 1;
+        private int maxSges = 1;
+        private int maxReadSges = 1;
+        private int maxInlineBytes = 0;
+        private int readDepth = 0;
+        private long maxMessageBytes = Integer.MAX_VALUE;
+        private boolean atomics = false;
+        private boolean immediateData = false;
+        private boolean sendWithInvalidate = false;
+        private boolean readSinkNeedsRemoteWrite = false;
+        private int receiveBufferBytes = 16 << 10;
+        private boolean connectionMemory = false;
+
+        /** Starts with depths of 1, one element, messages of up to 2 GiB, receives of 16 KiB, and no features. */
+        public Builder() {}
+
+        /**
+         * Sets {@link EndpointCapabilities#sendDepth()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder sendDepth(int value) {
+            sendDepth = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointCapabilities#receiveDepth()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder receiveDepth(int value) {
+            receiveDepth = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointCapabilities#maxSges()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder maxSges(int value) {
+            maxSges = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointCapabilities#maxReadSges()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder maxReadSges(int value) {
+            maxReadSges = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointCapabilities#maxInlineBytes()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder maxInlineBytes(int value) {
+            maxInlineBytes = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointCapabilities#readDepth()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder readDepth(int value) {
+            readDepth = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointCapabilities#maxMessageBytes()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder maxMessageBytes(long value) {
+            maxMessageBytes = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointCapabilities#atomics()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder atomics(boolean value) {
+            atomics = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointCapabilities#immediateData()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder immediateData(boolean value) {
+            immediateData = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointCapabilities#sendWithInvalidate()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder sendWithInvalidate(boolean value) {
+            sendWithInvalidate = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointCapabilities#readSinkNeedsRemoteWrite()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder readSinkNeedsRemoteWrite(boolean value) {
+            readSinkNeedsRemoteWrite = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointCapabilities#receiveBufferBytes()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder receiveBufferBytes(int value) {
+            receiveBufferBytes = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointCapabilities#connectionMemory()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder connectionMemory(boolean value) {
+            connectionMemory = value;
+            return this;
+        }
+
+        /**
+         * Creates the record.
+         *
+         * @return the capabilities that were set
+         */
+        public EndpointCapabilities build() {
+            return new EndpointCapabilities(
+                    sendDepth,
+                    receiveDepth,
+                    maxSges,
+                    maxReadSges,
+                    maxInlineBytes,
+                    readDepth,
+                    maxMessageBytes,
+                    atomics,
+                    immediateData,
+                    sendWithInvalidate,
+                    readSinkNeedsRemoteWrite,
+                    receiveBufferBytes,
+                    connectionMemory);
+        }
     }
 }

@@ -43,8 +43,7 @@ public record EndpointOptions(
     public static final int MAX_PRIVATE_DATA_BYTES = 56;
 
     /** Depths of 256, 4 SGEs, 128 bytes inline, 16 reads, retries 7 and 7, 10 s to connect. */
-    public static final EndpointOptions DEFAULTS =
-            new EndpointOptions(null, 10_000, 256, 256, 4, 128, 16, 7, 7, 0, false, new byte[0]);
+    public static final EndpointOptions DEFAULTS = new Builder().build();
 
     /** Checks ranges and copies the private data. */
     public EndpointOptions {
@@ -77,18 +76,200 @@ public record EndpointOptions(
      * @return a copy
      */
     public EndpointOptions withPrivateData(byte[] data) {
-        return new EndpointOptions(
-                localAddress,
-                connectTimeoutMillis,
-                sendDepth,
-                receiveDepth,
-                maxSges,
-                maxInlineBytes,
-                readDepth,
-                retryCount,
-                rnrRetryCount,
-                trafficClass,
-                sharedReceiveQueue,
-                data);
+        return toBuilder().privateData(data).build();
+    }
+
+    /**
+     * Creates a builder that starts from these options.
+     *
+     * @return a new builder
+     */
+    public Builder toBuilder() {
+        return new Builder()
+                .localAddress(localAddress)
+                .connectTimeoutMillis(connectTimeoutMillis)
+                .sendDepth(sendDepth)
+                .receiveDepth(receiveDepth)
+                .maxSges(maxSges)
+                .maxInlineBytes(maxInlineBytes)
+                .readDepth(readDepth)
+                .retryCount(retryCount)
+                .rnrRetryCount(rnrRetryCount)
+                .trafficClass(trafficClass)
+                .sharedReceiveQueue(sharedReceiveQueue)
+                .privateData(privateData);
+    }
+
+    /** Builds options. */
+    public static final class Builder {
+        private @Nullable InetSocketAddress localAddress;
+        private int connectTimeoutMillis = 10_000;
+        private int sendDepth = 256;
+        private int receiveDepth = 256;
+        private int maxSges = 4;
+        private int maxInlineBytes = 128;
+        private int readDepth = 16;
+        private int retryCount = 7;
+        private int rnrRetryCount = 7;
+        private int trafficClass = 0;
+        private boolean sharedReceiveQueue = false;
+        private byte[] privateData = new byte[0];
+
+        /** Starts with the defaults. */
+        public Builder() {}
+
+        /**
+         * Sets {@link EndpointOptions#localAddress()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder localAddress(@Nullable InetSocketAddress value) {
+            localAddress = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointOptions#connectTimeoutMillis()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder connectTimeoutMillis(int value) {
+            connectTimeoutMillis = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointOptions#sendDepth()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder sendDepth(int value) {
+            sendDepth = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointOptions#receiveDepth()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder receiveDepth(int value) {
+            receiveDepth = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointOptions#maxSges()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder maxSges(int value) {
+            maxSges = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointOptions#maxInlineBytes()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder maxInlineBytes(int value) {
+            maxInlineBytes = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointOptions#readDepth()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder readDepth(int value) {
+            readDepth = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointOptions#retryCount()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder retryCount(int value) {
+            retryCount = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointOptions#rnrRetryCount()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder rnrRetryCount(int value) {
+            rnrRetryCount = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointOptions#trafficClass()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder trafficClass(int value) {
+            trafficClass = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointOptions#sharedReceiveQueue()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder sharedReceiveQueue(boolean value) {
+            sharedReceiveQueue = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointOptions#privateData()}.
+         *
+         * @param value the new value; copied when the options are made
+         * @return this
+         */
+        public Builder privateData(byte[] value) {
+            privateData = value;
+            return this;
+        }
+
+        /**
+         * Creates the options.
+         *
+         * @return the options that were set
+         * @throws IllegalArgumentException an option is out of its range
+         */
+        public EndpointOptions build() {
+            return new EndpointOptions(
+                    localAddress,
+                    connectTimeoutMillis,
+                    sendDepth,
+                    receiveDepth,
+                    maxSges,
+                    maxInlineBytes,
+                    readDepth,
+                    retryCount,
+                    rnrRetryCount,
+                    trafficClass,
+                    sharedReceiveQueue,
+                    privateData);
+        }
     }
 }

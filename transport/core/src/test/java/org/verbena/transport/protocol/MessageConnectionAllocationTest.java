@@ -141,8 +141,14 @@ class MessageConnectionAllocationTest {
     /** Moves a send's bytes when it is posted; completions wait in arrays. */
     private final class Loopback implements Endpoint {
         private static final int DEPTH = 64;
-        private static final EndpointCapabilities CAPABILITIES =
-                new EndpointCapabilities(DEPTH, DEPTH, 4, 4, 0, 4, 1 << 20, false, false, false, false, 16 << 10);
+        private static final EndpointCapabilities CAPABILITIES = new EndpointCapabilities.Builder()
+                .sendDepth(DEPTH)
+                .receiveDepth(DEPTH)
+                .maxSges(4)
+                .maxReadSges(4)
+                .readDepth(4)
+                .maxMessageBytes(1 << 20)
+                .build();
 
         private Loopback peer;
         private EndpointHandler handler;

@@ -152,20 +152,21 @@ class MessageConnectionRandomTest {
 
         private Party party(String name, MessageConnection.Role role, SimulatedEndpoint endpoint) {
             int bufferBytes = 64 + random.nextInt(random.nextBoolean() ? 64 : 4000);
-            MessageOptions options = new MessageOptions(
-                    stream ? Framing.STREAM : Framing.MESSAGE,
-                    random.nextInt(3) == 0
-                            ? MessageOptions.DEVICE_DEFAULT
-                            : Math.max(3, endpoint.device.receiveDepth() - random.nextInt(2)),
-                    bufferBytes,
-                    1 << 20,
-                    random.nextInt(3) == 0 ? Integer.MAX_VALUE : random.nextInt(2 * largest + 1),
-                    1 + random.nextInt(4),
-                    random.nextBoolean() ? Integer.MAX_VALUE : 0,
-                    random.nextInt(2 * largest + 1),
-                    10_000,
-                    10_000,
-                    random.nextInt(3) == 0 ? 1000 : 0);
+            MessageOptions options = new MessageOptions.Builder()
+                    .framing(stream ? Framing.STREAM : Framing.MESSAGE)
+                    .receiveDepth(
+                            random.nextInt(3) == 0
+                                    ? MessageOptions.DEVICE_DEFAULT
+                                    : Math.max(3, endpoint.device.receiveDepth() - random.nextInt(2)))
+                    .receiveBufferBytes(bufferBytes)
+                    .maxMessageBytes(1 << 20)
+                    .rendezvousThresholdBytes(
+                            random.nextInt(3) == 0 ? Integer.MAX_VALUE : random.nextInt(2 * largest + 1))
+                    .maxRendezvous(1 + random.nextInt(4))
+                    .maxInlineBytes(random.nextBoolean() ? Integer.MAX_VALUE : 0)
+                    .registerThresholdBytes(random.nextInt(2 * largest + 1))
+                    .keepAliveMillis(random.nextInt(3) == 0 ? 1000 : 0)
+                    .build();
             EnumSet<Access> access = EnumSet.of(Access.LOCAL_WRITE);
             if (random.nextBoolean()) {
                 access.add(Access.REMOTE_READ);

@@ -976,7 +976,12 @@ class MessageConnectionTest {
     private void cutOff(String reason, Consumer<Rogue> misdeed) throws Exception {
         network = new SimulatedNetwork(new Random(1), Device.VERBS, Device.VERBS);
         Rogue rogue = rogue(
-                new MessageOptions(Framing.MESSAGE, 8, 256, 100_000, 4000, 2, 0, 0, 10_000, 10_000, 0), frames -> {});
+                OPTIONS.toBuilder()
+                        .maxRendezvous(2)
+                        .maxInlineBytes(0)
+                        .registerThresholdBytes(0)
+                        .build(),
+                frames -> {});
         settle();
         assertThat(left.active).as("connected before: " + reason).isEqualTo(1);
         left.keepMessages = false;

@@ -109,7 +109,13 @@ public abstract class MessageContract {
 
     @Test
     void everyMessageArrivesThroughQueuesOfTheLeastDepth() {
-        EndpointOptions least = new EndpointOptions(null, 10_000, 3, 3, 2, 0, 1, 7, 7, 0, false, new byte[0]);
+        EndpointOptions least = new EndpointOptions.Builder()
+                .sendDepth(3)
+                .receiveDepth(3)
+                .maxSges(2)
+                .maxInlineBytes(0)
+                .readDepth(1)
+                .build();
         traffic(OPTIONS.withReceives(3, 256).withMaxMessageBytes(1 << 20), least, false);
     }
 
@@ -155,20 +161,7 @@ public abstract class MessageContract {
     }
 
     private static EndpointOptions shared() {
-        EndpointOptions o = ENDPOINT;
-        return new EndpointOptions(
-                o.localAddress(),
-                o.connectTimeoutMillis(),
-                o.sendDepth(),
-                o.receiveDepth(),
-                o.maxSges(),
-                o.maxInlineBytes(),
-                o.readDepth(),
-                o.retryCount(),
-                o.rnrRetryCount(),
-                o.trafficClass(),
-                true,
-                o.privateData());
+        return ENDPOINT.toBuilder().sharedReceiveQueue(true).build();
     }
 
     /** Several connections, both directions, all sizes, readers that pause; then one end closes, or is cut off in the middle. */

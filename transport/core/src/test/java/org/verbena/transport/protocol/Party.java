@@ -90,8 +90,15 @@ final class Party implements MessageListener {
         this.endpoint = endpoint;
         this.options = options;
         this.random = random;
-        BufferPoolOptions poolOptions = new BufferPoolOptions(
-                poolBytes, 256 << 10, 1 << 20, access, BufferPoolOptions.Exhaustion.FAIL, 0, 0, false);
+        BufferPoolOptions poolOptions = new BufferPoolOptions.Builder()
+                .maxRegisteredBytes(poolBytes)
+                .chunkBytes(256 << 10)
+                .largestPooledBytes(1 << 20)
+                .access(access)
+                .onExhaustion(BufferPoolOptions.Exhaustion.FAIL)
+                .loopCacheBytesPerClass(0)
+                .idleNanos(0)
+                .build();
         sendPool = new RegisteredBufferPool(endpoint.domain, poolOptions);
         receivePool = new RegisteredBufferPool(endpoint.domain, poolOptions);
         buffers = new PooledMessageBuffers(sendPool, receivePool);

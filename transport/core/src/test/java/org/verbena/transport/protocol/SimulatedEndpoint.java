@@ -92,19 +92,19 @@ final class SimulatedEndpoint implements Endpoint {
         } else {
             shared = device.sharedDepth() > 0 ? new Shared(device.sharedDepth(), domain) : null;
         }
-        capabilities = new EndpointCapabilities(
-                device.sendDepth(),
-                device.receiveDepth(),
-                device.maxSges(),
-                device.maxReadSges(),
-                device.maxInlineBytes(),
-                device.readDepth(),
-                1L << 31,
-                !device.iwarp(),
-                !device.iwarp(),
-                true,
-                device.iwarp(),
-                16 << 10);
+        capabilities = new EndpointCapabilities.Builder()
+                .sendDepth(device.sendDepth())
+                .receiveDepth(device.receiveDepth())
+                .maxSges(device.maxSges())
+                .maxReadSges(device.maxReadSges())
+                .maxInlineBytes(device.maxInlineBytes())
+                .readDepth(device.readDepth())
+                .maxMessageBytes(1L << 31)
+                .atomics(!device.iwarp())
+                .immediateData(!device.iwarp())
+                .sendWithInvalidate(true)
+                .readSinkNeedsRemoteWrite(device.iwarp())
+                .build();
     }
 
     private final class Work {

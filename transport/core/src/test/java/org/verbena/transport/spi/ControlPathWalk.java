@@ -40,8 +40,15 @@ public abstract class ControlPathWalk {
     /** Enough to shorten a walk to what it takes; each is a walk of its own. */
     private static final int SHRINK_ATTEMPTS = 60;
 
-    private static final EndpointOptions OPTIONS =
-            new EndpointOptions(null, 20_000, 16, 16, 2, 64, 4, 7, 0, 0, false, new byte[0]);
+    private static final EndpointOptions OPTIONS = new EndpointOptions.Builder()
+            .connectTimeoutMillis(20_000)
+            .sendDepth(16)
+            .receiveDepth(16)
+            .maxSges(2)
+            .maxInlineBytes(64)
+            .readDepth(4)
+            .rnrRetryCount(0)
+            .build();
 
     /**
      * What is done; the numbers of a step say with what, whatever there is then, so that a walk makes sense without

@@ -314,21 +314,37 @@ public abstract class ProviderContract {
     }
 
     private static EndpointOptions withDepths(int sendDepth, int receiveDepth) {
-        return new EndpointOptions(
-                null, OPTIONS.connectTimeoutMillis(), sendDepth, receiveDepth, 4, 64, 16, 7, 7, 0, false, new byte[0]);
+        return new EndpointOptions.Builder()
+                .sendDepth(sendDepth)
+                .receiveDepth(receiveDepth)
+                .maxInlineBytes(64)
+                .build();
     }
 
     private static EndpointOptions withInlineBytes(int bytes) {
-        return new EndpointOptions(
-                null, OPTIONS.connectTimeoutMillis(), 64, 64, 4, bytes, 16, 7, 7, 0, false, new byte[0]);
+        return new EndpointOptions.Builder()
+                .sendDepth(64)
+                .receiveDepth(64)
+                .maxInlineBytes(bytes)
+                .build();
     }
 
     private static EndpointOptions withTimeout(int millis) {
-        return new EndpointOptions(null, millis, 16, 16, 4, 64, 16, 7, 7, 0, false, new byte[0]);
+        return new EndpointOptions.Builder()
+                .connectTimeoutMillis(millis)
+                .sendDepth(16)
+                .receiveDepth(16)
+                .maxInlineBytes(64)
+                .build();
     }
 
     private static EndpointOptions withSharedReceiveQueue() {
-        return new EndpointOptions(null, OPTIONS.connectTimeoutMillis(), 64, 64, 4, 64, 16, 7, 7, 0, true, new byte[0]);
+        return new EndpointOptions.Builder()
+                .sendDepth(64)
+                .receiveDepth(64)
+                .maxInlineBytes(64)
+                .sharedReceiveQueue(true)
+                .build();
     }
 
     private static long seed(String test) {
@@ -622,7 +638,14 @@ public abstract class ProviderContract {
 
     @Test
     void writesWhatIsSmallAndCrossesAPageBehindARead() {
-        EndpointOptions withoutInline = new EndpointOptions(null, 60_000, 16, 16, 1, 0, 1, 7, 7, 0, false, new byte[0]);
+        EndpointOptions withoutInline = new EndpointOptions.Builder()
+                .connectTimeoutMillis(60_000)
+                .sendDepth(16)
+                .receiveDepth(16)
+                .maxSges(1)
+                .maxInlineBytes(0)
+                .readDepth(1)
+                .build();
         Pair pair = connectPair(withoutInline, OPTIONS);
         RegisteredMemory table =
                 region(pair.server(), 2 * PAGE_BYTES, Access.LOCAL_WRITE, Access.REMOTE_WRITE, Access.REMOTE_READ);
@@ -1303,8 +1326,8 @@ public abstract class ProviderContract {
         WorkRequest held = new WorkRequest(1).asSend(4, 0);
         held.buffers().addHeld(strange, 0, 8);
         assertIllegal(client, held);
-        client.run(endpoint -> assertThatThrownBy(() ->
-                        client.postReceive(endpoint, 5, new ScatterGatherList(1).addHeld(strange, 0, 8)))
+        client.run(endpoint -> assertThatThrownBy(
+                        () -> client.postReceive(endpoint, 5, new ScatterGatherList(1).addHeld(strange, 0, 8)))
                 .isInstanceOf(IllegalArgumentException.class));
         // What is refused holds nothing.
         long registered = client.awaitPrepared().memoryDomain().registeredBytes();
@@ -1340,7 +1363,8 @@ public abstract class ProviderContract {
         assertThat(pair.server().awaitReceive().status()).isEqualTo(WorkStatus.FLUSHED);
         long registered = pair.server().awaitPrepared().memoryDomain().registeredBytes();
         sink.close();
-        assertThat(pair.server().awaitPrepared().memoryDomain().registeredBytes()).isEqualTo(registered - 64);
+        assertThat(pair.server().awaitPrepared().memoryDomain().registeredBytes())
+                .isEqualTo(registered - 64);
     }
 
     @Test
@@ -1704,8 +1728,13 @@ public abstract class ProviderContract {
 
     /** With no patience for a receiver that is not ready, where a device knows of such. */
     private static EndpointOptions impatient() {
-        return new EndpointOptions(
-                null, OPTIONS.connectTimeoutMillis(), 16, 16, 4, 64, 16, 7, 0, 0, false, new byte[0]);
+        return new EndpointOptions.Builder()
+                .connectTimeoutMillis(OPTIONS.connectTimeoutMillis())
+                .sendDepth(16)
+                .receiveDepth(16)
+                .maxInlineBytes(64)
+                .rnrRetryCount(0)
+                .build();
     }
 
     @Test
@@ -2114,7 +2143,14 @@ public abstract class ProviderContract {
     void manyConnections() {
         int count = connectionCount();
         int atOnce = 50;
-        EndpointOptions small = new EndpointOptions(null, 60_000, 4, 4, 1, 16, 1, 7, 7, 0, false, new byte[0]);
+        EndpointOptions small = new EndpointOptions.Builder()
+                .connectTimeoutMillis(60_000)
+                .sendDepth(4)
+                .receiveDepth(4)
+                .maxSges(1)
+                .maxInlineBytes(16)
+                .readDepth(1)
+                .build();
         RecordingListenerHandler listener = listen();
         InetSocketAddress address = listener.awaitListening().localAddress();
         List<Pair> pairs = new ArrayList<>();

@@ -234,20 +234,20 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
     }
 
     private EndpointCapabilities capabilities(int readDepth) {
-        return new EndpointCapabilities(
-                options.sendDepth(),
-                sharedQueue == null ? options.receiveDepth() : sharedQueue.depth(),
-                options.maxSges(),
-                options.maxSges(),
-                maxInlineBytes,
-                readDepth,
-                Integer.MAX_VALUE,
-                (peerFeatures & PeerFeatures.ATOMICS) != 0 && readDepth > 0,
-                (peerFeatures & PeerFeatures.IMMEDIATE_DATA) != 0,
-                true,
-                false,
-                sharedQueue == null ? RECEIVE_BUFFER_BYTES : SHARED_RECEIVE_BUFFER_BYTES,
-                true);
+        return new EndpointCapabilities.Builder()
+                .sendDepth(options.sendDepth())
+                .receiveDepth(sharedQueue == null ? options.receiveDepth() : sharedQueue.depth())
+                .maxSges(options.maxSges())
+                .maxReadSges(options.maxSges())
+                .maxInlineBytes(maxInlineBytes)
+                .readDepth(readDepth)
+                .maxMessageBytes(Integer.MAX_VALUE)
+                .atomics((peerFeatures & PeerFeatures.ATOMICS) != 0 && readDepth > 0)
+                .immediateData((peerFeatures & PeerFeatures.IMMEDIATE_DATA) != 0)
+                .sendWithInvalidate(true)
+                .receiveBufferBytes(sharedQueue == null ? RECEIVE_BUFFER_BYTES : SHARED_RECEIVE_BUFFER_BYTES)
+                .connectionMemory(true)
+                .build();
     }
 
     /** A setup frame is tiny and the socket's buffer is empty: it goes out at once, or something is wrong. */

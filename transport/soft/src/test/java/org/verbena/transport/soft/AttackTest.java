@@ -186,8 +186,16 @@ class AttackTest {
 
     @Test
     void givesUpAnAcceptedPeerThatNeverSaysReady() throws IOException {
-        SoftFixture slow =
-                new SoftFixture(OPTIONS, new EndpointOptions(null, 100, 4, 4, 1, 0, 1, 7, 7, 0, false, new byte[0]));
+        SoftFixture slow = new SoftFixture(
+                OPTIONS,
+                new EndpointOptions.Builder()
+                        .connectTimeoutMillis(100)
+                        .sendDepth(4)
+                        .receiveDepth(4)
+                        .maxSges(1)
+                        .maxInlineBytes(0)
+                        .readDepth(1)
+                        .build());
         try (slow;
                 RawPeer peer = RawPeer.connect(slow.address)) {
             peer.send(RawPeer.request(FIRST, RawPeer.hex("80108010")));
@@ -672,8 +680,14 @@ class AttackTest {
 
     @Test
     void postsNothingTwiceIntoAReceiveQueueThatIsFull() {
-        RecordingEndpointHandler client =
-                fixture.connect(new EndpointOptions(null, 5_000, 4, 3, 1, 0, 1, 7, 7, 0, false, new byte[0]));
+        RecordingEndpointHandler client = fixture.connect(new EndpointOptions.Builder()
+                .connectTimeoutMillis(5_000)
+                .sendDepth(4)
+                .receiveDepth(3)
+                .maxSges(1)
+                .maxInlineBytes(0)
+                .readDepth(1)
+                .build());
         client.awaitConnected();
         ScatterGatherList list = new ScatterGatherList(1).add(receives, 0, 8);
         boolean[] taken = new boolean[4];

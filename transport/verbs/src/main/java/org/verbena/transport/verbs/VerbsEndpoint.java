@@ -339,23 +339,26 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
         }
         used.add(made, this);
         boolean iwarp = used.isIwarp();
-        capabilities = new EndpointCapabilities(
-                options.sendDepth(),
-                shared == null ? receives.depth() : shared.depth(),
-                shared == null ? options.maxSges() : Math.min(options.maxSges(), shared.maxSges()),
-                iwarp
-                        ? 1
-                        : Math.min(
-                                options.maxSges(), Math.max(1, used.attributes().maxReadSges())),
-                made.sendQueue().maxInlineBytes(),
-                initiatorDepth(used),
-                maxMessageBytes,
-                used.hasAtomics(),
-                used.hasImmediateData(),
+        capabilities = new EndpointCapabilities.Builder()
+                .sendDepth(options.sendDepth())
+                .receiveDepth(shared == null ? receives.depth() : shared.depth())
+                .maxSges(shared == null ? options.maxSges() : Math.min(options.maxSges(), shared.maxSges()))
+                .maxReadSges(
+                        iwarp
+                                ? 1
+                                : Math.min(
+                                        options.maxSges(),
+                                        Math.max(1, used.attributes().maxReadSges())))
+                .maxInlineBytes(made.sendQueue().maxInlineBytes())
+                .readDepth(initiatorDepth(used))
+                .maxMessageBytes(maxMessageBytes)
+                .atomics(used.hasAtomics())
+                .immediateData(used.hasImmediateData())
                 // A region's key can be invalidated by a peer on hardly any adapter: that is for memory windows.
-                false,
-                iwarp,
-                RECEIVE_BUFFER_BYTES);
+                .sendWithInvalidate(false)
+                .readSinkNeedsRemoteWrite(iwarp)
+                .receiveBufferBytes(RECEIVE_BUFFER_BYTES)
+                .build();
         state = State.PREPARED;
         setup.setStep(request == null ? "waiting for the peer to accept" : "waiting for the peer to confirm");
         try {
@@ -385,15 +388,11 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
             responderResources = Math.min(responderResources, asked.responderResources());
             initiatorDepth = Math.min(initiatorDepth, asked.initiatorDepth());
         }
-        return new ConnectionParameters(
-                options.privateData(),
-                responderResources,
-                initiatorDepth,
-                false,
-                options.retryCount(),
-                options.rnrRetryCount(),
-                receives.shared() != null,
-                0);
+        return ConnectionParameters.DEFAULT
+                .withPrivateData(options.privateData())
+                .withReads(responderResources, initiatorDepth)
+                .withRetries(options.retryCount(), options.rnrRetryCount())
+                .withQueuePair(0, receives.shared() != null);
     }
 
     void established0(CmEvent event) {
@@ -407,7 +406,9 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
         EndpointCapabilities known = required(capabilities);
         if (told != null) {
             // What the peer serves, seen from here, is what this side may have under way.
-            capabilities = withReadDepth(known, Math.min(known.readDepth(), told.initiatorDepth()));
+            capabilities = known.toBuilder()
+                    .readDepth(Math.min(known.readDepth(), told.initiatorDepth()))
+                    .build();
         }
         try {
             handler.onConnected(this, request == null ? event.privateData() : request.privateData());
@@ -424,22 +425,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
     @Override
     public int rendezvousBytes(int peerReceiveBytes) {
         return RENDEZVOUS_BYTES;
-    }
-
-    private static EndpointCapabilities withReadDepth(EndpointCapabilities known, int readDepth) {
-        return new EndpointCapabilities(
-                known.sendDepth(),
-                known.receiveDepth(),
-                known.maxSges(),
-                known.maxReadSges(),
-                known.maxInlineBytes(),
-                readDepth,
-                known.maxMessageBytes(),
-                known.atomics(),
-                known.immediateData(),
-                known.sendWithInvalidate(),
-                known.readSinkNeedsRemoteWrite(),
-                known.receiveBufferBytes());
     }
 
     private void cancelTimeout() {

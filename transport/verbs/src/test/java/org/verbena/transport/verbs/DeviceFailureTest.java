@@ -69,7 +69,15 @@ class DeviceFailureTest {
     }
 
     private static EndpointOptions options(boolean shared, int timeoutMillis) {
-        return new EndpointOptions(null, timeoutMillis, 16, 4, 2, 0, 4, 7, 7, 0, shared, new byte[0]);
+        return new EndpointOptions.Builder()
+                .connectTimeoutMillis(timeoutMillis)
+                .sendDepth(16)
+                .receiveDepth(4)
+                .maxSges(2)
+                .maxInlineBytes(0)
+                .readDepth(4)
+                .sharedReceiveQueue(shared)
+                .build();
     }
 
     /** One side of a connection, and its queue pair. */

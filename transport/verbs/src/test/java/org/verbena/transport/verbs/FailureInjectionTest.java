@@ -309,7 +309,16 @@ class FailureInjectionTest {
         }
 
         private static EndpointOptions options(boolean shared) {
-            return new EndpointOptions(null, 20_000, 16, 4, 2, 0, 4, 7, 7, 8, shared, new byte[0]);
+            return new EndpointOptions.Builder()
+                    .connectTimeoutMillis(20_000)
+                    .sendDepth(16)
+                    .receiveDepth(4)
+                    .maxSges(2)
+                    .maxInlineBytes(0)
+                    .readDepth(4)
+                    .trafficClass(8)
+                    .sharedReceiveQueue(shared)
+                    .build();
         }
 
         /** Rejects the first request and accepts the second. On the loop. */
