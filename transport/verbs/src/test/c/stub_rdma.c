@@ -723,8 +723,13 @@ static void tell(struct rdma_cm_id *id, int type, int status)
 static struct rdma_cm_id *ids[MAX_QPS];
 
 static int rejected;
+static unsigned char rejection[256];
+static int rejection_bytes;
 
 EXPORT int stub_rejected(void) { return rejected; }
+
+/* A byte of the private data of the last rejection, or -1 behind its end. */
+EXPORT int stub_rejection_byte(int i) { LOCKED(i = i < rejection_bytes ? rejection[i] : -1); return i; }
 
 /* A connect request to the id that listens on a port. */
 EXPORT void stub_request(int port)
@@ -945,6 +950,7 @@ EXPORT int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t length)
 	pthread_mutex_lock(&lock);
 	FAIL_MINUS_ONE("");
 	rejected++;
+	memcpy(rejection, data, rejection_bytes = length);
 	DONE(0);
 }
 

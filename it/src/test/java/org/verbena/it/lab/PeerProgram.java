@@ -97,6 +97,16 @@ public final class PeerProgram implements AutoCloseable {
      * @param arguments its arguments
      */
     public static PeerProgram startJava(String mainClass, String... arguments) {
+        return start(javaCommand(mainClass, arguments));
+    }
+
+    /**
+     * What starts a Java program with this JVM's class path and flags, for those who put something in front of it.
+     *
+     * @param mainClass its class
+     * @param arguments its arguments
+     */
+    public static List<String> javaCommand(String mainClass, String... arguments) {
         List<String> command = new ArrayList<>();
         command.add(System.getProperty("java.home") + "/bin/java");
         java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
@@ -104,7 +114,7 @@ public final class PeerProgram implements AutoCloseable {
                 .forEach(command::add);
         command.addAll(List.of("-cp", System.getProperty("java.class.path"), mainClass));
         command.addAll(List.of(arguments));
-        return start(command);
+        return command;
     }
 
     /** The process, for what is not here. */

@@ -56,10 +56,10 @@ public interface EndpointHandler {
 
     /**
      * The reason for a peer whose connect request was accepted, when the endpoint fails for a local reason before the
-     * peer got its answer. Providers that can still send a rejection then call this before {@link #onDisconnected}.
+     * peer got its answer. Providers call this before {@link #onDisconnected}.
      *
      * @param endpoint the endpoint, which accepts
-     * @return private data of the rejection, up to {@link EndpointOptions#MAX_PRIVATE_DATA_BYTES}; none unless
+     * @return private data of the rejection, up to {@link EndpointOptions#MAX_PRIVATE_DATA_BYTES}; empty unless
      *     overridden
      */
     default byte[] rejection(Endpoint endpoint) {

@@ -13,6 +13,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -62,6 +63,7 @@ public class RecordingEndpointHandler implements EndpointHandler {
     private BiConsumer<Endpoint, Completion> whenSent = (endpoint, completion) -> {};
     private BiConsumer<Endpoint, Completion> whenReceived = (endpoint, completion) -> {};
     private Consumer<Endpoint> whenCompletionsHandled = endpoint -> {};
+    private Supplier<byte[]> whenRejecting = () -> new byte[0];
 
     /**
      * Makes one for one endpoint.
@@ -93,6 +95,17 @@ public class RecordingEndpointHandler implements EndpointHandler {
      */
     public RecordingEndpointHandler whenConnected(Consumer<Endpoint> action) {
         whenConnected = action;
+        return this;
+    }
+
+    /**
+     * What to tell a peer that is refused for what this side lacks.
+     *
+     * @param reason private data; it may throw
+     * @return this
+     */
+    public RecordingEndpointHandler whenRejecting(Supplier<byte[]> reason) {
+        whenRejecting = reason;
         return this;
     }
 
@@ -380,7 +393,7 @@ public class RecordingEndpointHandler implements EndpointHandler {
         }));
     }
 
-    private <T> T within(java.util.function.Supplier<T> action) {
+    private <T> T within(Supplier<T> action) {
         boolean outer = inCall;
         inCall = true;
         try {
@@ -479,6 +492,13 @@ public class RecordingEndpointHandler implements EndpointHandler {
             batchEnds.incrementAndGet();
             whenCompletionsHandled.accept(endpoint);
         });
+    }
+
+    @Override
+    public byte[] rejection(Endpoint endpoint) {
+        byte[][] reason = new byte[1][];
+        callback("rejection", () -> reason[0] = whenRejecting.get());
+        return reason[0];
     }
 
     @Override

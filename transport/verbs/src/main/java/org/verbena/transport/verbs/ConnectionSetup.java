@@ -354,15 +354,16 @@ final class ConnectionSetup implements CmEventSink {
      * Tells the peer, and makes the queue pair give everything back.
      *
      * @param isConnected whether there is a peer to be told
+     * @param rejection what to tell a peer that has asked to connect and was not answered
      */
-    void toErrorState(boolean isConnected) {
+    void toErrorState(boolean isConnected, byte[] rejection) {
         CmId known = id;
         try {
             if (known != null && isConnected) {
                 known.disconnect();
             } else if (known != null && isAccepting && !isAnswered) {
                 isAnswered = true;
-                known.reject(new byte[0]);
+                known.reject(rejection);
             }
         } catch (NativeRdmaException alreadyDown) {
             // No answer will come to what was not said.

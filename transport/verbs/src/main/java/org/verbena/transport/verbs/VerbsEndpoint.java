@@ -72,6 +72,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
     /** Four receive buffers of the default size: below, a round trip and a key cost more than the adapter's reading saves. */
     private static final int RENDEZVOUS_BYTES = 64 << 10;
 
+    private static final byte[] NOTHING = {};
+
     private enum State {
         NEW,
         RESOLVING,
@@ -741,9 +743,30 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
         receives.discard();
         lastProgressNanos = System.nanoTime();
         required(ioHandler).startDraining(loop, this);
-        boolean connected = before == State.CONNECTED;
+        if (request != null && endedBefore == null && before != State.CONNECTED) {
+            execute(() -> toErrorState0(false, rejection0())); // this may be within a call of the handler
+        } else {
+            toErrorState0(before == State.CONNECTED, NOTHING);
+        }
+    }
+
+    /** What to tell a peer that is refused: it may wait for the answer to its request. */
+    private byte[] rejection0() {
         try {
-            setup.execute(() -> setup.toErrorState(connected));
+            byte[] reason = handler.rejection(this);
+            if (reason.length <= EndpointOptions.MAX_PRIVATE_DATA_BYTES) {
+                return reason;
+            }
+            LOG.warn("the handler of {} gave a rejection of {} bytes, which is too long", connection(), reason.length);
+        } catch (Throwable thrown) {
+            LOG.warn("rejection of {} threw", connection(), thrown);
+        }
+        return NOTHING;
+    }
+
+    private void toErrorState0(boolean connected, byte[] rejection) {
+        try {
+            setup.execute(() -> setup.toErrorState(connected, rejection));
         } catch (RuntimeException never) {
             // There is no connection loop, so nothing was made on it.
             execute(this::inErrorState0);

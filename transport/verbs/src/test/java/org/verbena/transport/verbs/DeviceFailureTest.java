@@ -7,6 +7,7 @@ import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import java.lang.foreign.Arena;
 import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -19,6 +20,7 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.cm.CmEventType;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
@@ -363,6 +365,53 @@ class DeviceFailureTest {
         assertThat(provider.refusals().count()).isOne();
         server.assertNoViolations();
         listener.assertNoViolations();
+    }
+
+    /** What a peer is told that was refused by an endpoint with such a handler. */
+    private String told(RecordingEndpointHandler server, EndpointOptions options) {
+        RecordingListenerHandler listener =
+                new RecordingListenerHandler(loop).whenRequested(request -> request.accept(loop, options, server));
+        Listener listening = provider.listen(loop, StubDevice.ROCE, ListenOptions.DEFAULTS, listener);
+        listener.awaitListening();
+        int before = StubDevice.call("stub_rejected");
+        StubDevice.call("stub_request", StubDevice.ROCE.getPort());
+        assertThat(server.awaitDisconnected()).isNotNull();
+        assertThat(StubDevice.call("stub_rejected")).isEqualTo(before + 1);
+        listening.close();
+        assertThat(listener.awaitClosed()).isNull();
+        server.assertNoViolations();
+        listener.assertNoViolations();
+        StringBuilder text = new StringBuilder();
+        for (int next, i = 0; (next = StubDevice.call("stub_rejection_byte", i)) >= 0; i++) {
+            text.append((char) next);
+        }
+        return text.toString();
+    }
+
+    @Test
+    void thePeerIsToldWhyItIsRefused() {
+        EndpointOptions options = options(false, 20_000);
+        RecordingEndpointHandler withoutMemory = new RecordingEndpointHandler("without memory", loop)
+                .whenRejecting(() -> "not now".getBytes(StandardCharsets.US_ASCII))
+                .whenPrepared(endpoint -> {
+                    throw new ProviderException("ibv_reg_mr: the locked-memory limit");
+                });
+        assertThat(told(withoutMemory, options)).isEqualTo("not now");
+        RecordingEndpointHandler closing = new RecordingEndpointHandler("closing", loop)
+                .whenRejecting(() -> "gone".getBytes(StandardCharsets.US_ASCII))
+                .whenPrepared(Endpoint::disconnect);
+        assertThat(told(closing, options)).isEqualTo("gone");
+        StubDevice.fail("ibv_create_qp:stub0", Errno.ENOMEM, ALWAYS);
+        RecordingEndpointHandler withoutQueuePair = new RecordingEndpointHandler("without a queue pair", loop)
+                .whenRejecting(() -> "full".getBytes(StandardCharsets.US_ASCII));
+        assertThat(told(withoutQueuePair, options)).isEqualTo("full");
+        RecordingEndpointHandler throwing = new RecordingEndpointHandler("throwing", loop).whenRejecting(() -> {
+            throw new IllegalStateException("on purpose");
+        });
+        assertThat(told(throwing, options)).isEmpty();
+        RecordingEndpointHandler verbose = new RecordingEndpointHandler("verbose", loop)
+                .whenRejecting(() -> new byte[EndpointOptions.MAX_PRIVATE_DATA_BYTES + 1]);
+        assertThat(told(verbose, options)).isEmpty();
     }
 
     @Test

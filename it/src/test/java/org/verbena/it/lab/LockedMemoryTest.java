@@ -1,0 +1,40 @@
+package org.verbena.it.lab;
+
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.api.RdmaClient;
+import org.verbena.samples.Main;
+
+/** A server that may lock hardly any memory: it listens, can serve nobody, and says so to both sides. */
+@Tag("lab")
+@Timeout(120)
+class LockedMemoryTest {
+    private static final int PORT = 7690;
+
+    @Test
+    void whoCannotPinMemoryTellsItsPeersAndItsOperator() {
+        // Root is not bound by the limit, unless it lacks the capability.
+        List<String> command =
+                new ArrayList<>(List.of("setpriv", "--bounding-set=-ipc_lock", "prlimit", "--memlock=65536:65536"));
+        command.addAll(PeerProgram.javaCommand(
+                Main.class.getName(), "echo-server", "--provider", "verbs", "--host", "0.0.0.0", "--port", "" + PORT));
+        try (PeerProgram server = PeerProgram.start(command)) {
+            server.awaitLine("listens on", Duration.ofSeconds(60));
+            for (LabDevice device : LabDevice.values()) {
+                assertThatThrownBy(() -> RdmaClient.builder()
+                                .provider("verbs")
+                                .connect(device.address(), PORT)
+                                .close())
+                        .as("%s", device)
+                        .hasMessageContaining("the server cannot serve another connection now");
+            }
+            server.awaitLine("WARN.*Refused the connection of .*ulimit -l", Duration.ofSeconds(10));
+        }
+    }
+}
