@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -128,6 +129,26 @@ class VerbsProviderLabTest {
                 .hasMessageContaining(device.silentAddress() + ":7471");
         assertThat(System.nanoTime() - start).isLessThan(TimeUnit.SECONDS.toNanos(6));
         client.assertNoViolations();
+    }
+
+    /** The kernel holds a connect of siw for as long as TCP sends SYNs, two minutes, whoever has given up meanwhile. */
+    @Test
+    void connectsThatHangDoNotHoldUpOthers() {
+        List<RecordingEndpointHandler> hanging = new ArrayList<>();
+        for (int i = 0; i < 20; i++) {
+            // Few calls are made to one address at a time: these have a port each, and hang all.
+            InetSocketAddress silent = new InetSocketAddress(LabDevice.SIW.silentAddress(), 7480 + i);
+            RecordingEndpointHandler client = new RecordingEndpointHandler("hanging " + i, group.next());
+            hanging.add(client);
+            PROVIDER.connect(group.next(), silent, options(8, 8, 3000, 7), client);
+        }
+        for (RecordingEndpointHandler client : hanging) {
+            assertThat(client.awaitDisconnected())
+                    .isInstanceOf(ConnectionException.TimedOut.class)
+                    .hasMessageContaining("while the kernel opens the TCP connection");
+        }
+        connect(LabDevice.SIW, options(8, 8, 20_000, 7));
+        hanging.forEach(RecordingEndpointHandler::assertNoViolations);
     }
 
     @ParameterizedTest
