@@ -171,14 +171,14 @@ final class ConnectionSetup implements CmEventSink {
         endpoint.execute(() -> endpoint.prepare0(context, port, local));
     }
 
-    void createQueuePair(VerbsDevice device, QueuePairOptions wanted, long maxMessageBytes) {
+    void createQueuePair(VerbsDevice device, QueuePairOptions wanted) {
         if (givenUp) {
             return;
         }
         try {
             QueuePair made = device.createQueuePair(VerbsEndpoint.required(id), wanted);
             queuePair = made;
-            endpoint.execute(() -> endpoint.prepared0(made, maxMessageBytes));
+            endpoint.execute(() -> endpoint.prepared0(made));
         } catch (RuntimeException refused) {
             fail(failureOf(refused));
         }

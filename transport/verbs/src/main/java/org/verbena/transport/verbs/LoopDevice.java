@@ -374,7 +374,7 @@ final class LoopDevice {
             touched[touchedCount++] = endpoint;
         }
         try {
-            complete(endpoint, kind, slot, i);
+            complete(endpoint.reports(), kind, slot, i);
         } catch (RuntimeException | Error failure) {
             endpoint.drain(failure);
         }
@@ -388,21 +388,21 @@ final class LoopDevice {
         }
     }
 
-    private void complete(VerbsEndpoint endpoint, int kind, int slot, int i) {
+    private void complete(CompletionReports reports, int kind, int slot, int i) {
         if (kind == WorkRequestId.SEND) {
             if (completions.isSuccess(i)) {
-                endpoint.onSendDone(slot);
+                reports.onSendDone(slot);
             } else {
-                endpoint.onSendFailed(slot, statusOf(completions.status(i)), completions.vendorError(i));
+                reports.onSendFailed(slot, statusOf(completions.status(i)), completions.vendorError(i));
             }
         } else if (kind == WorkRequestId.FIRST_PART) {
             if (!completions.isSuccess(i)) {
-                endpoint.onFirstPartFailed(slot, statusOf(completions.status(i)), completions.vendorError(i));
+                reports.onFirstPartFailed(slot, statusOf(completions.status(i)), completions.vendorError(i));
             }
         } else if (completions.isSuccess(i)) {
-            endpoint.onReceiveDone(kind, slot, completions, i);
+            reports.onReceiveDone(kind, slot, completions, i);
         } else {
-            endpoint.onReceiveFailed(kind, slot, statusOf(completions.status(i)), completions.vendorError(i));
+            reports.onReceiveFailed(kind, slot, statusOf(completions.status(i)), completions.vendorError(i));
         }
     }
 

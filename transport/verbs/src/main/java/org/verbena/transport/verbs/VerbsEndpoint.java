@@ -22,17 +22,11 @@ import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkCompletionException;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.QueuePair;
-import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.VerbsObject;
-import org.verbena.verbs.WorkCompletions;
-import org.verbena.verbs.device.DeviceAttributes;
-import org.verbena.verbs.ffm.Siw;
 
 /**
  * One connection: an id of the connection manager and its queue pair.
@@ -58,23 +52,19 @@ import org.verbena.verbs.ffm.Siw;
  * <p>The left column is this class: everything in it runs on the completion loop, and so do posting and polling. The right column is {@link
  * ConnectionSetup}, on the connection loop.
  *
- * <p>Work goes through {@link SendPath} and {@link ReceivePath}; what becomes of it comes back to this class, which has the handler.
+ * <p>What it has of its device is in {@link EndpointResources}; its work goes through {@link SendPath} and {@link
+ * ReceivePath} and comes back by {@link CompletionReports}; how far its end is, {@link Draining} knows.
  */
-final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, ReceivePath.Events {
+final class VerbsEndpoint implements Endpoint, VerbsHandle {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsEndpoint.class);
-
-    /** In a queue pair in its error state the rest is lost if nothing came for so long; destroying it is safe at any time. */
-    private static final long DRAIN_SILENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
-
-    /** Receive buffers are pinned for every connection, so the default stays small. */
-    private static final int RECEIVE_BUFFER_BYTES = 16 << 10;
 
     /** Four receive buffers of the default size: below, a round trip and a key cost more than the adapter's reading saves. */
     private static final int RENDEZVOUS_BYTES = 64 << 10;
 
     private static final byte[] NOTHING = {};
 
-    private enum State {
+    /** As drawn above. */
+    enum State {
         NEW,
         RESOLVING,
         PREPARING,
@@ -106,13 +96,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
     private @Nullable IoRegistration registration;
     private @Nullable Future<?> timeout;
     private @Nullable CmEvent endedBefore;
-    private @Nullable VerbsDevice device;
-    private @Nullable LoopDevice loopDevice;
-    private LoopDevice.@Nullable LoopQueue loopQueue;
-    private @Nullable QueuePair queuePair;
     private @Nullable EndpointCapabilities capabilities;
-    private int port;
-    private int index;
     private boolean isTouched;
     private @Nullable Throwable cause;
 
@@ -122,17 +106,12 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
     private boolean wasConnected;
     private boolean isLocalEnd;
 
+    private final CompletionReports reports;
     private final SendPath sends;
     private final ReceivePath receives;
+    private final EndpointResources resources;
 
-    // Draining.
-    private boolean isInErrorState;
-    private boolean isDestroyAsked;
-    private boolean isLastReceiveTaken;
-    private boolean isPollAsked;
-    private boolean isPolledEmpty;
-    private boolean isSilent;
-    private long lastProgressNanos;
+    private final Draining draining = new Draining();
 
     private VerbsEndpoint(
             VerbsProvider provider,
@@ -148,8 +127,10 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
         this.remoteAddress = remoteAddress;
         this.request = request;
         setup = new ConnectionSetup(this, provider, options, remoteAddress, request);
-        sends = new SendPath(options.sendDepth(), options.maxSges(), this);
-        receives = new ReceivePath(options.sharedReceiveQueue() ? 0 : options.receiveDepth(), options.maxSges(), this);
+        reports = new CompletionReports(this, options, handler);
+        sends = reports.sends();
+        receives = reports.receives();
+        resources = new EndpointResources(options, sends, receives);
     }
 
     /** An endpoint that will connect. */
@@ -205,7 +186,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
         }
     }
 
-    private String connection() {
+    /** What it is, in words. */
+    String connection() {
         InetSocketAddress local = localAddress;
         return request == null
                 ? "the connection to " + VerbsProvider.format(remoteAddress)
@@ -247,42 +229,14 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
             return;
         }
         state = State.PREPARING;
-        port = portNumber;
         setup.setStep("creating the queue pair");
         if (local != null) {
             localAddress = local;
         }
         try {
             VerbsDevice used = provider.device(context);
-            device = used;
-            checkLimits(used);
-            LoopDevice queues = handlerOfLoop().deviceFor(used);
-            boolean shared = options.sharedReceiveQueue() && used.attributes().maxSharedReceiveQueues() > 0;
-            if (options.sharedReceiveQueue() && !shared) {
-                throw new ConnectionException(used.name() + " has no shared receive queues: connect without one");
-            }
-            LoopDevice.LoopQueue completions = queues.reserve(reservedEntries(used), shared);
-            loopDevice = queues;
-            loopQueue = completions;
-            QueuePairOptions wanted = QueuePairOptions.reliable(
-                    completions.queue(),
-                    new QueuePairCapabilities(
-                            sendWorkRequests(used),
-                            receives.depth(),
-                            options.maxSges(),
-                            shared ? 0 : options.maxSges(),
-                            // siw sends few bytes rightly only so.
-                            used.isSiw()
-                                    ? Math.max(options.maxInlineBytes(), Siw.SHORT_BYTES)
-                                    : options.maxInlineBytes()));
-            if (shared) {
-                VerbsSharedReceiveQueue common = queues.sharedReceiveQueue();
-                receives.share(common);
-                wanted = wanted.withSharedReceives(common.queue());
-            }
-            QueuePairOptions all = wanted;
-            long maxMessageBytes = Math.min(Integer.MAX_VALUE, used.port(port).maxMessageBytes());
-            setup.execute(() -> setup.createQueuePair(used, all, maxMessageBytes));
+            QueuePairOptions wanted = resources.reserve(used, portNumber, required(ioHandler));
+            setup.execute(() -> setup.createQueuePair(used, wanted));
         } catch (RuntimeException refused) {
             refuse0(setup.failureOf(refused));
         }
@@ -296,71 +250,17 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
         drain(why);
     }
 
-    private int reservedEntries(VerbsDevice used) {
-        return sendWorkRequests(used) + receives.depth();
-    }
-
-    /** Those that may be out on the device: on siw any read may be in two parts. */
-    private int sendWorkRequests(VerbsDevice used) {
-        return used.isSiw() ? 2 * options.sendDepth() : options.sendDepth();
-    }
-
-    private void checkLimits(VerbsDevice used) {
-        DeviceAttributes limits = used.attributes();
-        checkLimit(used, "sendDepth", options.sendDepth(), limits.maxWorkRequests() / (used.isSiw() ? 2 : 1));
-        checkLimit(used, "receiveDepth", receives.depth(), limits.maxWorkRequests());
-        checkLimit(used, "maxSges", options.maxSges(), limits.maxSges());
-    }
-
-    private static void checkLimit(VerbsDevice used, String what, int asked, int limit) {
-        if (asked > limit) {
-            throw new ConnectionException(
-                    what + " " + asked + " is over the limit of " + used.name() + ", which is " + limit);
-        }
-    }
-
-    void prepared0(QueuePair made, long maxMessageBytes) {
+    void prepared0(QueuePair made) {
         if (state != State.PREPARING) {
             return;
         }
-        VerbsDevice used = required(device);
-        LoopDevice queues = required(loopDevice);
         try {
-            index = queues.add(this);
+            resources.add(made, this);
         } catch (RuntimeException full) {
             refuse0(full);
             return;
         }
-        int generation = queues.generation(index);
-        queuePair = made;
-        VerbsSharedReceiveQueue shared = receives.shared();
-        sends.prepared(made.sendQueue(), used, index, generation);
-        receives.prepared(shared == null ? made.receiveQueue() : null, used, index, generation);
-        if (shared != null) {
-            queues.share(made.number(), this);
-        }
-        used.add(made, this);
-        boolean iwarp = used.isIwarp();
-        capabilities = new EndpointCapabilities.Builder()
-                .sendDepth(options.sendDepth())
-                .receiveDepth(shared == null ? receives.depth() : shared.depth())
-                .maxSges(shared == null ? options.maxSges() : Math.min(options.maxSges(), shared.maxSges()))
-                .maxReadSges(
-                        iwarp
-                                ? 1
-                                : Math.min(
-                                        options.maxSges(),
-                                        Math.max(1, used.attributes().maxReadSges())))
-                .maxInlineBytes(made.sendQueue().maxInlineBytes())
-                .readDepth(initiatorDepth(used))
-                .maxMessageBytes(maxMessageBytes)
-                .atomics(used.hasAtomics())
-                .immediateData(used.hasImmediateData())
-                // A region's key can be invalidated by a peer on hardly any adapter: that is for memory windows.
-                .sendWithInvalidate(false)
-                .readSinkNeedsRemoteWrite(iwarp)
-                .receiveBufferBytes(RECEIVE_BUFFER_BYTES)
-                .build();
+        capabilities = resources.capabilities();
         state = State.PREPARED;
         setup.setStep(request == null ? "waiting for the peer to accept" : "waiting for the peer to confirm");
         try {
@@ -373,28 +273,9 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
         }
         flush0();
         if (state == State.PREPARED) {
-            ConnectionParameters parameters = parameters(used);
+            ConnectionParameters parameters = resources.parameters(request == null ? null : request.connection());
             setup.execute(() -> setup.connectOrAccept(parameters));
         }
-    }
-
-    private int initiatorDepth(VerbsDevice used) {
-        return Math.min(options.readDepth(), used.attributes().maxReadsAsInitiator());
-    }
-
-    private ConnectionParameters parameters(VerbsDevice used) {
-        int responderResources = Math.min(options.readDepth(), used.attributes().maxReadsAsTarget());
-        int initiatorDepth = initiatorDepth(used);
-        ConnectionParameters asked = request == null ? null : request.connection();
-        if (asked != null) {
-            responderResources = Math.min(responderResources, asked.responderResources());
-            initiatorDepth = Math.min(initiatorDepth, asked.initiatorDepth());
-        }
-        return ConnectionParameters.DEFAULT
-                .withPrivateData(options.privateData())
-                .withReads(responderResources, initiatorDepth)
-                .withRetries(options.retryCount(), options.rnrRetryCount())
-                .withQueuePair(0, receives.shared() != null);
     }
 
     void established0(CmEvent event) {
@@ -450,7 +331,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
     /** The connection manager says that the device is gone. Any thread. */
     void onDeviceRemoval() {
         execute(() -> {
-            VerbsDevice used = device;
+            VerbsDevice used = resources.deviceIfKnown();
             drain(new ConnectionException.Lost(
                     connection() + " was lost: its device " + (used == null ? "" : used.name() + " ") + "was removed"));
         });
@@ -459,8 +340,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
     /** A queue is lost. Any thread. */
     void onQueueError(@Nullable VerbsObject source) {
         execute(() -> {
-            VerbsSharedReceiveQueue shared = receives.shared();
-            if ((loopQueue != null && loopQueue.queue() == source) || (shared != null && shared.queue() == source)) {
+            if (resources.dependsOn(source)) {
                 drain(new ConnectionException.Lost(
                         connection() + " was lost: the device reported an error of " + source));
             }
@@ -468,7 +348,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
     }
 
     boolean completesOn(LoopDevice.LoopQueue queue) {
-        return loopQueue == queue;
+        return resources.completesOn(queue);
     }
 
     // ---- posting
@@ -490,7 +370,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
         if (state != State.CONNECTED || sends.isFull()) {
             return false;
         }
-        PostChecks.request(work, can, required(device).memoryDomain());
+        PostChecks.request(work, can, resources.device().memoryDomain());
         return sends.post(work, can);
     }
 
@@ -528,23 +408,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
         }
     }
 
-    @Override
-    public void onSendsRefused(int errno, int taken, int out) {
-        drain(new VerbsException(
-                "ibv_post_send() on " + connection(),
-                errno,
-                "the device took " + taken + " of " + out
-                        + " work requests; those it did not take complete as FLUSHED"));
-    }
-
-    @Override
-    public void onReceivesRefused(int errno, int taken, int out) {
-        drain(new VerbsException(
-                "ibv_post_recv() on " + connection(),
-                errno,
-                "the device took " + taken + " of " + out + " receives; those it did not take complete as FLUSHED"));
-    }
-
     // ---- completions, from LoopDevice
 
     /** Marks that this batch has completions for this endpoint; gives whether it had been marked. */
@@ -554,120 +417,34 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
         return before;
     }
 
-    /** A slot of the send queue was done. */
-    void onSendDone(int slot) {
-        if (!sends.isOut(slot)) {
-            strayCompletion("send", slot);
-            return;
-        }
-        noteProgress();
-        sends.onDone(slot);
+    /** Where its completions go. */
+    CompletionReports reports() {
+        return reports;
     }
 
-    /** A slot of the send queue failed. */
-    void onSendFailed(int slot, WorkStatus status, int vendorError) {
-        if (!sends.isOut(slot)) {
-            strayCompletion("send", slot);
-            return;
-        }
-        endFailed(slot, status, vendorError);
-        sends.onFailed(slot, status);
+    boolean is(State which) {
+        return state == which;
     }
 
-    /** The first part of a slot of the send queue failed; the second is still to come. */
-    void onFirstPartFailed(int slot, WorkStatus status, int vendorError) {
-        if (!sends.isOut(slot)) {
-            strayCompletion("send", slot);
-            return;
-        }
-        sends.onFirstPartFailed(slot, status);
-        endFailed(slot, status, vendorError);
+    /** Whether what comes is for the handler: it is connected, or was. */
+    boolean isDelivering() {
+        return state == State.CONNECTED || (state == State.DRAINING && wasConnected);
     }
 
-    private void endFailed(int slot, WorkStatus status, int vendorError) {
-        if (status != WorkStatus.FLUSHED) {
-            VerbsDevice used = required(device);
-            drain(used.explain(new WorkCompletionException(describeSend(slot), status, vendorError), connection()));
-        } else if (state == State.CONNECTED) {
-            // The queue pair went to its error state by the peer's doing: over iWARP a TERMINATE gives no other sign.
-            drain(lostWith(describeSend(slot)));
-        }
-        noteProgress();
-    }
-
-    private void noteProgress() {
+    void noteProgress() {
         if (state == State.DRAINING) {
-            lastProgressNanos = System.nanoTime();
+            draining.noteProgress();
         }
     }
 
-    private ConnectionException lostWith(String work) {
-        String trouble = required(device).trouble();
-        return new ConnectionException.Lost(connection() + " was ended by the peer, its adapter or the network while "
-                + work + " was out; if the peer's side has an error, that is the reason"
-                + (trouble == null ? "" : " (" + trouble + ")"));
+    /** The device, once it is prepared. */
+    VerbsDevice device() {
+        return resources.device();
     }
 
-    @Override
-    public void onSendCompleted(long workId, WorkStatus status, int lengthBytes) {
-        try {
-            handler.onSendCompletion(this, workId, status, lengthBytes);
-        } catch (Throwable thrown) {
-            drain(thrown);
-        }
-    }
-
-    private String describeSend(int slot) {
-        return sends.describe(slot) + " on " + connection();
-    }
-
-    /** A receive has a message. */
-    void onReceiveDone(int kind, int slot, WorkCompletions completions, int i) {
-        noteProgress();
-        if (state == State.CONNECTED || (state == State.DRAINING && wasConnected)) {
-            receives.onDone(kind, slot, completions, i);
-        } else if (state == State.PREPARED) {
-            // The peer was told before this side: the event is on its way.
-            receives.onEarly(kind, slot, completions, i);
-        } else {
-            receives.deliverEarly(wasConnected);
-            receives.onFailed(kind, slot, WorkStatus.FLUSHED);
-        }
-    }
-
-    /** A receive failed or was flushed. */
-    void onReceiveFailed(int kind, int slot, WorkStatus status, int vendorError) {
-        if (status != WorkStatus.FLUSHED) {
-            drain(required(device)
-                    .explain(
-                            new WorkCompletionException("a receive on " + connection(), status, vendorError),
-                            connection()));
-        } else if (state == State.CONNECTED) {
-            // The peer ended the connection, and over iWARP its receives come back before the event that says so.
-            drain(null);
-        }
-        noteProgress();
-        receives.deliverEarly(wasConnected);
-        receives.onFailed(kind, slot, status);
-    }
-
-    @Override
-    public void onReceiveCompleted(long workId, WorkStatus status, int lengthBytes, int flags, int immediate) {
-        try {
-            handler.onReceiveCompletion(this, workId, status, lengthBytes, flags, immediate);
-        } catch (Throwable thrown) {
-            drain(thrown);
-        }
-    }
-
-    @Override
-    public void onStrayReceive(int slot) {
-        strayCompletion("receive", slot);
-    }
-
-    private void strayCompletion(String queue, int slot) {
-        drain(new IllegalStateException("the device completed slot " + slot + " of the " + queue + " queue of "
-                + connection() + ", where nothing was out, or out of order: report the driver"));
+    /** What a failed completion says, with what the device knows besides. */
+    Throwable explain(WorkCompletionException failure) {
+        return resources.device().explain(failure, connection());
     }
 
     /** A batch of completions was handled. */
@@ -705,10 +482,10 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
     void disconnected0(CmEvent event) {
         if (state == State.CONNECTED) {
             // What the peer acknowledged before it left may wait in the queue.
-            required(loopDevice).pollAll();
+            resources.pollAll();
         }
         if (state == State.CONNECTED) {
-            drain(sends.count() == 0 ? null : lostWith(sends.describeOldest() + " on " + connection()));
+            drain(sends.count() == 0 ? null : reports.lostWithOldest());
         } else if (state != State.DRAINING && state != State.CLOSED) {
             drain(setup.failureOf(event));
         }
@@ -741,7 +518,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
         LOG.debug("{} ends in state {}: {}", connection(), before, why == null ? "in good order" : why.toString());
         sends.discard();
         receives.discard();
-        lastProgressNanos = System.nanoTime();
         required(ioHandler).startDraining(loop, this);
         if (request != null && endedBefore == null && before != State.CONNECTED) {
             execute(() -> toErrorState0(false, rejection0())); // this may be within a call of the handler
@@ -774,58 +550,51 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
     }
 
     void inErrorState0() {
-        isInErrorState = true;
-        lastProgressNanos = System.nanoTime();
+        draining.inErrorState();
         checkDrained();
     }
 
     /** The device has given back all that it took of the shared receive queue. Any thread. */
     void onLastReceiveTaken() {
         execute(() -> {
-            isLastReceiveTaken = true;
+            draining.lastReceiveTaken();
             checkDrained();
         });
     }
 
     private void checkDrained() {
-        if (state != State.DRAINING || !isInErrorState || isDestroyAsked) {
+        if (state != State.DRAINING) {
             return;
         }
-        boolean shares = receives.shared() != null;
-        boolean allBack = sends.areAllBack() && receives.areAllBack();
-        boolean sharedBack = !shares || queuePair == null || isLastReceiveTaken;
-        if (!isSilent && !(allBack && sharedBack)) {
-            return;
-        }
-        LoopDevice queues = loopDevice;
-        if (queues != null && shares && !isPolledEmpty) {
-            // Adapters throw away the completions of a queue pair that is destroyed, and the shared receives with them.
-            if (!isPollAsked) {
-                isPollAsked = true;
-                execute(() -> pollEmpty0(queues)); // this may be within a batch
-            }
-        } else {
-            isDestroyAsked = true;
-            boolean hadPeer = wasConnected;
-            VerbsDevice asked = cause instanceof WorkCompletionException ? device : null;
-            try {
-                setup.execute(() -> {
-                    if (asked != null) {
-                        // The completion may have overtaken the event that says why.
-                        asked.lookAt(port);
-                    }
-                    setup.destroy(hadPeer);
-                });
-            } catch (RuntimeException never) {
-                execute(() -> finish0(true));
-            }
+        boolean isAllBack = sends.areAllBack() && receives.areAllBack();
+        switch (draining.next(isAllBack, receives.shared() != null, resources.hasQueuePair())) {
+            case WAIT -> {}
+            case POLL -> execute(this::pollEmpty0); // this may be within a batch
+            case DESTROY -> destroy0();
         }
     }
 
-    private void pollEmpty0(LoopDevice queues) {
-        queues.pollAll();
-        isPolledEmpty = true;
+    private void pollEmpty0() {
+        resources.pollAll();
+        draining.polledEmpty();
         checkDrained();
+    }
+
+    private void destroy0() {
+        boolean hadPeer = wasConnected;
+        VerbsDevice asked = cause instanceof WorkCompletionException ? resources.device() : null;
+        int port = resources.port();
+        try {
+            setup.execute(() -> {
+                if (asked != null) {
+                    // The completion may have overtaken the event that says why.
+                    asked.lookAt(port);
+                }
+                setup.destroy(hadPeer);
+            });
+        } catch (RuntimeException never) {
+            execute(() -> finish0(true));
+        }
     }
 
     /**
@@ -835,11 +604,10 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
      * @return false if there is nothing more to look after
      */
     boolean drainTick(long now) {
-        if (state != State.DRAINING || isDestroyAsked) {
+        if (state != State.DRAINING || draining.isOver()) {
             return false;
         }
-        if (isInErrorState && now - lastProgressNanos > DRAIN_SILENCE_NANOS) {
-            isSilent = true;
+        if (draining.isSilent(now)) {
             checkDrained();
             return false;
         }
@@ -850,11 +618,9 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
         if (state != State.DRAINING) {
             return;
         }
-        LoopDevice queues = loopDevice;
-        QueuePair made = queuePair;
-        if (made != null && queues != null) {
+        if (resources.hasQueuePair()) {
             // What the device wrote before the queue pair was gone.
-            queues.pollAll();
+            resources.pollAll();
             boolean anything = sends.count() > 0 || receives.hasRest();
             receives.deliverEarly(wasConnected);
             sends.completeRest(queuePairGone);
@@ -862,11 +628,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
             if (anything) {
                 onBatchEnd();
             }
-            queues.remove(index);
-            required(device).remove(made);
-            if (receives.shared() != null) {
-                queues.unshare(made.number());
-            }
+            resources.remove();
         }
         if (queuePairGone) {
             releaseCompletions0();
@@ -876,24 +638,14 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
             registration.cancel();
         }
         try {
-            VerbsDevice used = device;
-            handler.onDisconnected(
-                    this,
-                    used != null && cause instanceof WorkCompletionException vague
-                            ? used.explain(vague, connection())
-                            : cause);
+            handler.onDisconnected(this, cause instanceof WorkCompletionException vague ? explain(vague) : cause);
         } catch (Throwable thrown) {
             LOG.warn("onDisconnected of {} threw", connection(), thrown);
         }
     }
 
     void releaseCompletions0() {
-        LoopDevice queues = loopDevice;
-        LoopDevice.LoopQueue reserved = loopQueue;
-        if (queues != null && reserved != null) {
-            loopQueue = null;
-            queues.release(reserved, reservedEntries(required(device)), receives.shared() != null);
-        }
+        resources.release();
     }
 
     @Override
@@ -907,10 +659,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
     }
 
     // ---- what it is
-
-    private CompletionIoHandler handlerOfLoop() {
-        return required(ioHandler);
-    }
 
     static <T> T required(@Nullable T value) {
         if (value == null) {
@@ -933,7 +681,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, SendPath.Events, Rec
 
     @Override
     public MemoryDomain memoryDomain() {
-        return prepared(device).memoryDomain();
+        return prepared(resources.deviceIfKnown()).memoryDomain();
     }
 
     @Override

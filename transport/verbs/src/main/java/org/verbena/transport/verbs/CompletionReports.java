@@ -1,0 +1,170 @@
+package org.verbena.transport.verbs;
+
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.WorkCompletionException;
+import org.verbena.transport.spi.WorkStatus;
+import org.verbena.verbs.VerbsException;
+import org.verbena.verbs.WorkCompletions;
+
+/**
+ * What becomes of an endpoint's work: completions come from {@link LoopDevice}, go through the path that they belong to,
+ * and reach the handler; what a failure means for the connection goes to the endpoint. The loop's thread alone.
+ */
+final class CompletionReports implements SendPath.Events, ReceivePath.Events {
+    private final VerbsEndpoint endpoint;
+    private final EndpointHandler handler;
+    private final SendPath sends;
+    private final ReceivePath receives;
+
+    CompletionReports(VerbsEndpoint endpoint, EndpointOptions options, EndpointHandler handler) {
+        this.endpoint = endpoint;
+        this.handler = handler;
+        sends = new SendPath(options.sendDepth(), options.maxSges(), this);
+        receives = new ReceivePath(options.sharedReceiveQueue() ? 0 : options.receiveDepth(), options.maxSges(), this);
+    }
+
+    SendPath sends() {
+        return sends;
+    }
+
+    ReceivePath receives() {
+        return receives;
+    }
+
+    // ---- from LoopDevice
+
+    /** A slot of the send queue was done. */
+    void onSendDone(int slot) {
+        if (!sends.isOut(slot)) {
+            strayCompletion("send", slot);
+            return;
+        }
+        endpoint.noteProgress();
+        sends.onDone(slot);
+    }
+
+    /** A slot of the send queue failed. */
+    void onSendFailed(int slot, WorkStatus status, int vendorError) {
+        if (!sends.isOut(slot)) {
+            strayCompletion("send", slot);
+            return;
+        }
+        endFailed(slot, status, vendorError);
+        sends.onFailed(slot, status);
+    }
+
+    /** The first part of a slot of the send queue failed; the second is still to come. */
+    void onFirstPartFailed(int slot, WorkStatus status, int vendorError) {
+        if (!sends.isOut(slot)) {
+            strayCompletion("send", slot);
+            return;
+        }
+        sends.onFirstPartFailed(slot, status);
+        endFailed(slot, status, vendorError);
+    }
+
+    private void endFailed(int slot, WorkStatus status, int vendorError) {
+        if (status != WorkStatus.FLUSHED) {
+            endpoint.drain(endpoint.explain(
+                    new WorkCompletionException(onConnection(sends.describe(slot)), status, vendorError)));
+        } else if (endpoint.is(VerbsEndpoint.State.CONNECTED)) {
+            // The queue pair went to its error state by the peer's doing: over iWARP a TERMINATE gives no other sign.
+            endpoint.drain(lostWith(sends.describe(slot)));
+        }
+        endpoint.noteProgress();
+    }
+
+    /** The peer left while work was out. */
+    ConnectionException lostWithOldest() {
+        return lostWith(sends.describeOldest());
+    }
+
+    private ConnectionException lostWith(String work) {
+        String trouble = endpoint.device().trouble();
+        return new ConnectionException.Lost(
+                endpoint.connection() + " was ended by the peer, its adapter or the network while "
+                        + onConnection(work) + " was out; if the peer's side has an error, that is the reason"
+                        + (trouble == null ? "" : " (" + trouble + ")"));
+    }
+
+    private String onConnection(String work) {
+        return work + " on " + endpoint.connection();
+    }
+
+    /** A receive has a message. */
+    void onReceiveDone(int kind, int slot, WorkCompletions completions, int i) {
+        endpoint.noteProgress();
+        if (endpoint.isDelivering()) {
+            receives.onDone(kind, slot, completions, i);
+        } else if (endpoint.is(VerbsEndpoint.State.PREPARED)) {
+            // The peer was told before this side: the event is on its way.
+            receives.onEarly(kind, slot, completions, i);
+        } else {
+            receives.deliverEarly(false);
+            receives.onFailed(kind, slot, WorkStatus.FLUSHED);
+        }
+    }
+
+    /** A receive failed or was flushed. */
+    void onReceiveFailed(int kind, int slot, WorkStatus status, int vendorError) {
+        if (status != WorkStatus.FLUSHED) {
+            endpoint.drain(
+                    endpoint.explain(new WorkCompletionException(onConnection("a receive"), status, vendorError)));
+        } else if (endpoint.is(VerbsEndpoint.State.CONNECTED)) {
+            // The peer ended the connection, and over iWARP its receives come back before the event that says so.
+            endpoint.drain(null);
+        }
+        endpoint.noteProgress();
+        receives.deliverEarly(endpoint.isDelivering());
+        receives.onFailed(kind, slot, status);
+    }
+
+    private void strayCompletion(String queue, int slot) {
+        endpoint.drain(new IllegalStateException("the device completed slot " + slot + " of the " + queue + " queue of "
+                + endpoint.connection() + ", where nothing was out, or out of order: report the driver"));
+    }
+
+    // ---- from the paths
+
+    @Override
+    public void onSendCompleted(long workId, WorkStatus status, int lengthBytes) {
+        try {
+            handler.onSendCompletion(endpoint, workId, status, lengthBytes);
+        } catch (Throwable thrown) {
+            endpoint.drain(thrown);
+        }
+    }
+
+    @Override
+    public void onReceiveCompleted(long workId, WorkStatus status, int lengthBytes, int flags, int immediate) {
+        try {
+            handler.onReceiveCompletion(endpoint, workId, status, lengthBytes, flags, immediate);
+        } catch (Throwable thrown) {
+            endpoint.drain(thrown);
+        }
+    }
+
+    @Override
+    public void onStrayReceive(int slot) {
+        strayCompletion("receive", slot);
+    }
+
+    @Override
+    public void onSendsRefused(int errno, int taken, int out) {
+        endpoint.drain(new VerbsException(
+                "ibv_post_send() on " + endpoint.connection(),
+                errno,
+                "the device took " + taken + " of " + out
+                        + " work requests; those it did not take complete as FLUSHED"));
+    }
+
+    @Override
+    public void onReceivesRefused(int errno, int taken, int out) {
+        endpoint.drain(new VerbsException(
+                "ibv_post_recv() on " + endpoint.connection(),
+                errno,
+                "the device took " + taken + " of " + out + " receives; those it did not take complete as FLUSHED"));
+    }
+}
