@@ -1,14 +1,11 @@
 package org.verbena.transport.soft;
 
 import io.netty.channel.IoEventLoop;
-import io.netty.channel.nio.NioIoOps;
-import io.netty.util.concurrent.ScheduledFuture;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -84,33 +81,23 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
     private @Nullable InetSocketAddress localAddress;
     private @Nullable SoftSharedReceiveQueue sharedQueue;
     private @Nullable EndpointCapabilities capabilities;
-    private @Nullable ScheduledFuture<?> timeout;
 
     private final int maxInlineBytes;
     private final SendRing sendRing;
     private final WorkRing receiveRing;
+    private final CompletionReports reports;
     private @Nullable FpduStream stream;
-    private @Nullable MpaFrameReader replyReader;
 
-    /** Accepting side: the request, until the connection is up. */
-    private @Nullable MpaFrame request;
-
-    /** Accepting side: whether the first FPDU of the peer is still to come. */
-    private boolean awaitsFirstSegment;
+    /** Until the connection is up and the peer's first segment has come. */
+    private @Nullable SoftSetup setup;
 
     private int peerFeatures;
     private int readDepth;
 
     private boolean inTurn;
     private boolean turnScheduled;
-    private boolean completionsReported;
 
-    private @Nullable Throwable cause;
-    private byte @Nullable [] terminate;
-    private boolean reset;
-    private long failedSequence = -1;
-    private WorkStatus failedStatus = WorkStatus.FLUSHED;
-    private boolean receiveFailed;
+    private final ConnectionEnd end = new ConnectionEnd();
 
     /**
      * Made by connect or accept.
@@ -141,6 +128,8 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         maxInlineBytes = Math.min(options.maxInlineBytes(), MAX_INLINE_BYTES);
         sendRing = new SendRing(options.sendDepth(), options.maxSges(), maxInlineBytes);
         receiveRing = new WorkRing(options.receiveDepth(), options.maxSges());
+        reports = new CompletionReports(this, handler, sendRing, receiveRing);
+        setup = new SoftSetup(this, loop, softOptions, options, remoteAddress);
     }
 
     // Setting up.
@@ -152,69 +141,57 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
             turn();
             return;
         }
-        SocketChannel channel = null;
-        try {
-            channel = SocketChannel.open();
-            TcpChannels.configure(channel, softOptions.stallTimeoutMillis(), options.trafficClass());
-            InetSocketAddress local = options.localAddress();
-            if (local != null) {
-                channel.bind(local);
+        requireSetup().connect();
+    }
+
+    /**
+     * Accepting side: takes the connection over; on the loop.
+     *
+     * @param channel connected, its request read; null if it is gone
+     * @param inPlace the channel's socket if it is on this loop already
+     * @param from the request
+     */
+    void accept(@Nullable SocketChannel channel, @Nullable SoftSocket inPlace, MpaFrame from) {
+        assert loop.inEventLoop();
+        if (channel == null || state != CONNECTING) {
+            if (inPlace != null) {
+                inPlace.closeNow();
+            } else if (channel != null) {
+                TcpChannels.closeQuietly(channel);
             }
-            SoftSocket made = new SoftSocket(loop, channel, this);
-            made.register();
-            socket = made;
-            startTimeout("connecting");
-            if (channel.connect(remoteAddress)) {
-                onTcpConnected();
-            } else {
-                made.await(NioIoOps.CONNECT);
-            }
-        } catch (IOException | RuntimeException e) {
-            if (socket == null && channel != null) {
-                try {
-                    channel.close();
-                } catch (IOException closing) {
-                    e.addSuppressed(closing);
-                }
-            }
-            inTurn = false;
-            fail(TcpChannels.connectFailure(remoteAddress, e));
+            fail(new ConnectionException(
+                    "accepting from " + remoteAddress + ": the peer disconnected before it was accepted"));
             turn();
+            return;
         }
+        requireSetup().accept(channel, inPlace, from);
     }
 
-    private void startTimeout(String step) {
-        timeout = loop.schedule(
-                () -> {
-                    if (state < CONNECTED) {
-                        fail(new ConnectionException.TimedOut(
-                                step + " with " + remoteAddress + ": not established after "
-                                        + options.connectTimeoutMillis() + " ms ("
-                                        + (state == CONNECTING
-                                                ? "no TCP connection"
-                                                : "TCP is connected, MPA setup is not done")
-                                        + ")"));
-                        turn();
-                    }
-                },
-                options.connectTimeoutMillis(),
-                TimeUnit.MILLISECONDS);
+    // What the setup finds.
+
+    boolean isComingUp() {
+        return state < CONNECTED;
     }
 
-    private void onTcpConnected() throws IOException {
-        SoftSocket now = requireSocket();
-        inTurn = true;
+    boolean isTcpConnected() {
+        return state > CONNECTING;
+    }
+
+    void setSocket(SoftSocket made) {
+        socket = made;
+    }
+
+    void setPeerFeatures(int features) {
+        peerFeatures = features;
+    }
+
+    ConnectionEnd end() {
+        return end;
+    }
+
+    /** TCP is up: what is posted may be prepared. Gives whether to go on. */
+    boolean prepare(SoftSocket with) throws IOException {
         state = SETUP;
-        prepare(now);
-        if (state == SETUP) {
-            writeFrame(now, MpaNegotiation.request(softOptions, options));
-            replyReader = new MpaFrameReader(true);
-            now.await(NioIoOps.READ);
-        }
-        leaveTurn();
-    }
-
-    private void prepare(SoftSocket with) throws IOException {
         localAddress = (InetSocketAddress) with.channel().getLocalAddress();
         if (options.sharedReceiveQueue()) {
             sharedQueue = with.io().sharedReceiveQueue();
@@ -226,6 +203,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         } catch (Throwable t) {
             fail(t);
         }
+        return state == SETUP;
     }
 
     @Override
@@ -250,143 +228,8 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
                 .build();
     }
 
-    /** A setup frame is tiny and the socket's buffer is empty: it goes out at once, or something is wrong. */
-    private static void writeFrame(SoftSocket to, MpaFrame frame) throws IOException {
-        ByteBuffer bytes = ByteBuffer.wrap(frame.encode());
-        to.channel().write(bytes);
-        if (bytes.hasRemaining()) {
-            throw new IOException("the socket did not accept a setup frame of " + bytes.limit() + " bytes at once");
-        }
-    }
-
-    private void readReply(MpaFrameReader reader) throws IOException {
-        MpaFrame reply;
-        try {
-            reply = reader.read(requireSocket().channel());
-        } catch (MpaException e) {
-            failSetup("the reply " + e.getMessage(), null);
-            return;
-        }
-        if (reply == null) {
-            if (reader.isEnded()) {
-                failSetup(
-                        "the peer closed the connection "
-                                + (reader.hasBytes()
-                                        ? "within its reply"
-                                        : "without an MPA reply; is it an iWARP listener")
-                                + (softOptions.mpaRevision() == 2 && !reader.hasBytes()
-                                        ? ", and does it know revision 2 (else set org.verbena.soft.mpaRevision=1)?"
-                                        : ""),
-                        null);
-            }
-            return;
-        }
-        replyReader = null;
-        if (reply.rejected()) {
-            fail(new ConnectionException.Rejected(
-                    "connecting to " + remoteAddress + ": the peer rejected the connection"
-                            + (reply.privateData().length == 0
-                                    ? ""
-                                    : " with " + reply.privateData().length + " bytes of private data"),
-                    reply.privateData()));
-            return;
-        }
-        if (reply.markers()) {
-            failSetup("the peer wants MPA markers, which are not supported", null);
-            return;
-        }
-        onAccepted(reply);
-    }
-
-    private void failSetup(String what, @Nullable TerminateReason reason) {
-        if (reason != null) {
-            terminate = message(reason);
-        }
-        fail(new ConnectionException("connecting to " + remoteAddress + ": " + what));
-    }
-
-    /** Connecting side: the reply says yes. */
-    private void onAccepted(MpaFrame reply) {
-        MpaNegotiation.Terms terms = MpaNegotiation.accepted(softOptions, options, reply);
-        peerFeatures = terms.peerFeatures();
-        FpduSender out = startStream(terms.crc(), terms.outboundReads(), terms.inboundReads()).out;
-        out.open();
-        TerminateReason trouble = terms.trouble();
-        if (trouble != null) {
-            failSetup("setup failed: " + trouble.meaning, trouble);
-            return;
-        }
-        FpduSender.ReadyMessage ready = terms.ready();
-        if (ready != null) {
-            out.sayReady(ready);
-        }
-        becomeConnected(terms.privateData());
-    }
-
-    /**
-     * Accepting side: takes the connection over; on the loop.
-     *
-     * @param channel connected, its request read; null if it is gone
-     * @param inPlace the channel's socket if it is on this loop already
-     * @param from the request
-     */
-    void accept(@Nullable SocketChannel channel, @Nullable SoftSocket inPlace, MpaFrame from) {
-        assert loop.inEventLoop();
-        if (channel == null || state != CONNECTING) {
-            if (inPlace != null) {
-                inPlace.closeNow();
-            } else if (channel != null) {
-                TcpChannels.closeQuietly(channel);
-            }
-            fail(new ConnectionException(
-                    "accepting from " + remoteAddress + ": the peer disconnected before it was accepted"));
-            turn();
-            return;
-        }
-        try {
-            TcpChannels.configure(channel, softOptions.stallTimeoutMillis(), options.trafficClass());
-            SoftSocket made = inPlace == null ? new SoftSocket(loop, channel, this) : inPlace;
-            if (inPlace == null) {
-                made.register();
-            } else {
-                made.setOwner(this);
-            }
-            socket = made;
-            request = from;
-            startTimeout("accepting");
-            inTurn = true;
-            state = SETUP;
-            prepare(made);
-            if (state == SETUP) {
-                reply(made, from);
-            }
-            leaveTurn();
-        } catch (IOException | RuntimeException e) {
-            if (socket == null) {
-                TcpChannels.closeQuietly(channel);
-            }
-            inTurn = false;
-            reset = e instanceof IOException;
-            fail(new ConnectionException("accepting from " + remoteAddress + ": " + e.getMessage(), e));
-            turn();
-        }
-    }
-
-    private void reply(SoftSocket to, MpaFrame from) throws IOException {
-        MpaNegotiation.Answer answer = MpaNegotiation.answer(softOptions, options, from);
-        writeFrame(to, answer.frame());
-        startStream(answer.frame().crc(), answer.outboundReads(), answer.inboundReads());
-        awaitsFirstSegment = true;
-        to.await(NioIoOps.READ);
-        if (!answer.peerToPeer()) {
-            // The peer says nothing until its user does: for the users the connection is up; what this side sends
-            // waits.
-            becomeConnected(from.privateData());
-        }
-    }
-
-    private FpduStream startStream(boolean crc, int outboundDepth, int inboundDepth) {
-        SoftSocket with = requireSocket();
+    /** Both sides have said yes. */
+    FpduStream startStream(SoftSocket with, boolean crc, int outboundDepth, int inboundDepth) {
         OutboundReads outbound = new OutboundReads(sendRing, outboundDepth);
         InboundReads inbound = new InboundReads(inboundDepth);
         int sges =
@@ -420,13 +263,9 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         return Math.min(Rdmap.MAX_ULPDU_BYTES, (most & ~3) - 2 - Rdmap.CRC_BYTES);
     }
 
-    private void becomeConnected(byte[] privateData) {
+    /** For the users it is up. */
+    void becomeConnected(byte[] privateData) {
         state = CONNECTED;
-        ScheduledFuture<?> waiting = timeout;
-        if (waiting != null) {
-            timeout = null;
-            waiting.cancel(false);
-        }
         capabilities = capabilities(readDepth);
         FpduStream with = requireStream();
         with.out.setMaxUlpduBytes(maxUlpduBytes());
@@ -434,7 +273,6 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
             with.out.splitShortReads();
         }
         with.parser.setFeatures(peerFeatures);
-        request = null;
         try {
             handler.onConnected(this, privateData);
         } catch (Throwable t) {
@@ -444,19 +282,12 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
 
     @Override
     public boolean onSegment(int opcode, int key, long offset, int payloadBytes) {
-        if (!awaitsFirstSegment) {
+        SoftSetup before = setup;
+        if (before == null) {
             return true;
         }
-        awaitsFirstSegment = false;
-        requireStream().out.open();
-        MpaFrame from = request;
-        if (state == SETUP && from != null) {
-            if (opcode == Rdmap.WRITE && payloadBytes == 0) {
-                peerFeatures = PeerFeatures.shared(key, offset);
-            }
-            becomeConnected(from.privateData());
-        }
-        return isOpen();
+        setup = null;
+        return !before.onSegment(requireStream().out, opcode, key, offset, payloadBytes) || isOpen();
     }
 
     // The user's side.
@@ -620,11 +451,22 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         }
     }
 
+    void beginTurn() {
+        inTurn = true;
+    }
+
+    /** Ends the connection now, whether in a turn or not. */
+    void endNow(Throwable why) {
+        inTurn = false;
+        fail(why);
+        turn();
+    }
+
     /** Ends a turn: reports what is done, sends what was posted, and drains if the connection is over. */
-    private void leaveTurn() {
+    void leaveTurn() {
         if (state == CONNECTED) {
             reportSends();
-            endBatch();
+            reports.endBatch();
         }
         if (state == CONNECTED) {
             FpduSender out = requireStream().out;
@@ -642,17 +484,6 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         inTurn = false;
     }
 
-    private void endBatch() {
-        if (completionsReported) {
-            completionsReported = false;
-            try {
-                handler.onCompletionsHandled(this);
-            } catch (Throwable t) {
-                fail(t);
-            }
-        }
-    }
-
     private void pump() {
         try {
             FpduSender out = requireStream().out;
@@ -660,55 +491,36 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
                 scheduleTurn();
             }
         } catch (IOException e) {
-            reset = true;
+            end.reset();
             fail(new ConnectionException.Lost("writing to " + remoteAddress + ": " + e.getMessage(), e));
         } catch (FpduSender.RegionGoneException e) {
-            reset = true;
+            end.reset();
             fail(new ConnectionException("serving " + remoteAddress + ": " + e.getMessage()));
         } catch (FpduSender.ResponseRefusedException e) {
-            terminate = message(TerminateReason.RDMAP_INVALID_STAG);
+            end.tellPeer(TerminateReason.RDMAP_INVALID_STAG);
             fail(new ConnectionException("serving " + remoteAddress + ": " + e.getMessage()));
         } catch (IllegalStateException e) {
             // The arena of registered memory was closed while work was out.
-            reset = true;
+            end.reset();
             fail(e);
         }
     }
 
     private void reportSends() {
         FpduSender out = sender();
-        while (out != null && state == CONNECTED && out.isHeadDone()) {
-            completeHead(WorkStatus.SUCCESS);
+        if (out != null) {
+            reports.reportSends(out);
         }
     }
 
-    private void completeHead(WorkStatus status) {
-        int slot = sendRing.slot(sendRing.head());
-        long workId = sendRing.workId(slot);
-        int bytes = status == WorkStatus.SUCCESS ? sendRing.totalBytes(slot) : 0;
-        sendRing.removeHead();
-        completed();
-        try {
-            handler.onSendCompletion(this, workId, status, bytes);
-        } catch (Throwable t) {
-            fail(t);
-        }
+    boolean isConnected() {
+        return state == CONNECTED;
     }
 
-    private void completed() {
-        completionsReported = true;
+    void countCompletion() {
         SoftSocket counting = socket;
         if (counting != null) {
             counting.completed();
-        }
-    }
-
-    private void reportReceive(long workId, WorkStatus status, int bytes, int flags, int word) {
-        completed();
-        try {
-            handler.onReceiveCompletion(this, workId, status, bytes, flags, word);
-        } catch (Throwable t) {
-            fail(t);
         }
     }
 
@@ -721,14 +533,13 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         }
         inTurn = true;
         try {
-            MpaFrameReader reader = replyReader;
-            if (reader != null) {
-                readReply(reader);
-            } else if (stream != null) {
-                receive(stream.in);
+            SoftSetup before = setup;
+            FpduStream now = stream;
+            if ((before == null || !before.onReadable(requireSocket())) && now != null) {
+                receive(now.in);
             }
         } catch (IOException e) {
-            reset = true;
+            end.reset();
             fail(
                     state < CONNECTED
                             ? new ConnectionException("setting up with " + remoteAddress + ": " + e.getMessage(), e)
@@ -778,15 +589,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
     @Override
     public void onWritable() {
         if (state == CONNECTING) {
-            try {
-                if (requireSocket().channel().finishConnect()) {
-                    onTcpConnected();
-                }
-            } catch (IOException e) {
-                inTurn = false;
-                fail(TcpChannels.connectFailure(remoteAddress, e));
-                turn();
-            }
+            requireSetup().onWritable(requireSocket());
         } else if (state == CONNECTED && !inTurn) {
             inTurn = true;
             pump();
@@ -803,7 +606,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         long least = Math.max(1, (long) softOptions.leastBytesPerSecond() * softOptions.stallTimeoutMillis() / 1000);
         String slow = watched.overdue(requireSocket().io().tick(), least);
         if (slow != null) {
-            reset = true;
+            end.reset();
             fail(new ConnectionException.Lost("the peer " + remoteAddress + " was silent, or slower than "
                     + softOptions.leastBytesPerSecond() + " bytes a second, for " + softOptions.stallTimeoutMillis()
                     + " ms while this side waited for " + slow
@@ -815,10 +618,8 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
     @Override
     public void onFailure(Throwable thrown) {
         LOG.error("closing the connection with {} after an error in the provider", remoteAddress, thrown);
-        reset = true;
-        fail(thrown);
-        inTurn = false;
-        turn();
+        end.reset();
+        endNow(thrown);
     }
 
     @Override
@@ -850,14 +651,12 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
 
     @Override
     public void receiveTooSmall() {
-        receiveFailed = true;
+        end.receiveTooSmall();
     }
 
     @Override
     public void onReceived(Placement receive, int bytes, int flags, int word) {
-        long workId = receive.workId();
-        receive.end();
-        reportReceive(workId, WorkStatus.SUCCESS, bytes, flags, word);
+        reports.reportReceive(receive, WorkStatus.SUCCESS, bytes, flags, word);
     }
 
     @Override
@@ -870,10 +669,10 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         if (state >= DRAINING) {
             return;
         }
-        terminate = message;
+        end.tellPeer(message);
         String text = "refused " + what + " from " + remoteAddress + ": " + (denial == null ? "" : denial + "; ")
                 + "the peer was notified by a TERMINATE message: " + TerminateReason.describe(reason.control());
-        Throwable why = receiveFailed
+        Throwable why = end.hasReceiveFailed()
                 ? new WorkCompletionException(
                         "receive for a message from " + remoteAddress, WorkStatus.LOCAL_LENGTH_ERROR, 0)
                 : new ConnectionException(text);
@@ -888,21 +687,21 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
     public void onTerminate(byte[] message) {
         FpduStream with = requireStream();
         TerminateDecoder.Ending ending = TerminateDecoder.decode(message, remoteAddress, with.out, with.outbound);
-        failedSequence = ending.sequence();
-        failedStatus = ending.reason().status;
+        WorkStatus status = ending.reason().status;
+        end.requestFailed(ending.sequence(), status);
         String why = TerminateReason.describe(ending.control());
         LOG.info("{} ended the connection: {}", remoteAddress, why);
         fail(new WorkCompletionException(
-                ending.operation() + ", terminated by the peer with " + why + ",", failedStatus, ending.control()));
+                ending.operation() + ", terminated by the peer with " + why + ",", status, ending.control()));
     }
 
     // The end.
 
     /** Notes why the connection ends; the end of the turn does it. The first cause counts. */
-    private void fail(Throwable why) {
+    void fail(Throwable why) {
         if (state < DRAINING) {
             state = DRAINING;
-            cause = why;
+            end.setCause(why);
             if (!inTurn) {
                 scheduleTurn();
             }
@@ -910,90 +709,46 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
     }
 
     private void drain() {
-        ScheduledFuture<?> waiting = timeout;
-        if (waiting != null) {
-            timeout = null;
-            waiting.cancel(false);
+        SoftSetup before = setup;
+        if (before != null) {
+            before.cancelTimeout();
         }
         leaveSocket();
-        FpduSender out = sender();
-        while (out != null && out.isHeadDone() && sendRing.head() != failedSequence) {
-            completeHead(WorkStatus.SUCCESS);
-        }
-        while (!sendRing.isEmpty()) {
-            completeHead(sendRing.head() == failedSequence ? failedStatus : WorkStatus.FLUSHED);
-        }
         FpduStream ended = stream;
+        reports.reportRest(ended, end);
         if (ended != null) {
-            Placement receive = ended.parser.receiveInProgress();
-            if (receive.isActive()) {
-                long workId = receive.workId();
-                receive.end();
-                reportReceive(workId, receiveFailed ? WorkStatus.LOCAL_LENGTH_ERROR : WorkStatus.FLUSHED, 0, 0, 0);
-            }
             ended.in.close();
+            ended.out.close();
         }
-        while (!receiveRing.isEmpty()) {
-            long workId = receiveRing.workId(receiveRing.slot(receiveRing.head()));
-            receiveRing.removeHead();
-            reportReceive(workId, WorkStatus.FLUSHED, 0, 0, 0);
-        }
-        if (out != null) {
-            out.close();
-        }
-        endBatch();
+        reports.endBatch();
         state = CLOSED;
         try {
-            handler.onDisconnected(this, cause);
+            handler.onDisconnected(this, end.cause());
         } catch (Throwable t) {
             LOG.warn("the handler of {} threw at the end of its connection", this, t);
         }
     }
 
-    /** A Terminate message's payload that names no segment. */
-    private static byte[] message(TerminateReason reason) {
-        return ByteBuffer.allocate(4).putShort((short) reason.control()).array();
-    }
-
-    /** Sends what is owed to the peer, as far as that goes, and lets the socket close itself. */
+    /** Tells the peer what there is to be told, and lets the socket close itself. */
     private void leaveSocket() {
         SoftSocket now = socket;
+        FpduSender out = sender();
         if (now == null) {
             return;
         }
-        FpduSender out = sender();
-        if (out == null) {
-            MpaFrame from = request;
-            if (from == null || reset) {
-                now.closeNow();
-            } else {
-                // Accepted, but not answered: this side cannot do it after all.
-                context.incidents().report(Incidents.Kind.LOCAL, "cannot serve " + remoteAddress + ": " + cause);
-                now.closeGracefully(
-                        ByteBuffer.wrap(MpaFrame.rejectionOf(from, rejection()).encode()));
-            }
+        if (out != null) {
+            end.leave(now, out, remoteAddress);
             return;
         }
-        ByteBuffer lastBytes = null;
-        if (!reset) {
-            out.stopSending();
-            try {
-                try {
-                    out.pump();
-                } catch (FpduSender.ResponseRefusedException e) {
-                    terminate = terminate == null ? message(TerminateReason.RDMAP_INVALID_STAG) : terminate;
-                }
-                lastBytes = out.lastBytes(terminate);
-                reset = lastBytes == null;
-            } catch (IOException | FpduSender.RegionGoneException e) {
-                LOG.debug("the last bytes to {}: {}", remoteAddress, e.toString());
-                reset = true;
-            }
-        }
-        if (reset) {
-            now.reset();
+        SoftSetup before = setup;
+        MpaFrame request = before == null ? null : before.request();
+        if (request == null || end.isReset()) {
+            now.closeNow();
         } else {
-            now.closeGracefully(lastBytes != null && lastBytes.hasRemaining() ? lastBytes : null);
+            // Accepted, but not answered: this side cannot do it after all.
+            context.incidents().report(Incidents.Kind.LOCAL, "cannot serve " + remoteAddress + ": " + end.cause());
+            now.closeGracefully(
+                    ByteBuffer.wrap(MpaFrame.rejectionOf(request, rejection()).encode()));
         }
     }
 
@@ -1004,6 +759,14 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
             LOG.warn("the handler of {} threw when asked for a rejection", this, t);
             return new byte[0];
         }
+    }
+
+    private SoftSetup requireSetup() {
+        SoftSetup now = setup;
+        if (now == null) {
+            throw new IllegalStateException("the setup is over");
+        }
+        return now;
     }
 
     private SoftSocket requireSocket() {

@@ -1,0 +1,296 @@
+package org.verbena.transport.soft;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.nio.NioIoOps;
+import io.netty.util.concurrent.ScheduledFuture;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.EndpointOptions;
+
+/**
+ * How an endpoint comes up: TCP, then MPA's request and reply, then the peer's first segment. One thread: the loop's.
+ *
+ * <pre>{@code
+ * connecting:  TCP --up--> request sent --reply--> connected
+ * accepting:   request read --> reply sent --first segment of the peer--> connected, and this side may send
+ * }</pre>
+ *
+ * <p>Where the two ends do not agree on who speaks first, an accepting endpoint is connected for its users as soon as the
+ * reply is sent, and what it sends waits for the first segment.
+ */
+final class SoftSetup {
+    private final SoftEndpoint endpoint;
+    private final IoEventLoop loop;
+    private final SoftOptions softOptions;
+    private final EndpointOptions options;
+    private final InetSocketAddress remoteAddress;
+
+    private @Nullable ScheduledFuture<?> timeout;
+
+    /** Connecting side: once the request is sent. */
+    private @Nullable MpaFrameReader replyReader;
+
+    /** Accepting side: the request, until the connection is up. */
+    private @Nullable MpaFrame request;
+
+    /** Accepting side: whether the first FPDU of the peer is still to come. */
+    private boolean awaitsFirstSegment;
+
+    SoftSetup(
+            SoftEndpoint endpoint,
+            IoEventLoop loop,
+            SoftOptions softOptions,
+            EndpointOptions options,
+            InetSocketAddress remoteAddress) {
+        this.endpoint = endpoint;
+        this.loop = loop;
+        this.softOptions = softOptions;
+        this.options = options;
+        this.remoteAddress = remoteAddress;
+    }
+
+    // Connecting.
+
+    /** Begins to connect. */
+    void connect() {
+        SoftSocket made = null;
+        SocketChannel channel = null;
+        try {
+            channel = SocketChannel.open();
+            TcpChannels.configure(channel, softOptions.stallTimeoutMillis(), options.trafficClass());
+            InetSocketAddress local = options.localAddress();
+            if (local != null) {
+                channel.bind(local);
+            }
+            SoftSocket registering = new SoftSocket(loop, channel, endpoint);
+            registering.register();
+            made = registering;
+            endpoint.setSocket(made);
+            startTimeout("connecting");
+            if (channel.connect(remoteAddress)) {
+                onTcpConnected(made);
+            } else {
+                made.await(NioIoOps.CONNECT);
+            }
+        } catch (IOException | RuntimeException e) {
+            if (made == null && channel != null) {
+                try {
+                    channel.close();
+                } catch (IOException closing) {
+                    e.addSuppressed(closing);
+                }
+            }
+            endpoint.endNow(TcpChannels.connectFailure(remoteAddress, e));
+        }
+    }
+
+    private void startTimeout(String step) {
+        timeout = loop.schedule(
+                () -> {
+                    if (endpoint.isComingUp()) {
+                        endpoint.endNow(new ConnectionException.TimedOut(step + " with " + remoteAddress
+                                + ": not established after " + options.connectTimeoutMillis() + " ms ("
+                                + (endpoint.isTcpConnected()
+                                        ? "TCP is connected, MPA setup is not done"
+                                        : "no TCP connection")
+                                + ")"));
+                    }
+                },
+                options.connectTimeoutMillis(),
+                TimeUnit.MILLISECONDS);
+    }
+
+    /** Whatever becomes of the connection, it is decided. */
+    void cancelTimeout() {
+        ScheduledFuture<?> waiting = timeout;
+        if (waiting != null) {
+            timeout = null;
+            waiting.cancel(false);
+        }
+    }
+
+    /** The socket can be written while TCP is not connected yet. */
+    void onWritable(SoftSocket socket) {
+        try {
+            if (socket.channel().finishConnect()) {
+                onTcpConnected(socket);
+            }
+        } catch (IOException e) {
+            endpoint.endNow(TcpChannels.connectFailure(remoteAddress, e));
+        }
+    }
+
+    private void onTcpConnected(SoftSocket socket) throws IOException {
+        endpoint.beginTurn();
+        if (endpoint.prepare(socket)) {
+            writeFrame(socket, MpaNegotiation.request(softOptions, options));
+            replyReader = new MpaFrameReader(true);
+            socket.await(NioIoOps.READ);
+        }
+        endpoint.leaveTurn();
+    }
+
+    /** A setup frame is tiny and the socket's buffer is empty: it goes out at once, or something is wrong. */
+    private static void writeFrame(SoftSocket to, MpaFrame frame) throws IOException {
+        ByteBuffer bytes = ByteBuffer.wrap(frame.encode());
+        to.channel().write(bytes);
+        if (bytes.hasRemaining()) {
+            throw new IOException("the socket did not accept a setup frame of " + bytes.limit() + " bytes at once");
+        }
+    }
+
+    /**
+     * The socket can be read.
+     *
+     * @return false if no reply is awaited: what there is to read is for the stream
+     */
+    boolean onReadable(SoftSocket socket) throws IOException {
+        MpaFrameReader reader = replyReader;
+        if (reader == null) {
+            return false;
+        }
+        MpaFrame reply;
+        try {
+            reply = reader.read(socket.channel());
+        } catch (MpaException e) {
+            fail("the reply " + e.getMessage());
+            return true;
+        }
+        if (reply != null) {
+            replyReader = null;
+            onReply(socket, reply);
+        } else if (reader.isEnded()) {
+            fail("the peer closed the connection "
+                    + (reader.hasBytes() ? "within its reply" : "without an MPA reply; is it an iWARP listener")
+                    + (softOptions.mpaRevision() == 2 && !reader.hasBytes()
+                            ? ", and does it know revision 2 (else set org.verbena.soft.mpaRevision=1)?"
+                            : ""));
+        }
+        return true;
+    }
+
+    private void onReply(SoftSocket socket, MpaFrame reply) {
+        if (reply.rejected()) {
+            endpoint.fail(new ConnectionException.Rejected(
+                    "connecting to " + remoteAddress + ": the peer rejected the connection"
+                            + (reply.privateData().length == 0
+                                    ? ""
+                                    : " with " + reply.privateData().length + " bytes of private data"),
+                    reply.privateData()));
+            return;
+        }
+        if (reply.markers()) {
+            fail("the peer wants MPA markers, which are not supported");
+            return;
+        }
+        MpaNegotiation.Terms terms = MpaNegotiation.accepted(softOptions, options, reply);
+        endpoint.setPeerFeatures(terms.peerFeatures());
+        FpduSender out = endpoint.startStream(socket, terms.crc(), terms.outboundReads(), terms.inboundReads()).out;
+        out.open();
+        TerminateReason trouble = terms.trouble();
+        if (trouble != null) {
+            endpoint.end().tellPeer(trouble);
+            fail("setup failed: " + trouble.meaning);
+            return;
+        }
+        FpduSender.ReadyMessage ready = terms.ready();
+        if (ready != null) {
+            out.sayReady(ready);
+        }
+        becomeConnected(terms.privateData());
+    }
+
+    private void fail(String what) {
+        endpoint.fail(new ConnectionException("connecting to " + remoteAddress + ": " + what));
+    }
+
+    private void becomeConnected(byte[] privateData) {
+        cancelTimeout();
+        request = null;
+        endpoint.becomeConnected(privateData);
+    }
+
+    // Accepting.
+
+    /**
+     * Takes a connection over whose request was read.
+     *
+     * @param channel connected
+     * @param inPlace the channel's socket if it is on this loop already
+     * @param from the request
+     */
+    void accept(SocketChannel channel, @Nullable SoftSocket inPlace, MpaFrame from) {
+        SoftSocket made = null;
+        try {
+            TcpChannels.configure(channel, softOptions.stallTimeoutMillis(), options.trafficClass());
+            if (inPlace == null) {
+                SoftSocket registering = new SoftSocket(loop, channel, endpoint);
+                registering.register();
+                made = registering;
+            } else {
+                inPlace.setOwner(endpoint);
+                made = inPlace;
+            }
+            endpoint.setSocket(made);
+            request = from;
+            startTimeout("accepting");
+            endpoint.beginTurn();
+            if (endpoint.prepare(made)) {
+                reply(made, from);
+            }
+            endpoint.leaveTurn();
+        } catch (IOException | RuntimeException e) {
+            if (made == null) {
+                TcpChannels.closeQuietly(channel);
+            }
+            if (e instanceof IOException) {
+                endpoint.end().reset();
+            }
+            endpoint.endNow(new ConnectionException("accepting from " + remoteAddress + ": " + e.getMessage(), e));
+        }
+    }
+
+    private void reply(SoftSocket to, MpaFrame from) throws IOException {
+        MpaNegotiation.Answer answer = MpaNegotiation.answer(softOptions, options, from);
+        writeFrame(to, answer.frame());
+        endpoint.startStream(to, answer.frame().crc(), answer.outboundReads(), answer.inboundReads());
+        awaitsFirstSegment = true;
+        to.await(NioIoOps.READ);
+        if (!answer.peerToPeer()) {
+            // The peer says nothing until its user does: for the users the connection is up; what this side sends
+            // waits.
+            becomeConnected(from.privateData());
+        }
+    }
+
+    /** The request that was accepted and may not have been answered; null when connecting, and once it is connected. */
+    @Nullable MpaFrame request() {
+        return request;
+    }
+
+    /**
+     * The first segment of the peer came: nothing more is to come of setting up.
+     *
+     * @return whether it was waited for
+     */
+    boolean onSegment(FpduSender out, int opcode, int key, long offset, int payloadBytes) {
+        if (!awaitsFirstSegment) {
+            return false;
+        }
+        awaitsFirstSegment = false;
+        out.open();
+        MpaFrame from = request;
+        if (endpoint.isComingUp() && from != null) {
+            if (opcode == Rdmap.WRITE && payloadBytes == 0) {
+                endpoint.setPeerFeatures(PeerFeatures.shared(key, offset));
+            }
+            becomeConnected(from.privateData());
+        }
+        return true;
+    }
+}
