@@ -22,7 +22,7 @@ package org.verbena.transport.protocol;
  * @param closeTimeoutMillis how long {@link MessageConnection#close()} waits until everything queued is sent and the
  *     peer has answered, 1 or more
  * @param keepAliveMillis after this long without a frame from the peer a ping is sent, and after as long again without
- *     an answer the connection ends; 0 for never
+ *     an answer the connection ends; 0 for never. Not with RAW framing, which has no ping
  */
 public record MessageOptions(
         Framing framing,
@@ -52,9 +52,15 @@ public record MessageOptions(
     /**
      * MESSAGE framing, the device's defaults for receives and rendezvous with 16 in progress at once, messages up to 64
      * MiB, inline up to the device's limit, registration of unregistered memory above 256 KiB, 10 s for the handshake,
-     * 10 s to close, no keepalive.
+     * 10 s to close, keepalive after 20 s.
      */
     public static final MessageOptions DEFAULTS = new Builder().build();
+
+    /**
+     * Finds a peer that is stopped or cut off after 40 s: well within a minute, and long enough for a loop that is held up
+     * or a path that is repaired. An idle connection pays with a few small frames and one timer in 20 s.
+     */
+    private static final int DEFAULT_KEEP_ALIVE_MILLIS = 20_000;
 
     /** The greatest receive depth that is a default. */
     public static final int GREATEST_DEFAULT_DEPTH = 128;
@@ -205,7 +211,7 @@ public record MessageOptions(
         private int registerThresholdBytes = 256 << 10;
         private int helloTimeoutMillis = 10_000;
         private int closeTimeoutMillis = 10_000;
-        private int keepAliveMillis = 0;
+        private int keepAliveMillis = DEFAULT_KEEP_ALIVE_MILLIS;
 
         /** Starts with the defaults. */
         public Builder() {}

@@ -530,8 +530,37 @@ class MessageConnectionTest {
     }
 
     @Test
-    void anIdleConnectionAsksForNoTime() throws Exception {
+    void aPeerThatFallsSilentIsGivenUpWithinAMinute() throws Exception {
+        Rogue rogue = rogue(OPTIONS, frames -> {});
+        settle();
+        pass(5_000);
+        rogue.type(Wire.STATE, 0, 0);
+        settle();
+        pass(39_999);
+        assertThat(left.inactive).isZero();
+        pass(1);
+        assertThat(left.inactiveCause)
+                .isInstanceOf(ConnectionException.TimedOut.class)
+                .hasMessageContaining("silent for 40000 ms");
+        left.checkMemory();
+    }
+
+    @Test
+    void peersThatHaveNothingToSayKeepEachOther() throws Exception {
         connected();
+        pass(TimeUnit.HOURS.toMillis(1));
+        assertThat(left.inactive + right.inactive).isZero();
+        long frames = left.connection.statistics().framesSent()
+                + right.connection.statistics().framesSent();
+        // Once in 20 s one asks and the other answers, or both do, and the receives that it took are granted again.
+        assertThat(frames).isBetween(2 * 179L, 2 * 4 * 180L);
+        end();
+    }
+
+    @Test
+    void anIdleConnectionWithoutKeepaliveAsksForNoTime() throws Exception {
+        connect(OPTIONS.withKeepAliveMillis(0), OPTIONS.withKeepAliveMillis(0));
+        settle();
         left.sendPooled(10);
         left.connection.flush();
         settle();
@@ -544,7 +573,7 @@ class MessageConnectionTest {
 
     @Test
     void aClosingConnectionAsksForTimeAtOnce() {
-        Rogue rogue = rogue(OPTIONS, Rogue::acknowledge);
+        Rogue rogue = rogue(OPTIONS.withKeepAliveMillis(0), Rogue::acknowledge);
         settle();
         pass(20_000);
         left.connection.close();
@@ -652,7 +681,7 @@ class MessageConnectionTest {
 
     @Test
     void whoStopsWithinAMessageIsCutOffOnlyWhileOthersWaitForItsMemory() throws Exception {
-        Rogue rogue = rogue(OPTIONS, Rogue::acknowledge);
+        Rogue rogue = rogue(OPTIONS.withKeepAliveMillis(0), Rogue::acknowledge);
         settle();
         rogue.type(Wire.MESSAGE, 1000, 240);
         settle();

@@ -333,4 +333,26 @@ class StreamFramingTest {
         assertThat(left.inactiveCause).isInstanceOf(ProtocolException.class).hasMessageContaining(reason);
         left.checkMemory();
     }
+
+    @Test
+    void aPeerThatFallsSilentIsGivenUpWithinAMinute() throws Exception {
+        left = Party.of("left", Role.INITIATOR, network.left, OPTIONS);
+        left.other = left;
+        Rogue rogue = new Rogue(frames -> {});
+        rogue.answers = true;
+        rogue.helloAck = new Wire.Hello(1, 1, Framing.STREAM.wireValue(), 7, 256, 6, 6, 1 << 20, 1);
+        byte[] data = MessageConnection.privateData(OPTIONS);
+        network.connect(left.connection, data, rogue, data);
+        settle();
+        assertThat(left.active).isEqualTo(1);
+        long startNanos = network.nowNanos;
+        while (left.inactive == 0 && left.deadlineNanos != MessageConnection.NO_DEADLINE) {
+            network.nowNanos = Math.max(network.nowNanos, left.deadlineNanos);
+            left.tick();
+            settle();
+        }
+        assertThat(left.inactiveCause).isInstanceOf(ConnectionException.TimedOut.class);
+        assertThat(network.nowNanos - startNanos).isEqualTo(TimeUnit.SECONDS.toNanos(40));
+        left.checkMemory();
+    }
 }
