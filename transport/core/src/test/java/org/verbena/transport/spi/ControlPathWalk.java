@@ -462,7 +462,9 @@ public abstract class ControlPathWalk {
             }
             other.receive(2, link.scratch[1 - side], REGION_BYTES, REGION_BYTES);
             asking.send(new WorkRequest(1).asSendWithInvalidate(3, 0, key));
-            if (!region.isOwnOf(link, side) || region.isClosed || region.isTakenBack) {
+            // A key that opens nothing to peers cannot be taken back from them.
+            boolean isForPeers = region.rights.stream().anyMatch(right -> right != Access.LOCAL_WRITE);
+            if (!region.isOwnOf(link, side) || !isForPeers || region.isClosed || region.isTakenBack) {
                 refused(link);
                 return;
             }
