@@ -1616,11 +1616,14 @@ public abstract class ProviderContract {
                         .isFalse());
     }
 
-    /** Tries an operation that must end the connection, and leaves what is around the region as it is. */
+    /**
+     * Tries an operation that must end the connection. Whether the client learns why depends on the device: to siw a send
+     * has succeeded when TCP has it.
+     */
     private void assertEnds(Pair pair, WorkRequest request) {
         pair.client().send(request);
         pair.client().awaitSend();
-        assertThat(pair.client().awaitDisconnected()).as("cause of the end").isNotNull();
+        pair.client().awaitDisconnected();
         pair.server().awaitDisconnected();
     }
 
@@ -1788,7 +1791,7 @@ public abstract class ProviderContract {
                 refused |= done.status() != WorkStatus.SUCCESS;
             }
             if (refused) {
-                assertThat(client.awaitDisconnected()).isNotNull();
+                client.awaitDisconnected();
                 pair.server().awaitDisconnected();
             }
         }
