@@ -1,7 +1,6 @@
 package org.verbena.samples;
 
 import io.netty.buffer.ByteBuf;
-import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.Callable;
@@ -11,7 +10,7 @@ import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
-import org.verbena.samples.command.Measurement;
+import org.verbena.samples.command.Report;
 import org.verbena.samples.command.Verbosity;
 import org.verbena.samples.echo.EchoClient;
 import org.verbena.samples.table.Table;
@@ -71,6 +70,10 @@ final class Demo implements Callable<Integer> {
     @SuppressWarnings({"NullAway.Init", "UnusedVariable"}) // picocli sets it, and it acts by itself
     private Verbosity verbosity;
 
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private Report report;
+
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private CommandLine.Model.CommandSpec spec;
@@ -81,7 +84,6 @@ final class Demo implements Callable<Integer> {
             throw new ParameterException(spec.commandLine(), "--millis must be 1 or more, not " + eachMillis);
         }
         long eachNanos = TimeUnit.MILLISECONDS.toNanos(eachMillis);
-        PrintWriter out = spec.commandLine().getOut();
         MemorySegment memory = Arena.global().allocate(Table.lengthBytes(ROWS, ROW_BYTES), ROW_BYTES);
         MessageHandler tellsOfTheTable = TableServer.handler(memory, ROWS, ROW_BYTES);
         try (RdmaServer server = RdmaServer.builder()
@@ -89,28 +91,30 @@ final class Demo implements Callable<Integer> {
                         .bind(host, port, (exchange, message) -> answer(exchange, message, tellsOfTheTable));
                 RdmaClient client = RdmaClient.builder().provider(provider).connect(host, server.port())) {
             RdmaChannel channel = client.channel();
-            out.println("Verbena on " + client.provider() + ", " + channel.localAddress() + " to "
+            report.line("Verbena on " + client.provider() + ", " + channel.localAddress() + " to "
                     + channel.remoteAddress());
-            out.println();
-            out.println(Measurement.header());
-            out.flush();
+            report.line("");
+            report.member("provider", client.provider())
+                    .member("local", channel.localAddress())
+                    .member("remote", channel.remoteAddress())
+                    .member("atomics", channel.capabilities().atomics());
             EchoClient.run(client, MOST, 1, SIZES[0], Math.min(WARM_UP_NANOS, eachNanos));
             for (int size : SIZES) {
-                print(out, EchoClient.run(client, MOST, 1, size, eachNanos), "echo " + sizeName(size), size);
+                report.row("echo " + sizeName(size), EchoClient.run(client, MOST, 1, size, eachNanos), size);
             }
-            print(out, EchoClient.run(client, 4 * MOST, 64, 64, eachNanos), "echo 64 B x64", 64);
+            report.row("echo 64 B x64", EchoClient.run(client, 4 * MOST, 64, 64, eachNanos), 64);
             Table table = Table.decode(client.request(new byte[0]).sync().getNow());
             TableClient.checkARow(channel, table);
-            print(out, TableClient.reads(channel, table, MOST, 1, eachNanos), "read 4 KiB", ROW_BYTES);
-            print(out, TableClient.writes(channel, table, MOST, 1, eachNanos), "write 4 KiB", ROW_BYTES);
+            report.row("read 4 KiB", TableClient.reads(channel, table, MOST, 1, eachNanos), ROW_BYTES);
+            report.row("write 4 KiB", TableClient.writes(channel, table, MOST, 1, eachNanos), ROW_BYTES);
             if (channel.capabilities().atomics()) {
-                print(out, TableClient.adds(channel, table, MOST, 1, eachNanos), "fetch-and-add", Long.BYTES);
+                report.row("fetch-and-add", TableClient.adds(channel, table, MOST, 1, eachNanos), Long.BYTES);
             } else {
-                out.println("fetch-and-add          the device has no atomics");
+                report.line("fetch-and-add          the device has no atomics");
             }
-            out.println();
-            out.println("Every reply and row was checked. Times include both ends, on one machine.");
-            out.flush();
+            report.line("");
+            report.line("Every reply and row was checked. Times include both ends, on one machine.");
+            report.end();
         }
         return CommandLine.ExitCode.OK;
     }
@@ -122,11 +126,6 @@ final class Demo implements Callable<Integer> {
         } else {
             tellsOfTheTable.onMessage(exchange, message);
         }
-    }
-
-    private static void print(PrintWriter out, Measurement measurement, String operation, int bytes) {
-        out.println(measurement.row(operation, bytes));
-        out.flush();
     }
 
     private static String sizeName(int bytes) {

@@ -2,15 +2,24 @@ package org.verbena.samples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.gson.Gson;
+import com.google.gson.reflect.TypeToken;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.samples.rping.Rping;
 
 /** The commands on the Channel API, each server in a process of its own, on the soft provider. */
@@ -124,6 +133,111 @@ class ChannelSamplesTest {
                             "soft");
             assertThat(code).isEqualTo(1);
             assertThat(err.toString()).contains("disconnected");
+            server.stop();
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "echo-server, echo-client --count 20, echo 64 B x1",
+        "netty-echo-server, netty-echo-client --count 20, echo 64 B x1",
+        "table-server, table-client --count 20, read 64 B x8",
+        "kv-server, kv-client bench --count 20 --keys 3, put 64 B",
+        "grpc-server, grpc-client --count 20, greet over soft"
+    })
+    void printsFiguresAsJson(String serverCommand, String client, String operation) throws Exception {
+        try (ServerProcess server = new ServerProcess(serverCommand, "--provider", "soft", "--port", "0")) {
+            Map<String, Object> answer =
+                    json(run((client + " --json --provider soft --port " + server.port).split(" ")));
+            Map<?, ?> first = (Map<?, ?>) ((List<?>) answer.get("operations")).getFirst();
+            assertThat(first.get("operation")).isEqualTo(operation);
+            assertThat(number(first, "count")).isPositive();
+            assertThat(number(first, "p99Micros")).isGreaterThanOrEqualTo(number(first, "p50Micros"));
+            assertThat(number(first, "perSecond")).isPositive();
+            server.stop();
+        }
+    }
+
+    @Test
+    void theDemoPrintsFiguresAsJson() throws Exception {
+        Map<String, Object> answer = json(run("demo", "--json", "--provider", "soft", "--millis", "5"));
+        assertThat(answer.get("provider")).isEqualTo("soft");
+        List<Object> operations = ((List<?>) answer.get("operations"))
+                .stream().<Object>map(row -> ((Map<?, ?>) row).get("operation")).toList();
+        assertThat(operations).startsWith("echo 64 B").contains("read 4 KiB", "fetch-and-add");
+    }
+
+    private static double number(Map<?, ?> of, String name) {
+        return ((Number) of.get(name)).doubleValue();
+    }
+
+    /** As a strict reader understands it. */
+    private static Map<String, Object> json(String text) throws IOException {
+        return new Gson().getAdapter(new TypeToken<Map<String, Object>>() {}).fromJson(text);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"echo-server", "table-server", "recv-file --out %s", "kv-server"})
+    void clientsTellAWrongServerFromOneThatRefuses(String serverCommand, @TempDir Path directory) throws Exception {
+        Path file = Files.writeString(directory.resolve("a.txt"), "abc");
+        String command = serverCommand.formatted(directory.resolve("into")) + " --provider soft --port 0";
+        try (ServerProcess server = new ServerProcess(command.split(" "))) {
+            String to = " --provider soft --port " + server.port;
+            if (!serverCommand.startsWith("kv-server")) {
+                assertThat(complaintOf("kv-client get key" + to))
+                        .contains("is it ")
+                        .doesNotContain("refuse");
+            }
+            if (!serverCommand.startsWith("recv-file")) {
+                assertThat(complaintOf("send-file " + file + to))
+                        .contains("is it one?")
+                        .doesNotContain("refuse");
+            }
+            server.stop();
+        }
+    }
+
+    @Test
+    void aReceiverMakesItsFolderAndTellsOfFilesAsJson(@TempDir Path directory) throws Exception {
+        Path file = Files.writeString(directory.resolve("a.txt"), "abc");
+        Path into = directory.resolve("not/there");
+        try (ServerProcess server = new ServerProcess(
+                "recv-file", "--json", "--out", into.toString(), "--provider", "soft", "--port", "0")) {
+            Map<?, ?> answer =
+                    json(run("send-file", "--json", file.toString(), "--provider", "soft", "--port", "" + server.port));
+            Map<?, ?> sent = (Map<?, ?>) ((List<?>) answer.get("sent")).getFirst();
+            assertThat(sent.get("file")).isEqualTo(file.toString());
+            assertThat(number(sent, "bytes")).isEqualTo(3);
+            assertThat(number(answer, "failed")).isZero();
+            assertThat(into.resolve("a.txt")).hasContent("abc");
+            StringBuilder received = new StringBuilder();
+            do {
+                received.append(server.readLine());
+            } while (received.charAt(received.length() - 1) != '}');
+            assertThat(json(received.toString()))
+                    .containsEntry("file", into.resolve("a.txt").toString());
+            server.stop();
+        }
+        assertThat(complaintOf("recv-file --out " + file + " --provider soft --port 0"))
+                .isEqualToIgnoringNewLines("recv-file: --out " + file + ": it is a file, not a directory");
+    }
+
+    /** What a command says that fails. */
+    private static String complaintOf(String line) {
+        StringWriter err = new StringWriter();
+        String[] args = line.split(" ");
+        assertThat(Main.commandLine(args).setErr(new PrintWriter(err, true)).execute(args))
+                .isEqualTo(1);
+        assertThat(err.toString().lines()).hasSize(1);
+        return err.toString();
+    }
+
+    @Test
+    void theTablesClientKeepsItsTokenToItself() throws Exception {
+        try (ServerProcess server = new ServerProcess("table-server", "--provider", "soft", "--port", "0")) {
+            assertThat(run("table-client", "--provider", "soft", "--port", "" + server.port, "--count", "5"))
+                    .contains("table: ")
+                    .doesNotContain("RemoteMemory", "0x");
             server.stop();
         }
     }

@@ -43,6 +43,41 @@ public final class Measurement {
         return perSecond() * bytesEach / BYTES_PER_MEGABYTE;
     }
 
+    /**
+     * The same as {@link #row} has, for programs.
+     *
+     * @param operation what was measured
+     * @param count how often
+     * @param bytesEach that one of them moves
+     * @param p50Micros half of them took no longer
+     * @param p90Micros nine in ten took no longer
+     * @param p99Micros 99 in a hundred took no longer
+     * @param perSecond how many were done in a second
+     * @param megabytesPerSecond how much they moved, in 10^6 bytes
+     */
+    public record Figures(
+            String operation,
+            long count,
+            long bytesEach,
+            double p50Micros,
+            double p90Micros,
+            double p99Micros,
+            double perSecond,
+            double megabytesPerSecond) {}
+
+    /** What was measured. */
+    public Figures figures(String operation, long bytesEach) {
+        return new Figures(
+                operation,
+                count(),
+                bytesEach,
+                micros(50),
+                micros(90),
+                micros(99),
+                perSecond(),
+                megabytesPerSecond(bytesEach));
+    }
+
     /** The lines above a table of {@link #row}s. */
     public static String header() {
         return String.format(

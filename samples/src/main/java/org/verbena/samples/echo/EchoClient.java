@@ -3,7 +3,6 @@ package org.verbena.samples.echo;
 import io.netty.buffer.ByteBuf;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
-import java.io.PrintWriter;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaClient;
@@ -12,6 +11,7 @@ import org.verbena.samples.command.ConnectionOptions;
 import org.verbena.samples.command.LoopOptions;
 import org.verbena.samples.command.Measurement;
 import org.verbena.samples.command.Pipelined;
+import org.verbena.samples.command.Report;
 import org.verbena.samples.command.TrafficOptions;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -45,6 +45,10 @@ public final class EchoClient implements Callable<Integer> {
                             + " tenth of --count and " + MOST_WARM_UP + " at most.")
     private @Nullable Integer warmUp;
 
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private Report report;
+
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private CommandLine.Model.CommandSpec spec;
@@ -56,7 +60,6 @@ public final class EchoClient implements Callable<Integer> {
         if (uncounted < 0) {
             throw new ParameterException(spec.commandLine(), "--warm-up must be 0 or more, not " + uncounted);
         }
-        PrintWriter out = spec.commandLine().getOut();
         try (RdmaClient client = RdmaClient.builder()
                 .provider(options.provider)
                 .loopOptions(loop.completionLoop())
@@ -65,12 +68,14 @@ public final class EchoClient implements Callable<Integer> {
                 run(client, uncounted, traffic.window, traffic.sizeBytes, Long.MAX_VALUE);
             }
             Measurement echo = run(client, traffic.count, traffic.window, traffic.sizeBytes, Long.MAX_VALUE);
-            out.println(Measurement.header());
-            out.println(echo.row("echo " + traffic.sizeBytes + " B x" + traffic.window, traffic.sizeBytes));
-            out.println(
+            report.row("echo " + traffic.sizeBytes + " B x" + traffic.window, echo, traffic.sizeBytes);
+            report.line(
                     "provider " + client.provider() + ", " + client.channel().localAddress() + " to "
                             + client.channel().remoteAddress());
-            out.flush();
+            report.member("provider", client.provider())
+                    .member("local", client.channel().localAddress())
+                    .member("remote", client.channel().remoteAddress())
+                    .end();
         }
         return CommandLine.ExitCode.OK;
     }

@@ -7,7 +7,6 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
-import java.io.PrintWriter;
 import java.util.ArrayDeque;
 import java.util.concurrent.Callable;
 import org.verbena.api.RdmaChannel;
@@ -16,6 +15,7 @@ import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.ConnectionOptions;
 import org.verbena.samples.command.Measurement;
 import org.verbena.samples.command.Pipelined;
+import org.verbena.samples.command.Report;
 import org.verbena.samples.command.TrafficOptions;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -32,9 +32,9 @@ public final class NettyEchoClient implements Callable<Integer> {
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private TrafficOptions traffic;
 
-    @CommandLine.Spec
+    @Mixin
     @SuppressWarnings("NullAway.Init") // picocli sets it
-    private CommandLine.Model.CommandSpec spec;
+    private Report report;
 
     @Override
     public Integer call() throws InterruptedException {
@@ -56,10 +56,11 @@ public final class NettyEchoClient implements Callable<Integer> {
                             () -> replies.echo(channel, traffic.sizeBytes))
                     .sync()
                     .getNow();
-            PrintWriter out = spec.commandLine().getOut();
-            out.println(Measurement.header());
-            out.println(echo.row("echo " + traffic.sizeBytes + " B x" + traffic.window, traffic.sizeBytes));
-            out.flush();
+            report.row("echo " + traffic.sizeBytes + " B x" + traffic.window, echo, traffic.sizeBytes);
+            report.member("provider", group.provider().name())
+                    .member("local", channel.localAddress())
+                    .member("remote", channel.remoteAddress())
+                    .end();
             channel.close().sync();
         }
         return CommandLine.ExitCode.OK;

@@ -37,13 +37,14 @@ import java.security.NoSuchAlgorithmException;
 final class FileTransfer {
     static final int VERSION = 1;
 
-    static final byte OFFER = 1;
-    static final byte BEGIN = 2;
-    static final byte DATA = 3;
-    static final byte END = 4;
+    // None of them is a kind of another sample's messages, nor 0: whatever else answers is told from a recv-file.
+    static final byte OFFER = 0x61;
+    static final byte BEGIN = 0x62;
+    static final byte DATA = 0x63;
+    static final byte END = 0x64;
 
-    static final byte OK = 0;
-    static final byte FAILED = 1;
+    static final byte OK = 0x6b;
+    static final byte FAILED = 0x6e;
 
     /** Before the content of a DATA message. */
     static final int DATA_HEADER_BYTES = 1 + Long.BYTES;

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HexFormat;
@@ -15,6 +16,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -24,6 +26,7 @@ import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaServer;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.ConnectionOptions;
+import org.verbena.samples.command.Json;
 import org.verbena.samples.command.ServerSignals;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -50,9 +53,12 @@ public final class RecvFile implements Callable<Integer> {
             names = "--out",
             paramLabel = "DIR",
             required = true,
-            description = "The directory to write to; it must exist.")
+            description = "The directory to write to; it is created if it is missing.")
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private Path directory;
+
+    @Option(names = "--json", description = "Print a JSON object for each file.")
+    private boolean json;
 
     @Option(names = "--overwrite", description = "Replace existing files. Without it they are refused.")
     private boolean overwrite;
@@ -63,15 +69,20 @@ public final class RecvFile implements Callable<Integer> {
 
     @Override
     public Integer call() throws InterruptedException {
-        if (!Files.isDirectory(directory)) {
-            throw new CommandFailure("--out " + directory + ": no such directory; create it first");
+        try {
+            Files.createDirectories(directory);
+        } catch (FileAlreadyExistsException file) {
+            throw new CommandFailure("--out " + directory + ": it is a file, not a directory", file);
+        } catch (IOException failure) {
+            throw new CommandFailure("--out: " + FileTransfer.describe(failure), failure);
         }
         if (!Files.isWritable(directory)) {
             throw new CommandFailure("--out " + directory + ": no permission to write there");
         }
         ServerSignals.endWithZero();
         PrintWriter out = spec.commandLine().getOut();
-        try (RdmaServer server = bind(options.provider, options.host, options.port, directory, overwrite, out)) {
+        try (RdmaServer server =
+                bind(options.provider, options.host, options.port, directory, overwrite, file -> print(out, file))) {
             out.println(
                     "recv-file listens on " + server.localAddress() + " (" + server.provider() + "), for " + directory);
             out.flush();
@@ -80,13 +91,19 @@ public final class RecvFile implements Callable<Integer> {
         return CommandLine.ExitCode.OK;
     }
 
-    /** The receiver itself; one line is printed for each file. */
-    static RdmaServer bind(String provider, String host, int port, Path directory, boolean overwrite, PrintWriter out) {
+    private void print(PrintWriter out, FileReport file) {
+        out.print(json ? Json.of(file) : "received " + file.line() + "\n");
+        out.flush();
+    }
+
+    /** The receiver itself; it tells of each file. */
+    static RdmaServer bind(
+            String provider, String host, int port, Path directory, boolean overwrite, Consumer<FileReport> received) {
         return RdmaServer.builder()
                 .provider(provider)
                 .option(RdmaChannelOption.KEEP_ALIVE_MILLIS, FileTransfer.KEEP_ALIVE_MILLIS)
                 .onConnect(channel -> {
-                    Sender sender = new Sender(channel, directory, overwrite, out);
+                    Sender sender = new Sender(channel, directory, overwrite, received);
                     channel.attr(SENDER).set(sender);
                     channel.closeFuture().addListener(closed -> sender.close());
                 })
@@ -102,7 +119,7 @@ public final class RecvFile implements Callable<Integer> {
         private final RdmaChannel channel;
         private final Path directory;
         private final boolean overwrite;
-        private final PrintWriter out;
+        private final Consumer<FileReport> received;
         private final ExecutorService worker = Executors.newSingleThreadExecutor(
                 Thread.ofVirtual().name("recv-file").factory());
         private final AtomicLong waitingBytes = new AtomicLong();
@@ -115,11 +132,11 @@ public final class RecvFile implements Callable<Integer> {
         private long startBytes;
         private long startNanos;
 
-        Sender(RdmaChannel channel, Path directory, boolean overwrite, PrintWriter out) {
+        Sender(RdmaChannel channel, Path directory, boolean overwrite, Consumer<FileReport> received) {
             this.channel = channel;
             this.directory = directory;
             this.overwrite = overwrite;
-            this.out = out;
+            this.received = received;
         }
 
         void onRequest(Exchange exchange, ByteBuf message) {
@@ -234,14 +251,12 @@ public final class RecvFile implements Callable<Integer> {
         }
 
         private void tell(PartFile whole, byte[] hash) {
-            String line = FileReport.line(
+            received.accept(FileReport.of(
                     whole.target().toString(),
                     whole.sizeBytes(),
                     startBytes,
                     System.nanoTime() - startNanos,
-                    HexFormat.of().formatHex(hash));
-            out.println("received " + line);
-            out.flush();
+                    HexFormat.of().formatHex(hash)));
         }
 
         private void letGo() {

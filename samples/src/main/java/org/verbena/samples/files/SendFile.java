@@ -4,7 +4,6 @@ import io.netty.buffer.ByteBuf;
 import io.netty.util.concurrent.Future;
 import java.io.EOFException;
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
@@ -13,6 +12,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
 import java.security.MessageDigest;
+import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Objects;
@@ -28,6 +28,7 @@ import org.verbena.api.RdmaClient;
 import org.verbena.samples.command.ByteSize;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.ConnectionOptions;
+import org.verbena.samples.command.Report;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -44,6 +45,9 @@ import picocli.CommandLine.Parameters;
 public final class SendFile implements Callable<Integer> {
     private static final int BAR_COLUMNS = 100;
     private static final int BAR_UPDATE_MILLIS = 200;
+
+    /** Of {@link #BAR_COLUMNS}: figures take about 50, and the bar has the rest. */
+    private static final int NAME_COLUMNS = 30;
 
     @Mixin
     @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -74,9 +78,15 @@ public final class SendFile implements Callable<Integer> {
             description = "Show a progress bar, or not. By default only in a terminal.")
     private @Nullable Boolean progress;
 
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private Report report;
+
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private CommandLine.Model.CommandSpec spec;
+
+    private final List<FileReport> sent = new ArrayList<>();
 
     @Override
     public Integer call() throws InterruptedException {
@@ -110,6 +120,7 @@ public final class SendFile implements Callable<Integer> {
                 }
             }
         }
+        report.member("sent", sent).member("failed", files.size() - sent.size()).end();
         return failed == 0 ? CommandLine.ExitCode.OK : CommandLine.ExitCode.SOFTWARE;
     }
 
@@ -135,11 +146,10 @@ public final class SendFile implements Callable<Integer> {
                 throw new CommandFailure(path + ": it changed while it was sent; send it again");
             }
             String hash = transfer.end();
-            PrintWriter out = spec.commandLine().getOut();
-            out.println("sent "
-                    + FileReport.line(
-                            path.toString(), transfer.sizeBytes, startBytes, System.nanoTime() - startNanos, hash));
-            out.flush();
+            FileReport done = FileReport.of(
+                    path.toString(), transfer.sizeBytes, startBytes, System.nanoTime() - startNanos, hash);
+            sent.add(done);
+            report.line("sent " + done.line());
         }
     }
 
@@ -150,17 +160,48 @@ public final class SendFile implements Callable<Integer> {
         if (progress == null ? !terminal : !progress) {
             return null;
         }
-        boolean large = sizeBytes >= 10 << 20;
+        Unit unit = Unit.of(sizeBytes);
         ProgressBar bar = new ProgressBarBuilder()
-                .setTaskName(path.getFileName().toString())
+                .setTaskName(shortName(path.getFileName().toString()))
                 .setInitialMax(sizeBytes)
-                .setUnit(large ? " MiB" : " KiB", large ? 1 << 20 : 1 << 10)
+                .setUnit(unit.name, unit.bytes)
                 .setUpdateIntervalMillis(BAR_UPDATE_MILLIS)
                 .showSpeed()
                 .setConsumer(new ConsoleProgressBarConsumer(System.err, BAR_COLUMNS))
                 .build();
         bar.stepTo(startBytes);
         return bar;
+    }
+
+    /** What the progress bar counts in: at least ten of them, if there are so many bytes. */
+    enum Unit {
+        BYTES(" B", 1),
+        KIBIBYTES(" KiB", 1 << 10),
+        MEBIBYTES(" MiB", 1 << 20);
+
+        final String name;
+        final long bytes;
+
+        Unit(String name, long bytes) {
+            this.name = name;
+            this.bytes = bytes;
+        }
+
+        static Unit of(long sizeBytes) {
+            return sizeBytes >= 10 << 20 ? MEBIBYTES : sizeBytes >= 10 << 10 ? KIBIBYTES : BYTES;
+        }
+    }
+
+    /** A name that leaves room for the bar: its beginning and its end. */
+    static String shortName(String name) {
+        int characters = name.codePointCount(0, name.length());
+        if (characters <= NAME_COLUMNS) {
+            return name;
+        }
+        int each = NAME_COLUMNS / 2;
+        return name.substring(0, name.offsetByCodePoints(0, each - 1))
+                + "\u2026"
+                + name.substring(name.offsetByCodePoints(name.length(), -each));
     }
 
     /** One file on its way. The caller's thread reads and hashes while a window of messages is under way. */
@@ -326,7 +367,8 @@ public final class SendFile implements Callable<Integer> {
 
         private CommandFailure refusal(ByteBuffer answer) {
             if (!answer.hasRemaining() || answer.get() != FileTransfer.FAILED) {
-                return new CommandFailure(path + ": the peer's answer is not recv-file's");
+                return new CommandFailure(path + ": " + client.channel().remoteAddress()
+                        + " does not answer as a recv-file does; is it one?");
             }
             return new CommandFailure(path + ": the receiver refuses: " + StandardCharsets.UTF_8.decode(answer));
         }

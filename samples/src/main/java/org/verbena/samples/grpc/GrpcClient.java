@@ -7,7 +7,6 @@ import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.StreamObserver;
 import io.netty.channel.EventLoopGroup;
-import java.io.PrintWriter;
 import java.net.InetSocketAddress;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
@@ -17,6 +16,7 @@ import java.util.concurrent.TimeoutException;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.ConnectionOptions;
 import org.verbena.samples.command.Measurement;
+import org.verbena.samples.command.Report;
 import org.verbena.samples.command.TransportOption;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -51,6 +51,10 @@ public final class GrpcClient implements Callable<Integer> {
             description = "Number of unary calls, and of lines in the stream (${DEFAULT-VALUE}).")
     private int count;
 
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private Report report;
+
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private CommandLine.Model.CommandSpec spec;
@@ -69,8 +73,8 @@ public final class GrpcClient implements Callable<Integer> {
                 .usePlaintext()
                 .build();
         try {
-            PrintWriter out = spec.commandLine().getOut();
-            out.println(greet(channel));
+            String greeting = greet(channel);
+            report.line(greeting);
             Measurement calls = new Measurement();
             long began = System.nanoTime();
             for (int i = 0; i < count; i++) {
@@ -80,10 +84,11 @@ public final class GrpcClient implements Callable<Integer> {
             }
             calls.took(System.nanoTime() - began);
             Measurement lines = chat(channel);
-            out.println(Measurement.header());
-            out.println(calls.row("greet over " + TransportOption.name(group), name.length()));
-            out.println(lines.row("chat over " + TransportOption.name(group), name.length()));
-            out.flush();
+            report.row("greet over " + TransportOption.name(group), calls, name.length());
+            report.row("chat over " + TransportOption.name(group), lines, name.length());
+            report.member("greeting", greeting)
+                    .member("transport", TransportOption.name(group))
+                    .end();
         } catch (StatusRuntimeException failure) {
             throw new CommandFailure(describe(failure), failure);
         } finally {

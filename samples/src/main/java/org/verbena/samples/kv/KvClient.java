@@ -10,6 +10,7 @@ import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.ConnectionOptions;
 import org.verbena.samples.command.Measurement;
 import org.verbena.samples.command.Pipelined;
+import org.verbena.samples.command.Report;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -36,7 +37,8 @@ public final class KvClient implements Runnable {
 
     @Override
     public void run() {
-        throw new CommandLine.ParameterException(spec.commandLine(), "Choose a command.");
+        throw new CommandLine.ParameterException(
+                spec.commandLine(), "choose a command: get, put, list, lock, increment, bench or counters");
     }
 
     /** What all of them do first and last. */
@@ -238,6 +240,10 @@ public final class KvClient implements Runnable {
             description = "Puts and gets its own values, bench-0 and so on, and prints the times and what the server's"
                     + " program contributed.")
     static final class Bench extends Connected {
+        @Mixin
+        @SuppressWarnings("NullAway.Init") // picocli sets it
+        private Report report;
+
         @Option(names = "--count", paramLabel = "N", defaultValue = "10000", description = "Gets (${DEFAULT-VALUE}).")
         private int count;
 
@@ -296,13 +302,15 @@ public final class KvClient implements Runnable {
                 throw new CommandFailure(wrong[0] + " of " + count + " gets did not return what was put");
             }
             KvConnection.Counters after = connection.counters();
-            out.println(Measurement.header());
-            out.println(puts.row("put " + valueBytes + " B", valueBytes));
-            out.println(gets.row("get " + valueBytes + " B x" + window, valueBytes));
+            report.row("put " + valueBytes + " B", puts, valueBytes);
+            report.row("get " + valueBytes + " B x" + window, gets, valueBytes);
             // The second of the two questions is the one request there has to be.
-            out.println("requests that the server's program served during the gets: "
-                    + (after.requests() - before.requests() - 1));
-            out.println("torn reads that were repeated: " + connection.tornReads());
+            long served = after.requests() - before.requests() - 1;
+            report.line("requests that the server's program served during the gets: " + served);
+            report.line("torn reads that were repeated: " + connection.tornReads());
+            report.member("requestsDuringGets", served)
+                    .member("tornReads", connection.tornReads())
+                    .end();
         }
     }
 
@@ -311,11 +319,19 @@ public final class KvClient implements Runnable {
             name = "counters",
             description = "Prints how many requests the server's program has served; gets are not among them.")
     static final class Counters extends Connected {
+        @Mixin
+        @SuppressWarnings("NullAway.Init") // picocli sets it
+        private Report report;
+
         @Override
         void run(KvConnection connection, PrintWriter out) throws InterruptedException {
             KvConnection.Counters counters = connection.counters();
-            out.println("requests " + counters.requests() + ", puts among them " + counters.puts() + ", keys "
+            report.line("requests " + counters.requests() + ", puts among them " + counters.puts() + ", keys "
                     + counters.keys());
+            report.member("requests", counters.requests())
+                    .member("puts", counters.puts())
+                    .member("keys", counters.keys())
+                    .end();
         }
     }
 }

@@ -38,7 +38,7 @@ final class KvConnection implements AutoCloseable {
         client = RdmaClient.builder().provider(provider).connect(host, port);
         channel = client.channel();
         try {
-            ByteBuffer layout = ask(ByteBuffer.allocate(2).put(KvFormat.LAYOUT).put((byte) KvFormat.VERSION));
+            ByteBuffer layout = askForLayout();
             geometry = new KvFormat.Geometry(layout.getInt(), layout.getInt());
             owner = layout.getInt();
             data = readToken(layout);
@@ -46,6 +46,17 @@ final class KvConnection implements AutoCloseable {
         } catch (RuntimeException | InterruptedException failure) {
             client.close();
             throw failure;
+        }
+    }
+
+    private ByteBuffer askForLayout() throws InterruptedException {
+        try {
+            return ask(ByteBuffer.allocate(2).put(KvFormat.LAYOUT).put((byte) KvFormat.VERSION));
+        } catch (CommandFailure failure) {
+            throw failure;
+        } catch (RuntimeException lost) {
+            throw new CommandFailure(
+                    channel.remoteAddress() + " gave no answer; is it a kv-server? " + lost.getMessage(), lost);
         }
     }
 
@@ -339,7 +350,7 @@ final class KvConnection implements AutoCloseable {
                 throw new CommandFailure("the server refuses: " + answer.toString(StandardCharsets.UTF_8));
             }
             if (kind != KvFormat.OK) {
-                throw new CommandFailure("the peer's answer is not kv-server's");
+                throw new CommandFailure(channel.remoteAddress() + " does not answer as a kv-server does; is it one?");
             }
             byte[] rest = new byte[answer.readableBytes()];
             answer.readBytes(rest);

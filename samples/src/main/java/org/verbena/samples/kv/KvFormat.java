@@ -54,12 +54,13 @@ import org.verbena.samples.command.CommandFailure;
 final class KvFormat {
     static final int VERSION = 1;
 
-    static final byte LAYOUT = 1;
-    static final byte PUT = 2;
-    static final byte COUNTERS = 3;
+    // None of them is a kind of another sample's messages, nor 0: whatever else answers is told from a kv-server.
+    static final byte LAYOUT = 0x41;
+    static final byte PUT = 0x42;
+    static final byte COUNTERS = 0x43;
 
-    static final byte OK = 0;
-    static final byte FAILED = 1;
+    static final byte OK = 0x4b;
+    static final byte FAILED = 0x4e;
 
     static final long CLOCK_OFFSET = 0;
 

@@ -57,7 +57,7 @@ public final class PingPong implements Runnable {
 
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(), "Choose a kind: rc, uc, ud, srq or xsrq.");
+        throw new ParameterException(spec.commandLine(), "choose a kind: rc, uc, ud, srq or xsrq");
     }
 
     /** {@code ibv_rc_pingpong}. */

@@ -2,9 +2,11 @@ package org.verbena.samples.pingpong;
 
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.io.Writer;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import org.verbena.samples.command.ByteSize;
+import org.verbena.samples.command.Json;
 import org.verbena.samples.pingpong.PingPong.Kind;
 import org.verbena.verbs.device.Mtu;
 import picocli.CommandLine;
@@ -58,6 +60,9 @@ abstract class PingPongCommand implements Callable<Integer> {
             description = "Verify received data.")
     private boolean validating;
 
+    @Option(names = "--json", description = "Print the figures as JSON.")
+    private boolean json;
+
     @Mixin
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private PingPongOptions options;
@@ -84,8 +89,14 @@ abstract class PingPongCommand implements Callable<Integer> {
         PingPongPlan plan = plan(spec);
         PrintWriter out = spec.commandLine().getOut();
         try (PingPongSession session = new PingPongSession(
-                plan, options.open(), out, spec.commandLine().getErr())) {
+                plan,
+                options.open(),
+                json ? new PrintWriter(Writer.nullWriter()) : out,
+                spec.commandLine().getErr())) {
             ByHandOptions.meet(host, options.tcpPort, host == null ? 0 : EXCHANGE_MILLIS, session::run);
+            if (json) {
+                out.print(Json.of(session.figures()));
+            }
         } finally {
             out.flush();
         }

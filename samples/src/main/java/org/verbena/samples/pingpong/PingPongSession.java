@@ -94,6 +94,7 @@ final class PingPongSession implements AutoCloseable {
     private int posted;
     private int sent;
     private int received;
+    private @Nullable PingPongFigures figures;
 
     PingPongSession(PingPongPlan plan, Context device, PrintWriter out, PrintWriter err) {
         this.kind = plan.kind();
@@ -384,11 +385,18 @@ final class PingPongSession implements AutoCloseable {
         double micros = nanos / 1000.0;
         int count = plan.count();
         long bytes = 2L * plan.sizeBytes() * count;
+        figures = new PingPongFigures(
+                bytes, count, micros / 1e6, bytes * 8 / micros, micros / count, clock == null ? null : clock.cycles());
         out.printf(Locale.ROOT, "%d bytes in %.2f seconds = %.2f Mbit/sec%n", bytes, micros / 1e6, bytes * 8 / micros);
         out.printf(Locale.ROOT, "%d iters in %.2f seconds = %.2f usec/iter%n", count, micros / 1e6, micros / count);
         if (clock != null) {
             clock.report(out);
         }
+    }
+
+    /** What it came to; null before {@link #run} has ended. */
+    @Nullable PingPongFigures figures() {
+        return figures;
     }
 
     @Override

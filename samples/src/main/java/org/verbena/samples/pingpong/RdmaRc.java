@@ -81,14 +81,16 @@ public final class RdmaRc implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        ByHandOptions.meet(host, tcpPort, EXCHANGE_MILLIS, this::run);
+        try (Context context =
+                byHand.open()) { // before waiting for anybody: without a device there is nothing to wait for
+            ByHandOptions.meet(host, tcpPort, EXCHANGE_MILLIS, exchange -> run(context, exchange));
+        }
         return CommandLine.ExitCode.OK;
     }
 
-    private void run(TcpQueuePairExchange exchange) throws IOException {
+    private void run(Context context, TcpQueuePairExchange exchange) throws IOException {
         QueuePairPath path = QueuePairPath.of(byHand.devicePort, byHand.gidIndex, Mtu.MTU_256);
-        try (Context context = byHand.open();
-                ProtectionDomain domain = context.allocateProtectionDomain();
+        try (ProtectionDomain domain = context.allocateProtectionDomain();
                 CompletionQueue completions = context.createCompletionQueue(4);
                 QueuePair queuePair = domain.createQueuePair(
                         QueuePairOptions.reliable(completions, new QueuePairCapabilities(1, 1, 1, 1, 0)));

@@ -2,6 +2,7 @@ package org.verbena.samples.pingpong;
 
 import java.io.PrintWriter;
 import java.util.Locale;
+import org.jspecify.annotations.Nullable;
 
 /** How many cycles of a device's clock lie between completions of receives. */
 final class ReceiveClock {
@@ -31,6 +32,13 @@ final class ReceiveClock {
         }
         started = true;
         previous = timestamp;
+    }
+
+    /** What there is to tell, or null if there were not two receives. */
+    PingPongFigures.@Nullable Cycles cycles() {
+        return intervals == 0
+                ? null
+                : new PingPongFigures.Cycles(Long.toUnsignedString(max), Long.toUnsignedString(min), total / intervals);
     }
 
     /** Prints C's three lines, if there were two receives or more. */

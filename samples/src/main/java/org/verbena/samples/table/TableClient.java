@@ -2,7 +2,6 @@ package org.verbena.samples.table;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.util.concurrent.Future;
-import java.io.PrintWriter;
 import java.util.concurrent.Callable;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaClient;
@@ -10,6 +9,7 @@ import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.ConnectionOptions;
 import org.verbena.samples.command.Measurement;
 import org.verbena.samples.command.Pipelined;
+import org.verbena.samples.command.Report;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -36,6 +36,10 @@ public final class TableClient implements Callable<Integer> {
             description = "Operations in flight at once (${DEFAULT-VALUE}).")
     private int window;
 
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private Report report;
+
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private CommandLine.Model.CommandSpec spec;
@@ -45,28 +49,30 @@ public final class TableClient implements Callable<Integer> {
         if (count < 1 || window < 1) {
             throw new CommandLine.ParameterException(spec.commandLine(), "--count and --window must be 1 or more");
         }
-        PrintWriter out = spec.commandLine().getOut();
         try (RdmaClient client = RdmaClient.builder().provider(options.provider).connect(options.host, options.port)) {
             Table table = Table.decode(client.request(new byte[0]).sync().getNow());
-            out.println("table: " + table.rows() + " rows of " + table.rowBytes() + " bytes, " + table.memory());
+            report.line("table: " + table.rows() + " rows of " + table.rowBytes() + " bytes");
             checkARow(client.channel(), table);
-            out.println(Measurement.header());
             Measurement reads = reads(client.channel(), table, count, window, Long.MAX_VALUE);
-            out.println(reads.row("read " + table.rowBytes() + " B x" + window, table.rowBytes()));
+            report.row("read " + table.rowBytes() + " B x" + window, reads, table.rowBytes());
             Measurement writes = writes(client.channel(), table, count, window, Long.MAX_VALUE);
-            out.println(writes.row("write " + table.rowBytes() + " B x" + window, table.rowBytes()));
+            report.row("write " + table.rowBytes() + " B x" + window, writes, table.rowBytes());
             if (client.channel().capabilities().atomics()) {
                 Measurement adds = adds(client.channel(), table, count, window, Long.MAX_VALUE);
-                out.println(adds.row("fetch-and-add x" + window, Long.BYTES));
+                report.row("fetch-and-add x" + window, adds, Long.BYTES);
                 long counter = client.channel()
                         .fetchAndAdd(table.memory(), Table.COUNTER_OFFSET, 0)
                         .sync()
                         .getNow();
-                out.println("counter: " + counter);
+                report.line("counter: " + counter);
+                report.member("counter", counter);
             } else {
-                out.println("fetch-and-add: " + client.provider() + " has no atomics here");
+                report.line("fetch-and-add: " + client.provider() + " has no atomics here");
             }
-            out.flush();
+            report.member("provider", client.provider())
+                    .member("rows", table.rows())
+                    .member("rowBytes", table.rowBytes())
+                    .end();
         }
         return CommandLine.ExitCode.OK;
     }

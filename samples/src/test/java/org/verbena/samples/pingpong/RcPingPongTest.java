@@ -142,6 +142,21 @@ class RcPingPongTest {
                         "Average receive completion clock cycles = 7.000000");
     }
 
+    @Test
+    void printsFiguresAsJson() throws Exception {
+        String port = freePort();
+        Side server = device.java("rc", "-d", SimulatedDevice.NAME, "-p", port, "-n", "101", "-t", "-e", "--json");
+        awaitListener(server, port);
+        device.java("rc", LOCALHOST, "-d", SimulatedDevice.NAME, "-p", port, "-n", "101", "-t", "-e");
+        device.awaitSuccess();
+        assertThat(server.text())
+                .contains("{\n  \"bytes\": 827392,\n  \"iterations\": 101,\n  \"seconds\": ")
+                .contains("\"megabitsPerSecond\": ", "\"microsPerIteration\": ")
+                .contains(
+                        "\"receiveCycles\": {\n    \"max\": \"9\",\n    \"min\": \"5\",\n    \"average\": 7.0\n  }\n}")
+                .doesNotContain("iters in", "LID");
+    }
+
     @ParameterizedTest
     @CsvSource({"'-n 500 -o -q 4', java, c", "'-n 500 --odp -e', c, java", "'-n 500 -q 3', java, c"})
     void sharesReceivesWithPaging(String options, String serving, String visiting) throws Exception {
