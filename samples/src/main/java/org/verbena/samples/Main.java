@@ -1,6 +1,12 @@
 package org.verbena.samples;
 
+import static picocli.CommandLine.Model.UsageMessageSpec.SECTION_KEY_COMMAND_LIST;
+import static picocli.CommandLine.Model.UsageMessageSpec.SECTION_KEY_COMMAND_LIST_HEADING;
+
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.Verbosity;
 import org.verbena.samples.devices.AsyncWatch;
@@ -44,28 +50,32 @@ import picocli.CommandLine.ScopeType;
         exitCodeListHeading = "%nExit codes:%n",
         exitCodeList = {"0:fine", "1:failed", "2:wrong usage"})
 public final class Main implements Runnable {
+    /** All commands, in the groups that the help has. */
+    static final Map<String, List<String>> GROUPS = groups();
+
     /** All commands, as the help has them. */
-    static final List<String> COMMANDS = List.of(
-            "demo",
-            "devices",
-            "echo-server",
-            "echo-client",
-            "netty-echo-server",
-            "netty-echo-client",
-            "table-server",
-            "table-client",
-            "send-file",
-            "recv-file",
-            "kv-server",
-            "kv-client",
-            "grpc-server",
-            "grpc-client",
-            "http-server",
-            "http-client",
-            "rping",
-            "pingpong",
-            "rdma-rc",
-            "asyncwatch");
+    static final List<String> COMMANDS =
+            GROUPS.values().stream().flatMap(List::stream).toList();
+
+    private static Map<String, List<String>> groups() {
+        Map<String, List<String>> groups = new LinkedHashMap<>();
+        groups.put("To begin with", List.of("demo", "devices", "completion"));
+        groups.put(
+                "Messages and one-sided operations",
+                List.of("echo-server", "echo-client", "table-server", "table-client"));
+        groups.put("Files and values", List.of("recv-file", "send-file", "kv-server", "kv-client"));
+        groups.put(
+                "Netty, gRPC and HTTP",
+                List.of(
+                        "netty-echo-server",
+                        "netty-echo-client",
+                        "grpc-server",
+                        "grpc-client",
+                        "http-server",
+                        "http-client"));
+        groups.put("The raw bindings", List.of("rping", "pingpong", "rdma-rc", "asyncwatch"));
+        return Collections.unmodifiableMap(groups);
+    }
 
     // Not picocli's standard pair: that takes -V, which rping has.
     @Option(
@@ -116,7 +126,12 @@ public final class Main implements Runnable {
         } else if (args.length != 1 || !args[0].equals("--version")) {
             COMMANDS.forEach(name -> root.addSubcommand(name, command(name)));
         }
-        return root.setExecutionExceptionHandler(Main::explain).setCaseInsensitiveEnumValuesAllowed(true);
+        root.getHelpSectionMap().put(SECTION_KEY_COMMAND_LIST_HEADING, help -> "");
+        root.getHelpSectionMap().put(SECTION_KEY_COMMAND_LIST, Main::commandGroups);
+        return root.setExecutionStrategy(Main::execute)
+                .setExecutionExceptionHandler(Main::explain)
+                .setParameterExceptionHandler(Main::refuse)
+                .setCaseInsensitiveEnumValuesAllowed(true);
     }
 
     /** A switch, because it loads no class but the one asked for. */
@@ -124,6 +139,7 @@ public final class Main implements Runnable {
         return switch (name) {
             case "demo" -> Demo.class;
             case "devices" -> Devices.class;
+            case "completion" -> Completion.class;
             case "echo-server" -> EchoServer.class;
             case "echo-client" -> EchoClient.class;
             case "netty-echo-server" -> NettyEchoServer.class;
@@ -148,7 +164,65 @@ public final class Main implements Runnable {
 
     @Override
     public void run() {
-        throw new CommandLine.ParameterException(spec.commandLine(), "Which command?");
+        throw new CommandLine.ParameterException(spec.commandLine(), "choose a command");
+    }
+
+    /** The commands, group by group. */
+    private static String commandGroups(CommandLine.Help help) {
+        Map<String, CommandLine.Help> commands = help.subcommands();
+        int nameColumns = 2 + COMMANDS.stream().mapToInt(String::length).max().orElse(0);
+        int columns = help.commandSpec().usageMessage().width();
+        StringBuilder text = new StringBuilder();
+        GROUPS.forEach((group, names) -> {
+            text.append(String.format("%n%s:%n", group));
+            CommandLine.Help.TextTable table = CommandLine.Help.TextTable.forColumns(
+                    help.colorScheme(),
+                    new CommandLine.Help.Column(nameColumns, 2, CommandLine.Help.Column.Overflow.SPAN),
+                    new CommandLine.Help.Column(columns - nameColumns, 2, CommandLine.Help.Column.Overflow.WRAP));
+            for (String name : names) {
+                CommandLine.Help command = commands.get(name);
+                if (command != null) {
+                    table.addRowValues(
+                            name, command.commandSpec().usageMessage().description()[0]);
+                }
+            }
+            text.append(table);
+        });
+        return text.toString();
+    }
+
+    /** A command that is not there is wrong also where help is asked for; picocli forgives that. */
+    private static int execute(ParseResult parsed) {
+        for (ParseResult level = parsed; level != null; level = level.subcommand()) {
+            List<String> unmatched = level.unmatched();
+            if (!unmatched.isEmpty()) {
+                throw new CommandLine.UnmatchedArgumentException(
+                        level.commandSpec().commandLine(), unmatched);
+            }
+        }
+        return new CommandLine.RunLast().execute(parsed);
+    }
+
+    /** One line for wrong usage, with the way to the help; who named no command sees them all first. */
+    private static int refuse(CommandLine.ParameterException wrong, String[] args) {
+        CommandLine command = wrong.getCommandLine();
+        String path = command.getCommandSpec().qualifiedName();
+        if (args.length == 0) {
+            command.usage(command.getErr());
+        }
+        String what = String.valueOf(wrong.getMessage());
+        if (wrong instanceof CommandLine.UnmatchedArgumentException unmatched
+                && !unmatched.getUnmatched().isEmpty()) {
+            String first = unmatched.getUnmatched().getFirst();
+            if (!first.startsWith("-") && !command.getSubcommands().isEmpty()) {
+                what = "there is no command '" + first + "'";
+            }
+            List<String> similar = unmatched.getSuggestions();
+            what += similar.isEmpty() ? "" : "; did you mean " + String.join(" or ", similar) + "?";
+        }
+        command.getErr()
+                .println(path.replaceFirst("^verbena ", "") + ": " + what + " (" + path + " --help tells more)");
+        return CommandLine.ExitCode.USAGE;
     }
 
     /** One line for what the user can mend; a stack trace as well for what only a programmer can, or if asked for details. */

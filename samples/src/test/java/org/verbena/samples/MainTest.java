@@ -5,12 +5,15 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -100,7 +103,9 @@ class MainTest {
     void asksWhichCommand() {
         Answer answer = run();
         assertThat(answer.exitCode()).isEqualTo(2);
-        assertThat(answer.err()).contains("Which command?", "rping", "devices");
+        assertThat(answer.err()).contains("rping", "devices");
+        assertThat(answer.err().lines().toList().getLast())
+                .isEqualTo("verbena: choose a command (verbena --help tells more)");
     }
 
     @ParameterizedTest
@@ -147,7 +152,15 @@ class MainTest {
     void refusesWrongUsageWithTwo(String line) {
         Answer answer = run(line.split(" "));
         assertThat(answer.exitCode()).as(answer.err()).isEqualTo(2);
-        assertThat(answer.err()).contains("Usage: verbena");
+        String command = line.startsWith("pingpong") ? "pingpong" : line.split(" ")[0];
+        assertThat(answer.err().lines())
+                .as("one line, the error")
+                .hasSize(1)
+                .first()
+                .asString()
+                .startsWith(command)
+                .contains("(verbena " + command)
+                .endsWith(" --help tells more)");
         assertThat(answer.out()).isEmpty();
     }
 
@@ -155,9 +168,66 @@ class MainTest {
     void refusesCommandsThatAreNotThere() {
         Answer answer = run("no-such-command");
         assertThat(answer.exitCode()).isEqualTo(2);
-        assertThat(answer.err()).contains("no-such-command");
+        assertThat(answer.err().lines())
+                .hasSize(1)
+                .first()
+                .asString()
+                .startsWith("verbena: there is no command 'no-such-command'")
+                .endsWith(" (verbena --help tells more)");
         // Of all commands.
-        assertThat(run("asyncwitch").err()).contains("Did you mean", "asyncwatch");
+        assertThat(run("asyncwitch").err().lines())
+                .hasSize(1)
+                .first()
+                .asString()
+                .contains("there is no command 'asyncwitch'; did you mean", "asyncwatch");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"nonsense --help", "--help nonsense", "kv-client nonsense --help", "pingpong tcp --help"})
+    void aCommandThatIsNotThereHasNoHelp(String line) {
+        Answer answer = run(line.split(" "));
+        assertThat(answer.exitCode()).isEqualTo(2);
+        assertThat(answer.out()).isEmpty();
+        assertThat(answer.err().lines()).hasSize(1).first().asString().contains("there is no command '");
+    }
+
+    @Test
+    void namesTheOptionThatIsNotThere() {
+        assertThat(run("echo-client", "--coutn", "3").err().lines())
+                .hasSize(1)
+                .first()
+                .asString()
+                .startsWith("echo-client: ")
+                .contains("--coutn");
+    }
+
+    @Test
+    void helpHasItsCommandsInGroups() {
+        List<String> help = run("--help").out().lines().toList();
+        assertThat(help)
+                .containsAll(
+                        Main.GROUPS.keySet().stream().map(group -> group + ":").toList());
+        int at = help.indexOf("Files and values:");
+        assertThat(help.get(at - 1)).isEmpty();
+        assertThat(help.get(at + 1)).startsWith("  recv-file ").contains("Receives files that send-file sends");
+    }
+
+    @Test
+    void theRawSampleRefusesAtOnceWithoutADevice() {
+        Answer answer = run("rdma-rc", "-d", "no-such-device");
+        assertThat(answer.exitCode()).isEqualTo(1);
+        assertThat(answer.err().lines()).hasSizeBetween(1, 2).first().asString().startsWith("rdma-rc: ");
+        assertThat(answer.out()).isEmpty();
+    }
+
+    @Test
+    void bashCompletesCommandsAndOptions(@TempDir Path directory) throws Exception {
+        Answer answer = run("completion");
+        assertThat(answer.exitCode()).isZero();
+        Path script = Files.writeString(directory.resolve("verbena.bash"), answer.out());
+        assertThat(Bash.complete(script, "verbena", "ech")).containsExactlyInAnyOrder("echo-server", "echo-client");
+        assertThat(Bash.complete(script, "verbena", "echo-client", "--cou")).containsExactly("--count");
+        assertThat(Bash.complete(script, "verbena", "kv-client", "incr")).containsExactly("increment");
     }
 
     @ParameterizedTest
