@@ -8,6 +8,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.PrivateData;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.RdmaProvider;
@@ -49,11 +50,11 @@ final class Acceptance {
                     + (provider == null ? null : provider.name()));
         }
         MessageOptions options = config.messageOptions();
-        byte[] rejection = MessageConnection.rejection(options, config.preSharedKeys(), request.privateData());
+        byte[] rejection = PrivateData.rejection(options, config.preSharedKeys(), request.privateData());
         if (rejection != null) {
             server.strangers()
                     .warn(request.localAddress() + ": rejected " + request.remoteAddress() + ": "
-                            + MessageConnection.rejectionReason(rejection));
+                            + PrivateData.reason(rejection));
             request.reject(rejection);
             return null;
         }

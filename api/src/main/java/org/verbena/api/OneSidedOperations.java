@@ -387,9 +387,9 @@ final class OneSidedOperations {
             ScatterGatherList list = usualList.clear().add(local, localOffsetBytes, bytes);
             long address = remote.address() + offsetBytes;
             if (write) {
-                connection.write(address, remote.key(), list, null, OUTCOME, this);
+                connection.oneSided().write(address, remote.key(), list, null, OUTCOME, this);
             } else {
-                connection.read(address, remote.key(), list, null, OUTCOME, this);
+                connection.oneSided().read(address, remote.key(), list, null, OUTCOME, this);
             }
         }
 
@@ -568,7 +568,7 @@ final class OneSidedOperations {
             if (list == null || !mayBeReadInto(list, needsRemoteWrite)) {
                 list = all(bounce0(domain, needsRemoteWrite ? LOCAL_AND_REMOTE : LOCAL));
             }
-            connection.read(remote.address() + offsetBytes, remote.key(), list, null, OUTCOME, this);
+            connection.oneSided().read(remote.address() + offsetBytes, remote.key(), list, null, OUTCOME, this);
         }
 
         private static boolean mayBeReadInto(ScatterGatherList list, boolean needsRemoteWrite) {
@@ -667,19 +667,21 @@ final class OneSidedOperations {
             }
             long address = remote.address() + offsetBytes;
             switch (kind) {
-                case PLAIN -> connection.write(address, remote.key(), list, null, OUTCOME, this);
+                case PLAIN -> connection.oneSided().write(address, remote.key(), list, null, OUTCOME, this);
                 case IMMEDIATE ->
-                    connection.writeWithImmediate(address, remote.key(), immediateData, list, null, OUTCOME, this);
+                    connection
+                            .oneSided()
+                            .writeWithImmediate(address, remote.key(), immediateData, list, null, OUTCOME, this);
                 case FLUSHING -> postFlushing0(connection, domain, address, list);
             }
         }
 
         private void postFlushing0(
                 MessageConnection connection, MemoryDomain domain, long address, ScatterGatherList list) {
-            connection.write(address, remote.key(), list, null, WRITTEN, this);
+            connection.oneSided().write(address, remote.key(), list, null, WRITTEN, this);
             try {
                 ScatterGatherList sink = scratch0(domain, 1, gate.readSinkNeedsRemoteWrite0());
-                connection.read(address + totalBytes() - 1, remote.key(), sink, null, OUTCOME, this);
+                connection.oneSided().read(address + totalBytes() - 1, remote.key(), sink, null, OUTCOME, this);
             } catch (Throwable cause) {
                 if (writeIsOver) {
                     throw cause;
@@ -733,9 +735,11 @@ final class OneSidedOperations {
             ScatterGatherList list = scratch0(domain, ATOMIC_BYTES, false);
             long address = remote.address() + offsetBytes;
             if (compare) {
-                connection.compareAndSwap(address, remote.key(), compareOrAdd, swap, list, null, OUTCOME, this);
+                connection
+                        .oneSided()
+                        .compareAndSwap(address, remote.key(), compareOrAdd, swap, list, null, OUTCOME, this);
             } else {
-                connection.fetchAndAdd(address, remote.key(), compareOrAdd, list, null, OUTCOME, this);
+                connection.oneSided().fetchAndAdd(address, remote.key(), compareOrAdd, list, null, OUTCOME, this);
             }
         }
 

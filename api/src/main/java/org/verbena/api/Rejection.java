@@ -4,7 +4,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.Framing;
-import org.verbena.transport.protocol.MessageConnection;
+import org.verbena.transport.protocol.PrivateData;
 import org.verbena.transport.spi.ConnectionException;
 
 /** What a rejection means to whoever connected: what to change. */
@@ -26,7 +26,7 @@ final class Rejection {
      */
     static ConnectionException explain(ConnectionException.Rejected rejected, Framing framing) {
         byte[] data = rejected.privateData();
-        String reason = MessageConnection.rejectionReason(data);
+        String reason = PrivateData.reason(data);
         String said;
         if (reason != null) {
             said = reason + remedy(reason, framing);
@@ -62,7 +62,7 @@ final class Rejection {
             return " (this end speaks versions " + otherVersion.group(1) + " of the protocol, the server "
                     + otherVersion.group(2) + ": use the same release of Verbena at both ends)";
         }
-        return reason.equals(MessageConnection.KEY_REQUIRED)
+        return reason.equals(PrivateData.KEY_REQUIRED)
                 ? " (set RdmaChannelOption.PRE_SHARED_KEYS to a key that the server has)"
                 : "";
     }

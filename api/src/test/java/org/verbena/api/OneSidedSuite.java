@@ -410,6 +410,54 @@ public abstract class OneSidedSuite extends ApiSuite {
     }
 
     @Test
+    void everyFutureCompletesThoughAListenerClosesTheChannelAsItIsLost() {
+        RdmaEventLoopGroup others = new RdmaEventLoopGroup(provider(), 1);
+        ServerBootstrap serving = new ServerBootstrap()
+                .childOption(ChannelOption.AUTO_READ, false)
+                .childOption(RdmaChannelOption.RECEIVE_DEPTH, 4);
+        try (Server silent = new Server(serving, others)) {
+            RdmaChannel sender = connect(silent);
+            RdmaChannel stopped = silent.next();
+            RegisteredMemory exposed = stopped.memory().register(table, Access.REMOTE_READ);
+            RemoteMemory there = exposed.remote();
+            CompletableFuture<Boolean> asked = new CompletableFuture<>();
+            stopped.eventLoop().execute(() -> {
+                Patience.await("all is asked for", asked);
+                stopped.deregister();
+            });
+            ByteBuf into = sender.alloc().buffer(8, 8);
+            ByteBuf more = sender.alloc().buffer(8, 8);
+            List<Future<?>> futures = new ArrayList<>();
+            sender.eventLoop().execute(() -> {
+                Future<?> read = sender.read(there, 0, into);
+                read.addListener(done -> sender.close());
+                futures.add(read);
+                for (int i = 0; i < 10; i++) {
+                    futures.add(sender.write(pattern(sender, 100, i)));
+                }
+                sender.flush();
+                futures.add(sender.read(there, 8, more));
+                for (int i = 0; i < 10; i++) {
+                    futures.add(sender.write(pattern(sender, 100, i)));
+                }
+                sender.flush();
+                asked.complete(true);
+            });
+            done("the channel closing", sender.closeFuture());
+            assertThat(futures).hasSize(22);
+            for (Future<?> future : futures) {
+                assertThat(future.awaitUninterruptibly(Patience.LIMIT.toMillis()))
+                        .isTrue();
+            }
+            into.release();
+            more.release();
+            exposed.close();
+        } finally {
+            others.close();
+        }
+    }
+
+    @Test
     void whatIsWrongWithABufferIsTheFuturesFailureAndLeaksNothing() {
         ByteBuf good = client.alloc().buffer(10, 10).writeZero(10);
         ByteBuf released = client.alloc().buffer(10, 10).writeZero(10);

@@ -20,9 +20,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.transport.ProviderChoice;
-import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.PreSharedKeys;
+import org.verbena.transport.protocol.PrivateData;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.MemoryDomain.Access;
@@ -136,7 +136,7 @@ class SoftPreSharedKeysTest {
         try {
             IoEventLoop loop = group.next();
             RecordingEndpointHandler thief = new RecordingEndpointHandler("thief", loop);
-            byte[] disguise = MessageConnection.privateData(MessageOptions.DEFAULTS);
+            byte[] disguise = PrivateData.of(MessageOptions.DEFAULTS);
             if (asks) {
                 disguise[7] = 1;
             }

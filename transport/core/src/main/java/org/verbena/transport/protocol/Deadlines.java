@@ -4,17 +4,23 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * The times at which a connection wants to be called, and the only part of it that asks a clock. Times are of {@link System#nanoTime()}, so they are compared by their
+ * The times at which a connection wants to be called, and the only part of it that asks a clock. Times are of {@link
+ * System#nanoTime()}, so they are compared by their
  * difference; {@link #NONE} is no time.
  */
 final class Deadlines {
     static final long NONE = Long.MAX_VALUE;
 
-    /** How soon to try again for memory that the device refused to register: nobody tells when its limit allows more. */
+    /**
+     * How soon to try again for memory that the device refused to register: nobody tells when its limit allows more.
+     */
     private static final long MEMORY_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
-    /** How long a message may stand still half sent while others wait for memory: as long as a peer may take for its part of anything else. */
-    private static final long MESSAGE_NANOS = TimeUnit.SECONDS.toNanos(10);
+    /**
+     * How often to see what came of a message whose memory others wait for: as long as a peer may take for its part of
+     * anything else.
+     */
+    static final long MESSAGE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private final MessageOptions options;
     private final LongSupplier clock;
@@ -60,16 +66,18 @@ final class Deadlines {
         }
     }
 
-    /** The peer is within a message, or is not any more. */
-    void watchMessage(boolean within) {
-        if (!within) {
-            messageNanos = NONE;
-        } else if (messageNanos == NONE) {
+    /** The peer owes the rest of a message, or does not any more; returns whether it does from now on. */
+    boolean watchMessage(boolean owed) {
+        boolean begins = owed && messageNanos == NONE;
+        if (begins) {
             messageNanos = clock.getAsLong() + MESSAGE_NANOS;
+        } else if (!owed) {
+            messageNanos = NONE;
         }
+        return begins;
     }
 
-    /** Whether to see now if the message has moved; then again after as long. */
+    /** Whether to see now how much came of the message; then again after as long. */
     boolean takeMessage(long nowNanos) {
         boolean due = isDue(messageNanos, nowNanos);
         if (due) {
@@ -83,13 +91,11 @@ final class Deadlines {
         retryNanos = clock.getAsLong() + MEMORY_RETRY_NANOS;
     }
 
-    /** Whether memory is to be tried again now; from now on it is not. */
-    boolean takeRetry(long nowNanos) {
-        boolean due = isDue(retryNanos, nowNanos);
-        if (due) {
+    /** Memory is tried again now, if it is time. */
+    void endRetry(long nowNanos) {
+        if (isDue(retryNanos, nowNanos)) {
             retryNanos = NONE;
         }
-        return due;
     }
 
     boolean isHelloLate(long nowNanos) {

@@ -39,11 +39,11 @@ final class FlightEvents {
         @Label("Remote Address")
         @Nullable String remoteAddress;
 
-        final void of(MessageConnection connection) {
-            Endpoint endpoint = connection.endpoint();
+        final void of(Peer peer) {
+            Endpoint endpoint = peer.endpoint();
             if (endpoint != null) {
                 remoteAddress = format(endpoint.remoteAddress());
-                if (connection.isPrepared()) {
+                if (peer.isPrepared()) {
                     localAddress = format(endpoint.localAddress());
                 }
             }
@@ -189,7 +189,7 @@ final class FlightEvents {
     /** Tells how connecting went. */
     static void endConnect(
             @Nullable Connect begun,
-            MessageConnection connection,
+            Peer peer,
             MessageConnection.Role role,
             @Nullable Negotiated agreed,
             @Nullable Throwable cause) {
@@ -197,7 +197,7 @@ final class FlightEvents {
             return;
         }
         Connect event = begun == null ? new Connect() : begun;
-        event.of(connection);
+        event.of(peer);
         event.role = role.name();
         event.succeeded = agreed != null;
         if (agreed == null) {
@@ -210,13 +210,13 @@ final class FlightEvents {
         event.commit();
     }
 
-    static void disconnected(MessageConnection connection, @Nullable Throwable cause, int failedOperations) {
+    static void disconnected(Peer peer, ConnectionCounters counters, @Nullable Throwable cause, int failedOperations) {
         if (!DISCONNECT.isEnabled()) {
             return;
         }
-        MessageStatistics statistics = connection.statistics();
+        MessageStatistics statistics = counters.snapshot();
         Disconnect event = new Disconnect();
-        event.of(connection);
+        event.of(peer);
         event.inGoodOrder = cause == null;
         event.cause = cause == null ? null : describe(cause);
         event.failedOperations = failedOperations;
@@ -229,12 +229,12 @@ final class FlightEvents {
     }
 
     /** A work request has failed, and was not just flushed. */
-    static void completionError(MessageConnection connection, String work, WorkStatus status) {
+    static void completionError(Peer peer, String work, WorkStatus status) {
         if (!COMPLETION_ERROR.isEnabled()) {
             return;
         }
         CompletionError event = new CompletionError();
-        event.of(connection);
+        event.of(peer);
         event.work = work;
         event.status = status.name();
         event.explanation = status.meaning();
@@ -251,13 +251,13 @@ final class FlightEvents {
         return event;
     }
 
-    static void endCreditStall(@Nullable CreditStall event, MessageConnection connection, boolean byEnd) {
+    static void endCreditStall(@Nullable CreditStall event, Peer peer, boolean byEnd) {
         if (event == null) {
             return;
         }
         event.end();
         if (event.shouldCommit()) {
-            event.of(connection);
+            event.of(peer);
             event.endedBy = byEnd ? "the end of the connection" : "credits";
             event.commit();
         }
@@ -284,13 +284,13 @@ final class FlightEvents {
         return begun;
     }
 
-    static void endRendezvous(@Nullable Rendezvous event, MessageConnection connection) {
+    static void endRendezvous(@Nullable Rendezvous event, Peer peer) {
         if (event == null) {
             return;
         }
         event.end();
         if (event.shouldCommit()) {
-            event.of(connection);
+            event.of(peer);
             event.commit();
         }
     }

@@ -1,7 +1,6 @@
 package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
 
@@ -12,8 +11,7 @@ final class FrameSender {
     private final ConnectionCounters counters;
     private final ReceiveWindow window;
     private final RendezvousReceiver rendezvous;
-    private final Consumer<Throwable> onThrown;
-    private Frame.@Nullable Listener listener;
+    private final FrameTap tap;
     /** For want of grants, since the last frame. */
     private boolean waited;
 
@@ -23,21 +21,13 @@ final class FrameSender {
             ConnectionCounters counters,
             ReceiveWindow window,
             RendezvousReceiver rendezvous,
-            Consumer<Throwable> onThrown) {
+            FrameTap tap) {
         this.credits = credits;
         this.ledger = ledger;
         this.counters = counters;
         this.window = window;
         this.rendezvous = rendezvous;
-        this.onThrown = onThrown;
-    }
-
-    void setListener(Frame.@Nullable Listener value) {
-        listener = value;
-    }
-
-    Frame.@Nullable Listener listener() {
-        return listener;
+        this.tap = tap;
     }
 
     /** Something had to wait for grants: the next header says so. */
@@ -59,12 +49,9 @@ final class FrameSender {
     }
 
     /** Stages the frame that the request describes, its header written; returns whether it was taken. */
-    boolean post(Endpoint endpoint, @Nullable Work owner, @Nullable ByteBuf copy) {
-        Frame frame = listener == null
-                ? null
-                : Frame.read(ledger.slots(), ledger.slotOffset(), (int)
-                        ledger.request().buffers().totalBytes());
-        if (!ledger.post(endpoint, owner, copy)) {
+    boolean post(Endpoint endpoint, @Nullable Work owner) {
+        Frame frame = tap.staged(ledger);
+        if (!ledger.post(endpoint, owner)) {
             return false;
         }
         counters.frameSent();
@@ -72,10 +59,31 @@ final class FrameSender {
         waited = false;
         window.reclaimTold();
         rendezvous.told();
-        if (frame != null) {
-            tell(frame);
-        }
+        tap.sent(frame);
         return true;
+    }
+
+    /** Whether the peer takes no more message frames now. */
+    boolean isOutOfGrants() {
+        return credits.available() <= 0;
+    }
+
+    /** Posts a frame of the message class, its header written: it takes a grant. */
+    boolean postMessage(Endpoint endpoint, Operation operation) {
+        boolean posted = post(endpoint, operation);
+        if (posted) {
+            credits.messageFrameSent();
+        }
+        return posted;
+    }
+
+    /** Posts a frame of the message class that is nothing but its header: it takes a grant. */
+    boolean postMessageHeader(Endpoint endpoint, Operation operation, int type) {
+        boolean posted = postHeader(endpoint, operation, type, 0, 0);
+        if (posted) {
+            credits.messageFrameSent();
+        }
+        return posted;
     }
 
     /** Posts a frame that is all in its slot. */
@@ -84,10 +92,13 @@ final class FrameSender {
         ledger.request().asSend(ledger.nextId(), ledger.inlineFlag(frameBytes));
         writeHeader(type, length);
         ledger.gatherSlot(frameBytes);
-        return post(endpoint, owner, null);
+        return post(endpoint, owner);
     }
 
-    /** Posts a frame of which the first part is in its slot, and more in memory of its own; false if there is none, or it was not taken. */
+    /**
+     * Posts a frame of which the first part is in its slot, and more in memory of its own; false if there is none, or
+     * it was not taken.
+     */
     boolean postHeader(Endpoint endpoint, int type, int payloadBytes, byte[] more) {
         if (more.length == 0) {
             return postHeader(endpoint, null, type, 0, payloadBytes);
@@ -101,26 +112,17 @@ final class FrameSender {
             return false;
         }
         memory.setBytes(0, more);
-        return post(endpoint, null, memory);
+        return post(endpoint, null);
     }
 
-    /** A message went out as it is, without a header. */
-    void sentRaw(int bytes) {
+    /** Posts a message as it is, without a header. */
+    boolean postRaw(Endpoint endpoint, Operation operation) {
+        Frame frame = tap.staged(ledger);
+        if (!ledger.post(endpoint, operation)) {
+            return false;
+        }
         counters.frameSent();
-        if (listener != null) {
-            tell(Frame.raw(bytes));
-        }
-    }
-
-    /** What the listener throws ends the connection, but the frame is with the device: its sender goes on as if nothing were. */
-    private void tell(Frame frame) {
-        Frame.Listener told = listener;
-        if (told != null) {
-            try {
-                told.onFrameSent(frame);
-            } catch (Throwable e) {
-                onThrown.accept(e);
-            }
-        }
+        tap.sent(frame);
+        return true;
     }
 }

@@ -1,30 +1,20 @@
 package org.verbena.transport.protocol;
 
-import io.netty.buffer.ByteBuf;
-import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
 
 /** How messages become frames and frames messages: what the framings differ in. */
-abstract sealed class Framer permits MessageFramer, StreamFramer, RawFramer {
+abstract sealed class Framer permits HeadedFramer, RawFramer {
     final SendLedger ledger;
     final SendMemory memory;
     final FrameSender frames;
-    final ConnectionCounters counters;
     final ReceiveWindow window;
     final Inbox inbox;
 
-    Framer(
-            SendLedger ledger,
-            SendMemory memory,
-            FrameSender frames,
-            ConnectionCounters counters,
-            ReceiveWindow window,
-            Inbox inbox) {
+    Framer(SendLedger ledger, SendMemory memory, FrameSender frames, ReceiveWindow window, Inbox inbox) {
         this.ledger = ledger;
         this.memory = memory;
         this.frames = frames;
-        this.counters = counters;
         this.window = window;
         this.inbox = inbox;
     }
@@ -37,18 +27,6 @@ abstract sealed class Framer permits MessageFramer, StreamFramer, RawFramer {
 
     /** Whether a message that the device refuses ends the connection: a part of it may have gone. */
     abstract boolean hasBegun(Operation operation);
-
-    /**
-     * A frame of the message class came.
-     *
-     * @param type of the frame
-     * @param buffer the receive; taken
-     * @param payload bytes behind the header
-     * @param length what the header says
-     * @param closing whether this end is closing: only what was advertised is taken
-     * @return what is wrong with it, or null
-     */
-    abstract @Nullable String received(int type, ByteBuf buffer, int payload, int length, boolean closing);
 
     static MessageTooLargeException tooLarge(Operation operation, long limit) {
         return new MessageTooLargeException("a message of " + operation.totalBytes

@@ -31,6 +31,16 @@ final class Handshake {
 
     /** Both ends prove a key before anything else. Before {@link #privateData()}. */
     void authenticate(PreSharedKeys keys) {
+        if (options.framing() == Framing.RAW) {
+            throw new IllegalArgumentException(
+                    "framing RAW has no handshake in which a pre-shared key could be proved: use MESSAGE or STREAM");
+        }
+        int bytes = options.receiveBufferBytes();
+        if (bytes != MessageOptions.DEVICE_DEFAULT && bytes < Authentication.LEAST_RECEIVE_BYTES) {
+            throw new IllegalArgumentException("receiveBufferBytes " + bytes
+                    + " is too small for a handshake with a pre-shared key: "
+                    + Authentication.LEAST_RECEIVE_BYTES + " or more");
+        }
         authentication = new Authentication(role, keys);
     }
 

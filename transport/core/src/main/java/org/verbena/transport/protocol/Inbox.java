@@ -3,29 +3,35 @@ package org.verbena.transport.protocol;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import java.util.ArrayDeque;
-import java.util.function.BooleanSupplier;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.RegisteredByteBuf;
+import org.verbena.transport.spi.RdmaException;
 
 /**
- * What came and is delivered in order: at once if nothing is before it and the user reads, else from a list. A message in fragments takes its memory whole, and in turn
- * with all other connections of the device; without, its fragments wait in their receives, a window of them at the most.
+ * What came and is delivered in order: at once if nothing is before it and the user reads, else from a list. A message
+ * in fragments takes its memory whole, and in turn
+ * with all other connections of the device; without, its fragments wait in their receives, a window of them at the
+ * most.
  */
 final class Inbox {
-    /** A segment of a stream that fills no more than this part of its receive buffer is copied out, so that a program that keeps it does not keep the buffer. */
+    /**
+     * A segment of a stream that fills no more than this part of its receive buffer is copied out, so that a program
+     * that keeps it does not keep the buffer.
+     */
     private static final int SMALL_SEGMENT_DIVISOR = 8;
-    /** When memory is scarce or the user holds much, a message that fills no more than this part of its receive is copied out of it. */
+    /**
+     * When memory is scarce or the user holds much, a message that fills no more than this part of its receive is
+     * copied out of it.
+     */
     private static final int SCARCE_SEGMENT_DIVISOR = 2;
     /** Recycled objects that are kept. */
     private static final int MAX_RECYCLED = 1024;
 
-    private final MessageConnection connection;
-    private final MessageListener listener;
+    private final Lifecycle life;
     private final ReceiveWindow window;
     private final ConnectionCounters counters;
-    private final BooleanSupplier deliverable;
-    private final Consumer<Throwable> onThrown;
+    private final Callbacks callbacks;
+    private final MessageBuffers.Waiter waiter;
     private final boolean stream;
     /** Bytes of messages, other than in receive buffers, that the user holds or that are on their way to it. */
     private final HeldByUser heldByUser;
@@ -41,12 +47,19 @@ final class Inbox {
     private final ArrayDeque<Inbound> assembling = new ArrayDeque<>(0);
     /** Their fragments that wait in their receives for memory for all of a message. */
     private final ArrayDeque<ByteBuf> parked = new ArrayDeque<>(0);
+    /**
+     * Messages without memory, in their order. Only the first may take some: one that is delivered later would hold
+     * what those before it wait for. With STREAM framing
+     * there are none: what comes by rendezvous waits for nobody.
+     */
+    private final ArrayDeque<Inbound> memoryless = new ArrayDeque<>(0);
     /** The message whose fragments come now. */
     private @Nullable Inbound open;
     /** In the queue for memory for a whole message. */
     private boolean waitsForMemory;
 
-    private int lastExpectedBytes;
+    private long takenBytes;
+    private long finished;
 
     private boolean reading = true;
     private boolean delivered;
@@ -58,25 +71,23 @@ final class Inbox {
     /**
      * Makes an empty one.
      *
-     * @param deliverable whether the connection's state allows to deliver
-     * @param onThrown given what callbacks throw
+     * @param callbacks given what is delivered
+     * @param waiter told when there may be memory for a message
      */
     Inbox(
-            MessageConnection connection,
-            MessageListener listener,
+            Lifecycle life,
             ReceiveWindow window,
             ConnectionCounters counters,
-            boolean stream,
-            BooleanSupplier deliverable,
-            Consumer<Throwable> onThrown) {
-        this.connection = connection;
-        this.listener = listener;
+            Callbacks callbacks,
+            MessageBuffers.Waiter waiter,
+            boolean stream) {
+        this.life = life;
         this.window = window;
         this.counters = counters;
+        this.callbacks = callbacks;
+        this.waiter = waiter;
         this.stream = stream;
-        this.deliverable = deliverable;
-        this.onThrown = onThrown;
-        heldByUser = new HeldByUser(connection::onMemoryFreed);
+        heldByUser = new HeldByUser(waiter::onMemoryFreed);
     }
 
     void prepare(MessageBuffers memory) {
@@ -91,7 +102,16 @@ final class Inbox {
         this.reading = reading;
         if (reading) {
             heldFragments = 0;
+        } else if (isDeliverable()) {
+            Inbound first = memoryless.peek();
+            if (first != null && first.rendezvous) {
+                stopWaiting(); // it is not read while the user does not read, and others need not wait for that
+            }
         }
+    }
+
+    private boolean isDeliverable() {
+        return !life.isCloseRequested() && (life.isAgreed() || life.is(Lifecycle.Phase.LINGERING));
     }
 
     /** Receives that hold what was not delivered. */
@@ -114,12 +134,20 @@ final class Inbox {
         return open != null;
     }
 
-    /** Whether the message that has begun holds memory and has not moved since the last time that this was asked. */
-    boolean standsStill() {
+    /** Whether the message that has begun has its memory. */
+    boolean isMessageInMemory() {
         Inbound inbound = open;
-        boolean still = inbound != null && inbound.message != null && inbound.remainingBytes == lastExpectedBytes;
-        lastExpectedBytes = expectedBytes();
-        return still;
+        return inbound != null && inbound.message != null;
+    }
+
+    /** Bytes that came in fragments, in all. */
+    long takenBytes() {
+        return takenBytes;
+    }
+
+    /** Messages that came in fragments and are complete, in all. */
+    long finished() {
+        return finished;
     }
 
     /** How much of the message that has begun is still to come; 0 if none has. */
@@ -165,7 +193,8 @@ final class Inbox {
     }
 
     /**
-     * What came, in memory of its own size, if it would be a waste to let the user keep the receive buffer: small segments of a stream, which decoders keep
+     * What came, in memory of its own size, if it would be a waste to let the user keep the receive buffer: small
+     * segments of a stream, which decoders keep
      * while they wait for more; and what is not large, while the user holds many receives or memory is scarce.
      *
      * @return null if the receive buffer itself is delivered
@@ -184,7 +213,7 @@ final class Inbox {
         }
         ByteBuf copy = null;
         if (heldByUser.held() + payload <= buffers.shareBytes()) {
-            copy = buffers.tryAllocateReceive(payload);
+            copy = tryAllocateCopy(payload);
             if (copy instanceof RegisteredByteBuf pooled) {
                 heldByUser.charge(payload);
                 pooled.chargeTo(heldByUser, payload);
@@ -202,6 +231,14 @@ final class Inbox {
         return copy;
     }
 
+    private @Nullable ByteBuf tryAllocateCopy(int bytes) {
+        try {
+            return buffers.tryAllocateReceive(bytes);
+        } catch (RdmaException e) {
+            return null; // the limit of locked memory may be reached: no reason to lose the message
+        }
+    }
+
     /** A whole message, or immediate data, or both: delivered now if nothing is before it. */
     void arrived(
             @Nullable ByteBuf message,
@@ -209,7 +246,7 @@ final class Inbox {
             boolean hasImmediate,
             int immediateData,
             int immediateLengthBytes) {
-        if (head == null && reading && deliverable.getAsBoolean()) {
+        if (head == null && reading && isDeliverable()) {
             deliver(message, inReceive, hasImmediate, immediateData, immediateLengthBytes);
             return;
         }
@@ -226,7 +263,7 @@ final class Inbox {
 
     /** The peer's half of a stream has ended. */
     void ended() {
-        if (head == null && reading && deliverable.getAsBoolean()) {
+        if (head == null && reading && isDeliverable()) {
             deliverEnd();
             return;
         }
@@ -244,6 +281,7 @@ final class Inbox {
         inbound.remainingBytes = lengthBytes;
         open = inbound;
         assembling.add(inbound);
+        memoryless.add(inbound);
         append(inbound);
         proceed(fragment);
     }
@@ -254,77 +292,95 @@ final class Inbox {
         if (inbound == null) {
             throw new IllegalStateException("a fragment of no message");
         }
+        takenBytes += fragment.readableBytes();
         inbound.remainingBytes -= fragment.readableBytes();
         if (inbound.remainingBytes == 0) {
             open = null;
+            finished++;
         }
         parked.add(fragment);
         inbound.parkedFragments++;
         assemble();
     }
 
-    /** Moves fragments into their messages' memory, which each takes whole; as far as there is some. */
-    void assemble() {
+    /** The peer has advertised a message: it is read into memory that it gets in its turn. */
+    void advertised(Inbound inbound) {
+        if (!stream) {
+            memoryless.add(inbound);
+        }
+        append(inbound);
+    }
+
+    /**
+     * Moves fragments into their messages' memory, which each takes whole; as far as there is some. Returns whether
+     * that freed receives.
+     */
+    boolean assemble() {
+        boolean moved = false;
         for (Inbound inbound = assembling.peek(); inbound != null; inbound = assembling.peek()) {
-            ByteBuf message = inbound.message;
-            if (message == null) {
-                message = tryAllocateMessage(inbound);
-                if (message == null) {
-                    return;
-                }
-                inbound.message = message;
+            if (inbound.message == null && !tryAllocateMessage(inbound)) {
+                return moved;
             }
-            for (; inbound.parkedFragments > 0; inbound.parkedFragments--) {
-                ByteBuf fragment = parked.remove();
-                message.writeBytes(fragment);
-                window.reuse(fragment);
-                if (!reading) {
-                    heldFragments++;
-                }
-            }
+            moved |= inbound.parkedFragments > 0;
+            moveFragments(inbound);
             if (inbound.remainingBytes > 0) {
-                return;
+                return moved;
             }
             inbound.ready = true;
             assembling.remove();
         }
+        return moved;
+    }
+
+    private void moveFragments(Inbound inbound) {
+        ByteBuf message = inbound.message;
+        for (; inbound.parkedFragments > 0 && message != null; inbound.parkedFragments--) {
+            ByteBuf fragment = parked.remove();
+            message.writeBytes(fragment);
+            window.reuse(fragment);
+            if (!reading) {
+                heldFragments++;
+            }
+        }
     }
 
     /**
-     * Memory for a whole message: when those before it have theirs, the user holds less than this connection's share of the budget, and it is this
-     * connection's turn.
+     * Takes memory for a whole message: when those before it have theirs, the user holds less than this connection's
+     * share of the budget, and it is this connection's turn.
      */
-    @Nullable ByteBuf tryAllocateMessage(Inbound inbound) {
-        if (inbound != firstWithoutMemory()) {
-            return null; // one that is delivered before it waits already; it would take what that one needs
+    boolean tryAllocateMessage(Inbound inbound) {
+        if (!inbound.equals(memoryless.peek())) {
+            return false;
         }
         int bytes = inbound.totalBytes;
         if (isOverShare(bytes)) {
             heldByUser.watch();
             if (isOverShare(bytes)) {
                 stopWaiting(); // others need not wait for this one's user
-                return null;
+                return false;
             }
         }
-        ByteBuf message = buffers.tryAllocateMessage(bytes, connection, heldByUser);
+        ByteBuf message = buffers.tryAllocateMessage(bytes, waiter, heldByUser);
         if (message == null) {
             if (!waitsForMemory) {
                 waitsForMemory = true;
                 counters.memoryStallBegan();
             }
-            return null;
+            return false;
         }
         waitsForMemory = false;
         heldByUser.charge(bytes);
-        return message;
+        inbound.message = message;
+        memoryless.remove();
+        return true;
     }
 
-    private @Nullable Inbound firstWithoutMemory() {
-        Inbound inbound = head;
-        while (inbound != null && (inbound.ready || inbound.message != null)) {
-            inbound = inbound.next;
+    /** The memory of a message is of no use now: it is the first again to take some. */
+    void giveMemoryBack(Inbound inbound) {
+        inbound.releaseMemory();
+        if (!stream) {
+            memoryless.addFirst(inbound);
         }
-        return inbound;
     }
 
     private boolean isOverShare(int bytes) {
@@ -335,13 +391,13 @@ final class Inbox {
     private void stopWaiting() {
         if (waitsForMemory) {
             waitsForMemory = false;
-            buffers.forgetMessage(connection);
+            buffers.forgetMessage(waiter);
         }
     }
 
     /** Delivers what is ready, as far as the user reads. */
     void deliverReady() {
-        while (head != null && head.ready && reading && deliverable.getAsBoolean()) {
+        while (head != null && head.ready && reading && isDeliverable()) {
             Inbound inbound = head;
             head = inbound.next;
             if (head == null) {
@@ -367,51 +423,32 @@ final class Inbox {
     private void deliver(
             @Nullable ByteBuf message, boolean inReceive, boolean hasImmediate, int immediateData, int lengthBytes) {
         delivered = true;
-        ByteBuf undelivered = message;
-        try {
-            if (hasImmediate) {
-                listener.onImmediate(connection, immediateData, lengthBytes);
-            }
-            if (message != null) {
-                counters.messageReceived(message.readableBytes());
-                if (inReceive) {
-                    window.delivered(message);
-                }
-                undelivered = null;
-                listener.onMessage(connection, message);
-            }
-        } catch (Throwable e) {
-            onThrown.accept(e);
-        } finally {
-            if (undelivered != null) {
-                undelivered.release();
+        if (message != null) {
+            counters.messageReceived(message.readableBytes());
+            if (inReceive) {
+                window.delivered(message);
             }
         }
+        callbacks.arrived(hasImmediate, immediateData, lengthBytes, message);
     }
 
     private void deliverEnd() {
         delivered = true;
-        try {
-            listener.onEnd(connection);
-        } catch (Throwable e) {
-            onThrown.accept(e);
-        }
+        callbacks.end();
     }
 
     /** Tells that what was at hand has been delivered, if anything was. */
     void readComplete() {
-        if (!delivered) {
-            return;
-        }
-        delivered = false;
-        try {
-            listener.onReadComplete(connection);
-        } catch (Throwable e) {
-            onThrown.accept(e);
+        if (delivered) {
+            delivered = false;
+            callbacks.readComplete();
         }
     }
 
-    /** This end is closing: what came is dropped, but what the peer has advertised goes on to be taken, so that a peer that is closing as well gets through. */
+    /**
+     * This end is closing: what came is dropped, but what the peer has advertised goes on to be taken, so that a peer
+     * that is closing as well gets through.
+     */
     void discard() {
         releaseParked();
         stopWaiting();
@@ -426,6 +463,9 @@ final class Inbox {
             inbound.receives = 0;
             if (inbound.rendezvous && !inbound.ready) {
                 append(inbound);
+                if (inbound.message == null && !stream) {
+                    memoryless.add(inbound);
+                }
             } else {
                 inbound.releaseMemory();
                 recycle(inbound);
@@ -434,7 +474,10 @@ final class Inbox {
         }
     }
 
-    /** The connection has ended: what can never become complete is dropped. A message whose fragments have all come may still wait for memory. */
+    /**
+     * The connection has ended: what can never become complete is dropped. A message whose fragments have all come may
+     * still wait for memory.
+     */
     void dropIncomplete() {
         open = null;
         Inbound last = null;
@@ -450,8 +493,9 @@ final class Inbox {
         }
         for (Inbound dropped = inbound; dropped != null; dropped = dropped.next) {
             assembling.remove(dropped);
+            memoryless.remove(dropped);
         }
-        if (assembling.isEmpty()) {
+        if (memoryless.isEmpty()) {
             stopWaiting();
         }
         dropFrom(inbound);
@@ -486,6 +530,7 @@ final class Inbox {
     private void releaseParked() {
         open = null;
         assembling.clear();
+        memoryless.clear();
         for (ByteBuf fragment = parked.poll(); fragment != null; fragment = parked.poll()) {
             window.reuse(fragment);
         }

@@ -1,6 +1,9 @@
 package org.verbena.transport.protocol;
 
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.WorkCompletionException;
+import org.verbena.transport.spi.WorkStatus;
 
 /**
  * Where a connection is in its life, and the first cause of its end.
@@ -18,7 +21,8 @@ import org.jspecify.annotations.Nullable;
  * LINGERING                        INACTIVE                              INACTIVE
  * }</pre>
  *
- * <p>* with framing RAW, where there is nothing to agree on. LINGERING ends when all messages have been read; there are some only if this end has not closed.
+ * <p>* with framing RAW, where there is nothing to agree on. LINGERING ends when all messages have been read; there are
+ * some only if this end has not closed.
  */
 final class Lifecycle {
     /** The phases, in the order in which they come. */
@@ -102,9 +106,51 @@ final class Lifecycle {
         }
     }
 
-    /** What was known is only a consequence of this. */
-    void explain(@Nullable Throwable cause) {
-        firstCause = cause;
+    /** A work request has failed, and was not just flushed. */
+    void workFailed(Peer peer, String what, WorkStatus status) {
+        if (phase == Phase.CLOSED) {
+            return;
+        }
+        FlightEvents.completionError(peer, what, status);
+        if (phase != Phase.ABORTED) {
+            keepCause(new WorkCompletionException(what + " with " + peer, status, 0));
+        }
+    }
+
+    /**
+     * The endpoint is gone: why the connection ended, or null if in good order.
+     *
+     * @param cause what the endpoint says
+     * @param orderly whether peers say CLOSE before they go
+     * @param authenticating whether they prove a key before
+     */
+    @Nullable Throwable ending(Peer peer, @Nullable Throwable cause, boolean orderly, boolean authenticating) {
+        if (firstCause instanceof WorkCompletionException && isExplanation(cause)) {
+            firstCause = cause; // what was known is only a consequence of this
+        }
+        if (firstCause != null) {
+            return firstCause;
+        }
+        if (phase == Phase.ABORTED || phase == Phase.CLOSED || (isCloseSent() && cause == null)) {
+            return null;
+        }
+        if (phase == Phase.HANDSHAKE && authenticating) {
+            String why = peer + " disconnected during the handshake: does it have the pre-shared key"
+                    + " of this end, with the same secret? Its log says, and it tells nobody else";
+            return cause == null ? new ConnectionException.Lost(why) : new ConnectionException.Lost(why, cause);
+        }
+        if (cause != null || !orderly) {
+            return cause;
+        }
+        return new ConnectionException.Lost(peer
+                + (isAgreed()
+                        ? " disconnected without sending CLOSE: its program ended or was killed, or a device went down"
+                        : " disconnected during the handshake"));
+    }
+
+    /** Whether the endpoint knows what a work request failed for: what its device has reported of itself. */
+    private static boolean isExplanation(@Nullable Throwable cause) {
+        return cause instanceof ConnectionException && cause.getCause() instanceof WorkCompletionException;
     }
 
     void connected() {

@@ -1,28 +1,26 @@
 package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.util.ReferenceCounted;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.Lifecycle.Phase;
-import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointHandler;
-import org.verbena.transport.spi.ScatterGatherList;
-import org.verbena.transport.spi.WorkCompletionException;
 import org.verbena.transport.spi.WorkStatus;
 
 /**
  * The message protocol over one endpoint: give it to {@code RdmaProvider.connect} or {@code IncomingConnection.accept}
- * as the handler, with {@link #privateData(MessageOptions)} in the endpoint's options. It does no I/O and has neither a
+ * as the handler, with {@link PrivateData} in the endpoint's options. It does no I/O and has neither a
  * thread nor a clock of its own: it calls the endpoint and its listener, and is called on the endpoint's loop only.
  *
  * <p>Operations are queued in the order given and go to the device in that order at {@link #flush()} at the latest;
  * what has to wait for the peer's credits, the send queue or the read depth continues by itself and never fails for
  * that reason. Each operation's callback is called exactly once, messages' in the order sent.
+ *
+ * <p>This class is the façade: its parts do the work, and it says in which order. Every way in changes the parts first
+ * and ends with {@link #settle}, which alone calls out.
  */
 public final class MessageConnection implements EndpointHandler, MessageBuffers.Waiter {
 
@@ -34,9 +32,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         ACCEPTOR
     }
 
-    /** The reason of a rejection for want of a pre-shared key. */
-    public static final String KEY_REQUIRED = "a pre-shared key is required";
-
     /** What {@link #nextDeadlineNanos()} is when nothing is due at any time. */
     public static final long NO_DEADLINE = Deadlines.NONE;
 
@@ -45,69 +40,41 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private final MessageBuffers.Source source;
     private final MessageListener listener;
     private final boolean raw;
+
+    // The parts.
     private final Lifecycle life = new Lifecycle();
+    private final Peer peer = new Peer();
     private final Credits credits = new Credits();
     private final ConnectionCounters counters = new ConnectionCounters();
-    private final Outbox outbox = new Outbox(counters, this::threw);
+    private final Callbacks callbacks;
+    private final FrameTap tap;
+    private final Deadlines deadlines;
+    private final Handshake handshake;
+    private final Outbox outbox;
     private final SendLedger ledger;
+    private final SendMemory sendMemory;
     private final ReceiveWindow window;
     private final Inbox inbox;
-    private final RendezvousReceiver rendezvous;
     private final FrameSender frames;
-    private final SendMemory sendMemory;
     private final RendezvousSender rendezvousSender;
-    private final Handshake handshake;
+    private final RendezvousReceiver rendezvous;
     private final Framer framer;
-    private final Consumer<Operation> onRead = this::maybeComplete;
     private final OneSided oneSided;
     private final ControlFrames control;
-    private final Deadlines deadlines;
+    private final Greeting greeting;
+    private final FrameReceiver frameReceiver;
+    private final Outflow outflow;
+    private final Timeouts timeouts;
+    private final Turn turn;
 
-    private boolean prepared;
-
-    /** STREAM: this end's half is closed, or will be when what was sent before has gone. */
-    private boolean outputEnded;
-
-    /** Within a batch of completions, whose end pumps. */
-    private boolean inBatch;
-    /** Within something that pumps when it is done, or within the pump. */
-    private boolean busy;
-
-    private boolean pumpAgain;
-
-    // Set by onPrepared, before anything that reads them.
-    private @Nullable Endpoint endpoint;
-
-    @SuppressWarnings("NullAway.Init")
-    private EndpointCapabilities capabilities;
-
-    @SuppressWarnings("NullAway.Init")
+    @SuppressWarnings("NullAway.Init") // set by onPrepared, before anything that reads it
     private MessageBuffers buffers;
 
-    // Operations.
-    /** The end is still to be told, after all outcomes. */
-    private boolean endDue;
-
-    private @Nullable Throwable endCause;
-    /** What a callback has thrown and whoever called is still to be given. */
-    private @Nullable Error thrown;
-
-    private boolean writable;
-    private Obstacle stall = Obstacle.NONE;
-
-    // Inbound.
-
+    /** Something came in this batch. */
+    private boolean heard;
+    /** The listener was told of memory, and has not resumed yet. Written by any thread. */
     private volatile boolean resumable;
 
-    private boolean helloDue;
-
-    // Signs of life.
-    private boolean heard;
-
-    // For whoever watches.
-    private FlightEvents.@Nullable Connect connectEvent;
-    private FlightEvents.@Nullable CreditStall stallEvent;
-    private long stalledSinceNanos;
     private int failedOperations;
 
     /**
@@ -135,86 +102,48 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         this.source = buffers;
         this.listener = listener;
         raw = options.framing() == Framing.RAW;
-        ledger = new SendLedger(options.maxInlineBytes(), counters);
-        window = new ReceiveWindow(options, credits, counters, this);
-        inbox = new Inbox(
-                this,
-                listener,
-                window,
-                counters,
-                options.framing() == Framing.STREAM,
-                this::isDeliverable,
-                this::threw);
+        boolean stream = options.framing() == Framing.STREAM;
+        Consumer<Throwable> onThrown = this::threw;
+        callbacks = new Callbacks(this, listener, onThrown);
+        tap = new FrameTap(raw, onThrown);
         deadlines = new Deadlines(options, nanoClock);
-        rendezvous = new RendezvousReceiver(this, options, inbox, ledger, counters, deadlines);
-        frames = new FrameSender(credits, ledger, counters, window, rendezvous, this::threw);
-        sendMemory = new SendMemory(options, ledger, counters);
-        rendezvousSender = new RendezvousSender(this, options, credits, ledger, sendMemory, frames, counters);
         handshake = new Handshake(role, options);
-        framer = newFramer(options.framing());
-        oneSided = new OneSided(outbox, ledger, credits, handshake, raw);
-        control = new ControlFrames(life, credits, ledger, frames, window, inbox, rendezvous, outbox, counters);
-        connectEvent = FlightEvents.beginConnect();
-    }
-
-    private Framer newFramer(Framing framing) {
-        return switch (framing) {
+        outbox = new Outbox(life, peer, counters, onThrown);
+        ledger = new SendLedger(options.maxInlineBytes(), counters);
+        sendMemory = new SendMemory(options, ledger, counters);
+        window = new ReceiveWindow(options, credits, counters, this);
+        inbox = new Inbox(life, window, counters, callbacks, this, stream);
+        rendezvous = new RendezvousReceiver(peer, options, inbox, ledger, counters, deadlines);
+        frames = new FrameSender(credits, ledger, counters, window, rendezvous, tap);
+        rendezvousSender = new RendezvousSender(peer, options, ledger, sendMemory, frames, counters);
+        framer = switch (options.framing()) {
             case MESSAGE ->
-                new MessageFramer(
-                        ledger,
-                        sendMemory,
-                        frames,
-                        counters,
-                        window,
-                        inbox,
-                        credits,
-                        handshake,
-                        rendezvousSender,
-                        rendezvous);
+                new MessageFramer(ledger, sendMemory, frames, window, inbox, handshake, rendezvousSender, rendezvous);
             case STREAM ->
-                new StreamFramer(
-                        ledger,
-                        sendMemory,
-                        frames,
-                        counters,
-                        window,
-                        inbox,
-                        credits,
-                        handshake,
-                        rendezvousSender,
-                        rendezvous);
-            case RAW -> new RawFramer(ledger, sendMemory, frames, counters, window, inbox);
+                new StreamFramer(ledger, sendMemory, frames, window, inbox, handshake, rendezvousSender, rendezvous);
+            case RAW -> new RawFramer(ledger, sendMemory, frames, window, inbox);
         };
+        oneSided = new OneSided(life, outbox, ledger, credits, handshake, raw, () -> settle(false));
+        control = new ControlFrames(life, credits, ledger, frames, window, inbox, rendezvous, outbox, counters);
+        greeting = new Greeting(
+                role, raw, life, peer, handshake, credits, ledger, window, inbox, frames, rendezvousSender);
+        frameReceiver = new FrameReceiver(
+                life, handshake, credits, window, inbox, framer, rendezvousSender, control, tap, outbox::maybeComplete);
+        outflow = new Outflow(outbox, ledger, framer, oneSided, frames, deadlines, counters, peer);
+        timeouts =
+                new Timeouts(role, options, life, peer, deadlines, credits, window, inbox, rendezvous, outbox, control);
+        turn = new Turn(outbox, control, timeouts, deadlines, callbacks, this::pump);
     }
 
     /**
-     * The private data for a connect request or its acceptance, which identifies the protocol to the other end.
-     *
-     * @param options the options of this end
-     * @return empty for RAW
-     */
-    public static byte[] privateData(MessageOptions options) {
-        return Wire.preamble(options.framing());
-    }
-
-    /**
-     * Makes both ends prove a pre-shared key in the handshake. Until the peer has done so, this end sends it nothing but the handshake, delivers nothing from
+     * Makes both ends prove a pre-shared key in the handshake. Until the peer has done so, this end sends it nothing
+     * but the handshake, delivers nothing from
      * it, and refuses its one-sided operations where the provider can. Call it before the endpoint is made.
      *
      * @param keys an initiator proves the first of them; an acceptor accepts any
      * @throws IllegalArgumentException the framing is RAW, which has no handshake, or receives are too short for it
      */
     public void authenticate(PreSharedKeys keys) {
-        if (raw) {
-            throw new IllegalArgumentException(
-                    "framing RAW has no handshake in which a pre-shared key could be proved: use MESSAGE or STREAM");
-        }
-        int bytes = options.receiveBufferBytes();
-        if (bytes != MessageOptions.DEVICE_DEFAULT && bytes < Authentication.LEAST_RECEIVE_BYTES) {
-            throw new IllegalArgumentException("receiveBufferBytes " + bytes
-                    + " is too small for a handshake with a pre-shared key: "
-                    + Authentication.LEAST_RECEIVE_BYTES + " or more");
-        }
         handshake.authenticate(keys);
     }
 
@@ -228,52 +157,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
-     * Validates a connect request's private data as {@link #rejection(MessageOptions, byte[])} does, for an end that may require a pre-shared key.
-     *
-     * @param options the options of this end
-     * @param keys the keys that this end accepts; null if it requires none
-     * @param privateData the private data of the request
-     * @return null if the peer is compatible; otherwise the reason, as private data for the rejection
-     */
-    public static byte @Nullable [] rejection(
-            MessageOptions options, @Nullable PreSharedKeys keys, byte[] privateData) {
-        byte[] rejection = rejection(options, privateData);
-        if (rejection == null && keys != null && (privateData[Wire.PREAMBLE_FLAGS] & Wire.AUTHENTICATES) == 0) {
-            return Wire.rejection(KEY_REQUIRED);
-        }
-        return rejection;
-    }
-
-    /**
-     * Validates a connect request's private data. Returns null to accept it, or the payload for {@code
-     * IncomingConnection.reject}.
-     *
-     * @param options the options of this end
-     * @param privateData the private data of the request
-     * @return null if the peer is compatible; otherwise the reason, as private data for the rejection
-     */
-    public static byte @Nullable [] rejection(MessageOptions options, byte[] privateData) {
-        String violation = Wire.violation(options.framing(), privateData);
-        return violation == null ? null : Wire.rejection(violation);
-    }
-
-    /**
-     * Decodes the reason of a rejection.
-     *
-     * @param privateData of {@code ConnectionException.Rejected}
-     * @return the reason, or null if the private data has none of this protocol
-     */
-    public static @Nullable String rejectionReason(byte[] privateData) {
-        return Wire.rejectionReason(privateData);
-    }
-
-    /**
      * The endpoint.
      *
      * @return null before the listener's {@code onPrepared}
      */
     public @Nullable Endpoint endpoint() {
-        return endpoint;
+        return peer.endpoint();
     }
 
     /**
@@ -282,12 +171,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @param value called for each frame from now on, on the loop; null for none
      */
     public void setFrameListener(Frame.@Nullable Listener value) {
-        frames.setListener(value);
-    }
-
-    /** Whether the endpoint's addresses are known. */
-    boolean isPrepared() {
-        return prepared;
+        tap.setListener(value);
     }
 
     /**
@@ -316,7 +200,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         operation.totalBytes = message.readableBytes();
         operation.remainingBytes = operation.totalBytes;
         boolean tooLarge = options.framing() != Framing.STREAM && operation.totalBytes > handshake.maxOutboundBytes();
-        enqueueMessage(operation, tooLarge ? Framer.tooLarge(operation, handshake.maxOutboundBytes()) : null);
+        operation.failure = tooLarge ? Framer.tooLarge(operation, handshake.maxOutboundBytes()) : null;
+        outbox.submit(operation);
+        settle(false);
     }
 
     /**
@@ -335,173 +221,18 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         operation.end = true;
         operation.totalBytes = 0;
         operation.remainingBytes = 0;
-        enqueueMessage(operation, null);
-        outputEnded = true;
+        outbox.submit(operation);
+        outbox.endOutput();
         flush();
     }
 
-    private void enqueueMessage(Operation operation, @Nullable Throwable otherRefusal) {
-        outbox.addMessage(operation);
-        Throwable refusal = refusal(operation);
-        if (refusal == null) {
-            refusal = otherRefusal;
-        }
-        if (refusal == null) {
-            outbox.enqueue(operation);
-        } else {
-            operation.failure = refusal;
-            operation.posted = true;
-            operation.done = true;
-            outbox.completeMessages();
-            settle(false);
-        }
-    }
-
     /**
-     * Queues a read of the peer's memory. A read into more elements than a work request can have is split into several.
+     * Reads, writes and atomics on the peer's memory.
      *
-     * @param remoteAddress the address in the peer's memory
-     * @param remoteKey the peer's key for it
-     * @param local the memory to read into; the list is read during the call only, and the regions are held until the
-     *     outcome
-     * @param hold released with the outcome, for example the buffer that contains the memory; null for nothing. Taken
-     *     even if this method throws
-     * @param callback called with the outcome
-     * @param context passed to the callback
-     * @throws IllegalArgumentException a region without LOCAL_WRITE, or without REMOTE_WRITE where the adapter asks for
-     *     it
+     * @return those of this connection
      */
-    public void read(
-            long remoteAddress,
-            int remoteKey,
-            ScatterGatherList local,
-            @Nullable ReferenceCounted hold,
-            OperationCallback callback,
-            @Nullable Object context) {
-        oneSided.checkSinks(local, hold, life.isUp());
-        enqueueOneSided(oneSided.newOperation(
-                Operation.Kind.READ, remoteAddress, remoteKey, 0, 0, 0, local, hold, callback, context));
-    }
-
-    /**
-     * Queues a write into the peer's memory. Success does not mean that the peer's program can see the data: a message
-     * sent after it does.
-     *
-     * @param remoteAddress the address in the peer's memory
-     * @param remoteKey the peer's key for it
-     * @param local the memory to write from; the list is read during the call only, and the regions are held until the
-     *     outcome
-     * @param hold released with the outcome; null for nothing. Taken even if this method throws
-     * @param callback called with the outcome
-     * @param context passed to the callback
-     */
-    public void write(
-            long remoteAddress,
-            int remoteKey,
-            ScatterGatherList local,
-            @Nullable ReferenceCounted hold,
-            OperationCallback callback,
-            @Nullable Object context) {
-        enqueueOneSided(oneSided.newOperation(
-                Operation.Kind.WRITE, remoteAddress, remoteKey, 0, 0, 0, local, hold, callback, context));
-    }
-
-    /**
-     * Queues a write that notifies the peer with 32 bits, in order with messages. Takes a credit like a message.
-     *
-     * @param remoteAddress the address in the peer's memory
-     * @param remoteKey the peer's key for it
-     * @param immediateData for the peer's {@code onImmediate}
-     * @param local the memory to write from; the list is read during the call only, and the regions are held until the
-     *     outcome
-     * @param hold released with the outcome; null for nothing. Taken even if this method throws
-     * @param callback called with the outcome
-     * @param context passed to the callback
-     * @throws UnsupportedOperationException the device or the peer has no immediate data
-     */
-    public void writeWithImmediate(
-            long remoteAddress,
-            int remoteKey,
-            int immediateData,
-            ScatterGatherList local,
-            @Nullable ReferenceCounted hold,
-            OperationCallback callback,
-            @Nullable Object context) {
-        if (life.isAgreed()) {
-            oneSided.checkImmediate(hold);
-        }
-        enqueueOneSided(oneSided.newOperation(
-                Operation.Kind.WRITE_WITH_IMMEDIATE,
-                remoteAddress,
-                remoteKey,
-                immediateData,
-                0,
-                0,
-                local,
-                hold,
-                callback,
-                context));
-    }
-
-    /**
-     * Queues an atomic compare-and-swap of 8 bytes.
-     *
-     * @param remoteAddress the address in the peer's memory; a multiple of 8
-     * @param remoteKey the peer's key for it
-     * @param expected swap only if the old value equals this
-     * @param value the new value
-     * @param local one element of 8 bytes for the old value, in host order; read during the call only
-     * @param hold released with the outcome; null for nothing. Taken even if this method throws
-     * @param callback called with the outcome
-     * @param context passed to the callback
-     * @throws UnsupportedOperationException the device or the peer has no atomics
-     */
-    public void compareAndSwap(
-            long remoteAddress,
-            int remoteKey,
-            long expected,
-            long value,
-            ScatterGatherList local,
-            @Nullable ReferenceCounted hold,
-            OperationCallback callback,
-            @Nullable Object context) {
-        oneSided.checkAtomic(remoteAddress, local, hold, life.isUp(), life.isAgreed());
-        enqueueOneSided(oneSided.newOperation(
-                Operation.Kind.COMPARE_AND_SWAP,
-                remoteAddress,
-                remoteKey,
-                0,
-                expected,
-                value,
-                local,
-                hold,
-                callback,
-                context));
-    }
-
-    /**
-     * Queues an atomic add to 8 bytes.
-     *
-     * @param remoteAddress the address in the peer's memory; a multiple of 8
-     * @param remoteKey the peer's key for it
-     * @param add the value to add; overflow wraps
-     * @param local one element of 8 bytes for the old value, in host order; read during the call only
-     * @param hold released with the outcome; null for nothing. Taken even if this method throws
-     * @param callback called with the outcome
-     * @param context passed to the callback
-     * @throws UnsupportedOperationException the device or the peer has no atomics
-     */
-    public void fetchAndAdd(
-            long remoteAddress,
-            int remoteKey,
-            long add,
-            ScatterGatherList local,
-            @Nullable ReferenceCounted hold,
-            OperationCallback callback,
-            @Nullable Object context) {
-        oneSided.checkAtomic(remoteAddress, local, hold, life.isUp(), life.isAgreed());
-        enqueueOneSided(oneSided.newOperation(
-                Operation.Kind.FETCH_AND_ADD, remoteAddress, remoteKey, 0, add, 0, local, hold, callback, context));
+    public OneSided oneSided() {
+        return oneSided;
     }
 
     /**
@@ -518,7 +249,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return false before {@code onActive}, while operations wait for credits or slots, and once closed
      */
     public boolean isWritable() {
-        return writable;
+        return outbox.isWritable();
     }
 
     /**
@@ -552,18 +283,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * reading is off, or within a callback.
      */
     public void deliverPending() {
-        if (busy || inBatch) {
+        if (turn.isWithin()) {
             return;
         }
-        busy = true;
-        try {
-            inbox.deliverReady();
-            inbox.readComplete();
-        } catch (Throwable e) {
-            threw(e);
-        } finally {
-            busy = false;
-        }
+        deliver();
         endLingering();
         settle(true);
     }
@@ -601,7 +324,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         life.requestClose();
         inbox.discard();
         if (life.is(Phase.LINGERING)) {
-            becomeInactive(null);
+            becomeInactive(life.firstCause());
             settle(false);
         } else if (life.isAgreed()) {
             flush();
@@ -621,27 +344,24 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return;
         }
         if (life.is(Phase.LINGERING)) {
-            becomeInactive(cause);
+            life.keepCause(cause);
+            becomeInactive(life.firstCause());
             settle(false);
             return;
         }
         life.abort(cause);
-        Endpoint current = endpoint;
-        if (current != null) {
-            current.disconnect();
-        }
+        peer.disconnect();
     }
 
     /**
-     * When to call {@link #onDeadline}: for the timeouts of handshake and close, and for keepalive. An idle connection
+     * When to call {@link #onDeadline}: for the timeouts of handshake, messages and close, and for keepalive. An idle
+     * connection
      * without keepalive has no deadline. {@link MessageListener#onDeadline} is called when it gets earlier.
      *
      * @return a time of {@link System#nanoTime()}, or {@link #NO_DEADLINE}
      */
     public long nextDeadlineNanos() {
-        return life.isUp()
-                ? deadlines.next(life.is(Phase.HANDSHAKE), life.isClosing(), control.isPinging())
-                : NO_DEADLINE;
+        return timeouts.nextNanos();
     }
 
     /**
@@ -651,92 +371,14 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      */
     public void onDeadline(long nowNanos) {
         deadlines.ring();
-        boolean retry = false;
-        if (Deadlines.isDue(nextDeadlineNanos(), nowNanos)) {
-            retry = deadlines.takeRetry(nowNanos);
-            checkMessage(nowNanos);
-            if (life.is(Phase.HANDSHAKE)) {
-                checkHello(nowNanos);
-            } else if (life.isClosing()) {
-                checkClose(nowNanos);
-            } else if (deadlines.watchesSilence()) {
-                checkSilence(nowNanos);
+        if (Deadlines.isDue(timeouts.nextNanos(), nowNanos)) {
+            deadlines.endRetry(nowNanos);
+            Throwable late = timeouts.check(nowNanos);
+            if (late != null) {
+                abort(late);
             }
         }
-        settle(retry);
-    }
-
-    private void checkHello(long nowNanos) {
-        if (deadlines.isHelloLate(nowNanos)) {
-            abort(new ConnectionException.TimedOut(peer() + " is connected but did not "
-                    + (role == Role.INITIATOR ? "answer HELLO" : "say HELLO") + " within "
-                    + options.helloTimeoutMillis() + " ms"
-                    + (window.isStarved() ? ", or this end had no memory for receives to answer with" : "")));
-        }
-    }
-
-    private void checkClose(long nowNanos) {
-        Endpoint current = endpoint;
-        if (!deadlines.isCloseLate(nowNanos)) {
-            return;
-        }
-        if (life.hasAnswered() && current != null) {
-            current.disconnect();
-        } else {
-            abort(new ConnectionException.TimedOut(peer() + " did not accept what was queued and answer CLOSE within "
-                    + options.closeTimeoutMillis() + " ms; " + outbox.queuedBytes()
-                    + " bytes of messages may not have been delivered"));
-        }
-    }
-
-    private void checkSilence(long nowNanos) {
-        long silentNanos = deadlines.silentNanos(nowNanos);
-        if (silentNanos >= 2 * deadlines.keepAliveNanos()) {
-            abort(new ConnectionException.TimedOut(peer() + " did not answer a keepalive and was silent for "
-                    + TimeUnit.NANOSECONDS.toMillis(silentNanos) + " ms"));
-        } else if (silentNanos >= deadlines.keepAliveNanos() && !control.isPinging()) {
-            control.ping(nowNanos, true);
-            flush();
-        }
-    }
-
-    /** A peer that stops within a message, though it may send, holds memory that others wait for. */
-    private void checkMessage(long nowNanos) {
-        if (deadlines.takeMessage(nowNanos)
-                && inbox.standsStill()
-                && inbox.isReading()
-                && credits.outstandingGrant() > 0
-                && buffers.isMessageAwaited()) {
-            abort(new ConnectionException.TimedOut(peer() + " stopped sending within a message, "
-                    + inbox.expectedBytes() + " bytes before its end, while others waited for memory to receive into"));
-        }
-    }
-
-    private String peer() {
-        Endpoint current = endpoint;
-        return current == null ? "the peer" : String.valueOf(current.remoteAddress());
-    }
-
-    /** Sets the deadlines of what has begun, and tells the listener if the next one is nearer than it knows. */
-    private void updateDeadlines() {
-        if (life.is(Phase.HANDSHAKE)) {
-            deadlines.beginHandshake();
-        } else if (life.isAgreed()) {
-            if (life.isClosing()) {
-                deadlines.beginClosing();
-            } else if (!raw) {
-                deadlines.watchSilence();
-            }
-        }
-        deadlines.watchMessage(inbox.isWithinMessage());
-        long nextNanos = nextDeadlineNanos();
-        if (deadlines.takeNearer(nextNanos)) {
-            try {
-                listener.onDeadline(this, nextNanos);
-            } catch (Throwable e) {
-                threw(e);
-            }
-        }
+        settle(true);
     }
 
     @Override
@@ -750,24 +392,29 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     /** Continues after {@link MessageListener#onResumable}. The loop's thread only. */
     public void resume() {
         resumable = false;
-        if (busy || inBatch) {
-            pumpAgain = true; // the batch's end does it all
+        if (turn.isWithin()) {
+            turn.pumpAgain();
             return;
         }
-        if (life.isUp() || life.is(Phase.LINGERING)) {
-            busy = true;
-            try {
-                assemble();
-                inbox.deliverReady();
-                inbox.readComplete();
-            } catch (Throwable e) {
-                threw(e);
-            } finally {
-                busy = false;
-            }
-            endLingering();
-        }
+        deliver();
+        endLingering();
         settle(true);
+    }
+
+    /** Fragments move into memory that may be there now, and what is ready is delivered, as far as the user reads. */
+    private void deliver() {
+        boolean outer = turn.enter();
+        try {
+            if (life.isUp() || life.is(Phase.LINGERING)) {
+                inbox.assemble();
+            }
+            inbox.deliverReady();
+            inbox.readComplete();
+        } catch (Throwable e) {
+            threw(e);
+        } finally {
+            turn.leave(outer);
+        }
     }
 
     /** Whoever runs the other side can do nothing about what this side lacks, but come back later. */
@@ -776,24 +423,55 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         return raw ? new byte[0] : Wire.rejection("the server cannot serve another connection now");
     }
 
+    // Setting up.
+
     @Override
     public void onPrepared(Endpoint endpoint) {
-        this.endpoint = endpoint;
+        peer.setEndpoint(endpoint);
         if (life.is(Phase.ABORTED)) {
             endpoint.disconnect();
             return;
         }
-        busy = true;
+        boolean outer = turn.enter();
         try {
             prepare(endpoint);
             listener.onPrepared(this);
         } catch (Throwable e) {
             threw(e);
         } finally {
-            busy = false;
+            turn.leave(outer);
         }
         endpoint.flush();
         settle(false);
+    }
+
+    private void prepare(Endpoint endpoint) {
+        peer.setPrepared();
+        EndpointCapabilities capabilities = endpoint.capabilities();
+        buffers = source.forDomain(endpoint.memoryDomain());
+        ledger.prepare(capabilities, buffers, options.framing());
+        sendMemory.prepare(endpoint, buffers);
+        inbox.prepare(buffers);
+        timeouts.prepare(buffers);
+        greeting.prepare(buffers);
+        learn(capabilities);
+        window.prepare(endpoint, capabilities, buffers, role == Role.ACCEPTOR);
+        if (handshake.isAuthenticating()) {
+            endpoint.allowRemoteAccess(false);
+        }
+    }
+
+    private AuthenticationException refused(String why) {
+        return new AuthenticationException(
+                peer + " was disconnected: " + why + ". Both ends need the same pre-shared key, id and secret");
+    }
+
+    /** What the endpoint can do; providers that learn from the peer know more when it is connected. */
+    private void learn(EndpointCapabilities capabilities) {
+        handshake.prepare(capabilities);
+        framer.prepare(capabilities);
+        oneSided.prepare(capabilities);
+        rendezvous.prepare(capabilities, buffers);
     }
 
     @Override
@@ -802,94 +480,65 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return;
         }
         life.connected();
-        // Providers that learn from the peer what it can do know it now.
-        capabilities = endpoint.capabilities();
-        handshake.prepare(capabilities);
-        framer.prepare(capabilities);
-        oneSided.prepare(capabilities);
-        if (raw) {
-            window.open();
-            becomeActive(handshake.agreeRaw(window.bufferBytes()));
-        } else {
-            if (role == Role.INITIATOR) {
-                String violation = Wire.violation(options.framing(), privateData);
-                if (violation != null) {
-                    abort(new ProtocolException(endpoint.remoteAddress() + " accepted the connection but is "
-                            + violation + ": use the framing that it speaks, RAW for programs that are not Verbena's"));
-                    return;
-                }
-                String refusal = handshake.takeAcceptance(privateData);
-                if (refusal != null) {
-                    abort(refused(endpoint, refusal));
-                    return;
-                }
-                helloDue = true;
-            } else {
-                agree(endpoint);
-            }
+        learn(endpoint.capabilities());
+        String violation = raw || role == Role.ACCEPTOR ? null : Wire.violation(options.framing(), privateData);
+        if (violation != null) {
+            abort(new ProtocolException(peer + " accepted the connection but is " + violation
+                    + ": use the framing that it speaks, RAW for programs that are not Verbena's"));
+            return;
         }
-        if (!inBatch) {
-            busy = true;
-            try {
-                inbox.deliverReady();
-                inbox.readComplete();
-            } finally {
-                busy = false;
-            }
+        String refusal = role == Role.ACCEPTOR ? null : handshake.takeAcceptance(privateData);
+        if (refusal != null) {
+            abort(refused(refusal));
+            return;
+        }
+        greeting.begin();
+        agree(endpoint);
+        if (!turn.isInBatch()) {
+            deliver();
             settle(true);
         }
     }
 
+    private void agree(Endpoint endpoint) {
+        Negotiated agreed = greeting.agree(endpoint);
+        if (agreed != null) {
+            outbox.updateWritable();
+            boolean outer = turn.enter();
+            callbacks.active(agreed);
+            turn.leave(outer);
+        }
+    }
+
+    // Completions: they come in batches, and the end of a batch settles.
+
     @Override
     public void onSendCompletion(Endpoint endpoint, long workId, WorkStatus status, int lengthBytes) {
-        inBatch = true;
+        turn.beginBatch();
         if (!ledger.isNext(workId)) {
             abort(new IllegalStateException("the provider completed work " + workId
                     + ", which is not next: completions must come in the order posted"));
             return;
         }
-        completed(ledger.take(), status);
-    }
-
-    private void completed(@Nullable Work owner, WorkStatus status) {
-        if (owner instanceof Operation operation) {
-            int messages = ledger.takenMessages();
-            if (messages == 1) {
-                operationCompleted(operation, status);
-            } else {
-                segmentCompleted(operation, messages, status);
-            }
+        Work owner = ledger.take();
+        if (owner instanceof Operation first) {
+            outbox.completed(first, ledger.takenMessages(), status);
         } else if (owner instanceof Inbound inbound) {
-            readCompleted(inbound, status);
-        } else if (status != WorkStatus.SUCCESS) {
+            if (status != WorkStatus.SUCCESS) {
+                workFailed("read of a message of " + inbound.totalBytes + " bytes that the peer advertised", status);
+            }
+            if (rendezvous.completed(inbound, status) && life.isCloseRequested()) {
+                inbox.discard();
+            }
+        } else {
             workFailed("control frame", status);
         }
-    }
-
-    private void readCompleted(Inbound inbound, WorkStatus status) {
-        if (status != WorkStatus.SUCCESS) {
-            workFailed("read of a message of " + inbound.totalBytes + " bytes that the peer advertised", status);
-        }
-        if (rendezvous.completed(inbound, status) && life.isCloseRequested()) {
-            inbox.discard();
-        }
-    }
-
-    /** Moves fragments into memory that may be there now. */
-    private void assemble() {
-        if (life.isUp() || life.is(Phase.LINGERING)) {
-            inbox.assemble();
-        }
-    }
-
-    private boolean isDeliverable() {
-        return !life.isCloseRequested() && (life.isAgreed() || life.is(Phase.LINGERING));
     }
 
     @Override
     public void onReceiveCompletion(
             Endpoint endpoint, long workId, WorkStatus status, int lengthBytes, int flags, int immediateData) {
-        inBatch = true;
+        turn.beginBatch();
         ByteBuf buffer = window.take(workId);
         if (buffer == null) {
             abort(new IllegalStateException("the provider completed receive " + workId + ", which is not posted"));
@@ -906,27 +555,17 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             buffer.release();
             return;
         }
-        Frame.Listener listening = frames.listener();
-        if (listening != null && (flags & EndpointHandler.REMOTE_WRITE) == 0) {
-            Frame frame =
-                    raw ? Frame.raw(lengthBytes) : Frame.read(buffer, 0, Math.min(lengthBytes, buffer.capacity()));
-            try {
-                listening.onFrameReceived(frame);
-            } catch (Throwable e) {
-                buffer.release();
-                threw(e);
-                return;
+        try {
+            String violation = frameReceiver.received(buffer, lengthBytes, flags, immediateData);
+            if (violation != null && handshake.hasRefused()) {
+                abort(refused(violation));
+            } else if (violation != null) {
+                abort(new ProtocolException(peer + " violated the message protocol and was disconnected: " + violation
+                        + ". Both ends must run the same protocol; see docs/protocol.md"));
             }
-        }
-        String wrong = framer instanceof RawFramer unframed
-                ? unframed.received(buffer, lengthBytes, flags, immediateData, life.isCloseRequested())
-                : frameReceived(endpoint, buffer, lengthBytes, flags, immediateData);
-        if (wrong != null && handshake.hasRefused()) {
-            abort(refused(endpoint, wrong));
-        } else if (wrong != null) {
-            abort(new ProtocolException(
-                    endpoint.remoteAddress() + " violated the message protocol and was disconnected: " + wrong
-                            + ". Both ends must run the same protocol; see docs/protocol.md"));
+            agree(endpoint);
+        } catch (Throwable e) {
+            threw(e);
         }
     }
 
@@ -936,245 +575,53 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             heard = false;
             deadlines.heard();
         }
-        try {
-            assemble();
-            inbox.deliverReady();
-            inbox.readComplete();
-        } finally {
-            inBatch = false;
-        }
+        deliver();
+        turn.endBatch();
         settle(true);
     }
 
-    @Override
-    public void onDisconnected(Endpoint endpoint, @Nullable Throwable cause) {
-        inBatch = false;
-        if (life.isDisconnected()) {
-            return;
-        }
-        this.endpoint = endpoint;
-        Throwable ending = ending(endpoint, cause);
-        boolean lingers = false;
-        busy = true;
-        try {
-            releaseEndpointMemory();
-            if (inbox.isReading() && life.isAgreed()) {
-                assemble(); // into the memory that the endpoint had
-                inbox.deliverReady();
-                inbox.readComplete();
-            }
-            life.keepCause(ending);
-            lingers = ending == null && !life.isCloseRequested() && !life.is(Phase.ABORTED);
-            life.disconnected();
-            failedOperations = outbox.unfinished();
-            stallBecomes(Obstacle.NONE);
-            rendezvousSender.clear();
-            String why = "the connection to " + endpoint.remoteAddress() + " was closed";
-            outbox.failAll(operation -> ending != null ? ending : notSent(operation, why));
-        } catch (RuntimeException e) {
-            threw(e);
-        } finally {
-            busy = false;
-        }
-        rendezvous.clear();
-        inbox.dropIncomplete();
-        writable = false;
-        if (!lingers || inbox.isEmpty()) {
-            becomeInactive(ending);
-        }
-        settle(false);
-    }
-
-    /**
-     * Its counters. Any thread.
-     *
-     * @return a snapshot; each number is from a moment ago at the latest
-     */
-    public MessageStatistics statistics() {
-        return counters.snapshot();
-    }
-
-    @Override
-    public String toString() {
-        Endpoint current = endpoint;
-        Operation waiting = outbox.firstWaiting();
-        return "MessageConnection[" + role + " " + life
-                + (current == null ? "" : ", work out " + ledger.out()) + ", " + credits + ", queued "
-                + outbox.queuedBytes() + " bytes in " + outbox.unfinished() + " operations"
-                + (waiting == null ? "" : ", " + waiting.describe() + " waits for " + stallName())
-                + ", " + inbox + ", " + window
-                + (inBatch ? ", in a batch" : "") + (busy ? ", busy" : "") + "]";
-    }
-
-    /** For tests: message frames that may be sent now. */
-    int creditsAvailable() {
-        return credits.available();
-    }
-
-    private String stallName() {
-        return switch (stall) {
-            case CREDIT -> "credit";
-            case SLOT -> "a slot";
-            case MEMORY -> "memory";
-            default -> "a flush";
-        };
-    }
-
-    // Preparation and handshake.
-
-    private void prepare(Endpoint endpoint) {
-        prepared = true;
-        capabilities = endpoint.capabilities();
-        buffers = source.forDomain(endpoint.memoryDomain());
-        int leastDepth = raw ? 1 : Credits.CONTROL_RECEIVES + 1;
-        if (capabilities.sendDepth() < leastDepth) {
-            throw new IllegalArgumentException("a sendDepth of " + capabilities.sendDepth()
-                    + " is too small for framing " + options.framing() + ": ask for " + leastDepth + " or more");
-        }
-        if (!raw && capabilities.maxSges() < 2) {
-            throw new IllegalArgumentException("framing " + options.framing()
-                    + " needs 2 scatter/gather elements, the endpoint has "
-                    + capabilities.maxSges() + ": ask for maxSges of 2 or more");
-        }
-        ledger.prepare(capabilities, buffers, !raw);
-        sendMemory.prepare(endpoint, buffers);
-        handshake.prepare(capabilities);
-        framer.prepare(capabilities);
-        oneSided.prepare(capabilities);
-        inbox.prepare(buffers);
-        rendezvous.prepare(capabilities, buffers);
-        window.prepare(endpoint, capabilities, buffers, role == Role.ACCEPTOR);
-        if (handshake.isAuthenticating()) {
-            endpoint.allowRemoteAccess(false);
-        }
-    }
-
-    private static AuthenticationException refused(Endpoint endpoint, String why) {
-        return new AuthenticationException(endpoint.remoteAddress() + " was disconnected: " + why
-                + ". Both ends need the same pre-shared key, id and secret");
-    }
-
-    /** Says HELLO or HELLO_ACK, with the receives that are posted by now. */
-    private boolean sayHello(Endpoint endpoint) {
-        if (ledger.free(endpoint) < 1) {
-            return false;
-        }
-        if (credits.outstandingGrant() == 0) {
-            // Once, also if the frame is refused and has to be said again.
-            credits.openInbound(Math.max(0, window.grantable(inbox.undelivered())));
-        }
-        int firstGrant = credits.outstandingGrant();
-        if (firstGrant < 1) {
-            return false;
-        }
-        int index = ledger.slotOffset() + Wire.HEADER_BYTES;
-        handshake
-                .hello(buffers, window.bufferBytes(), firstGrant, window.greatest())
-                .write(ledger.slots(), index);
-        byte[] proof = handshake.proof(ledger.slots(), index);
-        return frames.postHeader(endpoint, handshake.type(), Wire.HELLO_BYTES - Wire.HEADER_BYTES, proof);
-    }
-
-    private @Nullable String helloReceived(Endpoint endpoint, int type, ByteBuf frame, int lengthBytes) {
-        String violation = handshake.receive(type, frame, lengthBytes);
-        if (violation == null && life.isUp()) {
-            agree(endpoint);
-        }
-        return violation;
-    }
-
-    /** Connected, and the peer has said HELLO. */
-    private void agree(Endpoint endpoint) {
-        Wire.Hello hello = handshake.peer();
-        if (hello != null) {
-            window.open();
-            credits.openOutbound(hello.window(), hello.greatestWindow());
-            helloDue = role == Role.ACCEPTOR;
-            if (handshake.isAuthenticating()) {
-                endpoint.allowRemoteAccess(true);
-            }
-            becomeActive(handshake.agree(endpoint, hello, buffers, rendezvousSender));
-        }
-    }
-
-    private void becomeActive(Negotiated agreed) {
-        life.agreed();
-        writable = outbox.isNoneWaiting();
-        FlightEvents.endConnect(connectEvent, this, role, agreed, null);
-        connectEvent = null;
-        boolean outer = busy;
-        busy = true;
-        try {
-            listener.onActive(this, agreed);
-        } catch (Throwable e) {
-            threw(e);
-        } finally {
-            busy = outer;
+    private void workFailed(String what, WorkStatus status) {
+        if (status != WorkStatus.SUCCESS && status != WorkStatus.FLUSHED) {
+            life.workFailed(peer, what, status);
         }
     }
 
     // The pump: whatever can go, goes, with one call to the device for receives and one for the rest.
 
-    /**
-     * How every way in ends: outcomes are told, what can go goes, and the end is told when there is nothing else to tell. Here alone, when the connection has
-     * finished its own change, so that a callback may do anything; what it does settles in the same loop. Within another way in, that one does it.
-     *
-     * @param pumping whether something may go that could not before
-     */
     private void settle(boolean pumping) {
-        pumpAgain |= pumping;
-        if (busy || inBatch) {
-            return;
-        }
-        busy = true;
-        while (true) {
-            if (outbox.tellOutcome()) {
-                continue;
-            }
-            if (pumpAgain) {
-                pumpAgain = false;
-                pump();
-            } else if (control.takePong()) {
-                tellPong();
-            } else if (endDue) {
-                endDue = false;
-                tellEnd();
-            } else {
-                break;
-            }
-        }
-        updateDeadlines();
-        busy = false;
-        Error error = thrown;
-        if (error != null) {
-            thrown = null;
-            throw error;
-        }
+        turn.settle(pumping);
     }
 
     private void pump() {
-        Endpoint current = endpoint;
+        Endpoint current = peer.endpoint();
         if (current == null || !life.isUp()) {
             return;
         }
         try {
-            pumpOnce(current);
+            pump(current);
         } catch (Throwable e) {
             threw(e);
         }
     }
 
-    private void pumpOnce(Endpoint endpoint) {
-        postReceives(endpoint);
-        if (helloDue && sayHello(endpoint)) {
-            helloDue = false;
+    private void pump(Endpoint endpoint) {
+        if (window.post(endpoint, inbox.undelivered(), inbox.isReading())) {
+            turn.pumpAgain();
         }
-        if (life.isAgreed() && !helloDue) {
+        if (greeting.isOver() && !raw) {
+            window.grant(inbox.undelivered());
+        }
+        greeting.post(endpoint);
+        if (greeting.isOver()) {
             rendezvous.post(endpoint, life.isCloseRequested());
-            if (life.hasPeerClosed()) {
-                giveUpWaiting();
+            if (inbox.assemble()) { // what came behind a message that has its memory now
+                turn.pumpAgain();
+                onMemoryFreed(); // delivered by a task: this may be within a call of the user's
             }
-            postOperations(endpoint);
+            if (life.hasPeerClosed()) {
+                outbox.giveUpWaiting();
+            }
+            outflow.post(endpoint);
             if (!raw) {
                 control.post(endpoint);
             }
@@ -1184,28 +631,15 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
         counters.present(Math.max(0, credits.available()), credits.outstandingGrant());
         counters.queued(outbox.queuedBytes());
-        outbox.completeMessages();
         if (life.isClosing()) {
             finishClose(endpoint);
         }
-        if (life.isAgreed()) {
-            tellWritability();
+        if (life.isAgreed() && outbox.updateWritable()) {
+            callbacks.writabilityChanged(outbox.isWritable());
         }
     }
 
-    private void postReceives(Endpoint endpoint) {
-        boolean wasStarved = window.isStarved();
-        pumpAgain |= window.post(endpoint, inbox.undelivered(), inbox.isReading());
-        if (window.isStarved() && !wasStarved) {
-            counters.memoryStallBegan();
-        }
-        if (life.isAgreed() && !helloDue && !raw) {
-            int more = window.grantable(inbox.undelivered());
-            if (more > 0) {
-                credits.grant(more);
-            }
-        }
-    }
+    // The end.
 
     private void finishClose(Endpoint endpoint) {
         if (!life.isUp() || !ledger.isEmpty()) {
@@ -1217,307 +651,56 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
     }
 
-    private void tellWritability() {
-        boolean now = outbox.isNoneWaiting() && !life.isClosing();
-        if (now != writable) {
-            writable = now;
-            try {
-                listener.onWritabilityChanged(this, now);
-            } catch (Throwable e) {
-                threw(e);
-            }
-        }
-    }
-
-    // Operations.
-
-    private void enqueueOneSided(Operation operation) {
-        if (operation.failure == null) {
-            operation.failure = refusal(operation);
-        }
-        if (operation.failure != null) {
-            operation.posted = true;
-            outbox.finish(operation);
-            settle(false);
-        } else {
-            outbox.enqueue(operation);
-        }
-    }
-
-    /** Why nothing more is taken, or null. */
-    private @Nullable Throwable refusal(Operation operation) {
-        if (!life.isClosing()) {
-            return outputEnded && operation.kind == Operation.Kind.MESSAGE
-                    ? notSent(operation, "the output was shut down")
-                    : null;
-        }
-        Throwable cause = life.firstCause();
-        return cause != null
-                ? cause
-                : notSent(
-                        operation,
-                        life.hasPeerClosed() ? "the peer closed the connection" : "the connection is closed");
-    }
-
-    private static ConnectionException notSent(Operation operation, String why) {
-        return new ConnectionException.Lost(operation.describe() + " was not done: " + why);
-    }
-
-    private void postOperations(Endpoint endpoint) {
-        int reserved = raw ? 0 : Credits.CONTROL_RECEIVES;
-        while (true) {
-            Operation operation = outbox.firstWaiting();
-            if (operation == null) {
-                stallBecomes(Obstacle.NONE);
-                return;
-            }
-            Obstacle obstacle;
-            try {
-                obstacle = ledger.free(endpoint) <= reserved
-                        ? Obstacle.SLOT
-                        : operation.kind == Operation.Kind.MESSAGE
-                                ? framer.post(endpoint, operation)
-                                : oneSided.post(endpoint, operation);
-            } catch (RuntimeException e) {
-                // Refused before it reached the device: what is out of it finishes, the rest is not done.
-                operation.failure = e;
-                operation.posted = true;
-                obstacle = Obstacle.NONE;
-                if (operation.kind == Operation.Kind.MESSAGE && framer.hasBegun(operation)) {
-                    abort(e);
-                    return;
-                }
-            }
-            if (obstacle != Obstacle.NONE) {
-                stalled(obstacle);
-                return;
-            }
-            while (operation != null && operation.posted) { // several, if they went in one frame
-                outbox.removeFirstWaiting();
-                maybeComplete(operation);
-                operation = outbox.firstWaiting();
-            }
-        }
-    }
-
-    private void stalled(Obstacle obstacle) {
-        if (obstacle == Obstacle.MEMORY && !ledger.hasCopiesOut()) {
-            deadlines.retry();
-        }
-        stallBecomes(obstacle);
-    }
-
-    /** What the first operation waits for now. */
-    private void stallBecomes(Obstacle obstacle) {
-        if (obstacle == stall) {
-            return;
-        }
-        if (stall == Obstacle.CREDIT) {
-            counters.creditStallEnded(System.nanoTime() - stalledSinceNanos);
-            FlightEvents.endCreditStall(stallEvent, this, life.isDisconnected());
-            stallEvent = null;
-        }
-        stall = obstacle;
-        switch (obstacle) {
-            case CREDIT -> {
-                frames.waited();
-                counters.creditStallBegan();
-                stalledSinceNanos = System.nanoTime();
-                stallEvent = FlightEvents.beginCreditStall(outbox.queuedBytes());
-            }
-            case SLOT -> counters.slotStallBegan();
-            case MEMORY -> counters.memoryStallBegan();
-            case NONE -> {
-                // Nothing waits.
-            }
-        }
-    }
-
-    private void segmentCompleted(Operation first, int messages, WorkStatus status) {
-        Operation operation = first;
-        for (int i = 0; i < messages && operation != null; i++) {
-            Operation next = operation.nextMessage; // it may be over, and used again, after this
-            operationCompleted(operation, status);
-            operation = next;
-        }
-    }
-
-    private void operationCompleted(Operation operation, WorkStatus status) {
-        operation.outstanding--;
-        if (operation.kind.reads()) {
-            ledger.countRead(-1);
-        }
-        if (status != WorkStatus.SUCCESS) {
-            operation.failed = true;
-            if (status != WorkStatus.FLUSHED) {
-                workFailed(operation.describe(), status);
-            }
-        }
-        maybeComplete(operation);
-    }
-
-    private void maybeComplete(Operation operation) {
-        if (operation.outstanding > 0 || !operation.posted) {
-            return;
-        }
-        if (operation.failed && operation.failure == null) {
-            // Its cause is known when the connection has ended. Messages are found in their own list.
-            if (operation.kind != Operation.Kind.MESSAGE) {
-                outbox.addFailed(operation);
-            }
-            return;
-        }
-        if (operation.kind != Operation.Kind.MESSAGE) {
-            outbox.finish(operation);
-        } else if (operation.advertisedOut == 0) {
-            operation.done = true;
-            outbox.completeMessages();
-        }
-    }
-
-    /** The peer has closed: what is not on its way stays here. */
-    private void giveUpWaiting() {
-        Operation operation = outbox.firstWaiting();
-        while (operation != null) {
-            outbox.removeFirstWaiting();
-            operation.failure = notSent(operation, "the peer closed the connection");
-            operation.posted = true;
-            maybeComplete(operation);
-            operation = outbox.firstWaiting();
-        }
-    }
-
-    private void workFailed(String what, WorkStatus status) {
-        boolean closed = life.is(Phase.CLOSED);
-        if (status != WorkStatus.FLUSHED && !closed) {
-            FlightEvents.completionError(this, what, status);
-        }
-        if (status != WorkStatus.FLUSHED && !life.is(Phase.ABORTED) && !closed) {
-            Endpoint current = endpoint;
-            life.keepCause(new WorkCompletionException(
-                    what + (current == null ? "" : " with " + current.remoteAddress()), status, 0));
-        }
-    }
-
-    /** What a callback, or the provider, has thrown ends the connection. The first error goes on to whoever called, when all is settled. */
+    /**
+     * What a callback, or the provider, has thrown ends the connection. The first error goes on to whoever called, when
+     * all is settled.
+     */
     private void threw(Throwable failure) {
         abort(failure);
-        if (thrown == null && failure instanceof Error error) {
-            thrown = error;
-        }
+        turn.keep(failure);
     }
 
-    // Inbound.
-
-    private @Nullable String frameReceived(
-            Endpoint endpoint, ByteBuf buffer, int lengthBytes, int flags, int immediateData) {
-        if ((flags & EndpointHandler.REMOTE_WRITE) != 0) {
-            window.reuse(buffer);
-            if (!life.isAgreed() || life.hasPeerClosed()) {
-                return "it wrote with immediate data before HELLO or after CLOSE";
-            }
-            String wrong = window.messageFrameCame();
-            if (wrong == null && !life.isCloseRequested()) {
-                inbox.arrived(null, false, true, immediateData, lengthBytes);
-            }
-            return wrong;
+    @Override
+    public void onDisconnected(Endpoint endpoint, @Nullable Throwable cause) {
+        turn.endBatch();
+        if (life.isDisconnected()) {
+            return;
         }
-        if (lengthBytes < Wire.HEADER_BYTES || lengthBytes > buffer.capacity()) {
-            buffer.release();
-            return "it sent " + lengthBytes + " bytes, and a header has " + Wire.HEADER_BYTES;
+        peer.setEndpoint(endpoint);
+        boolean agreed = life.isAgreed();
+        Throwable ending = life.ending(peer, cause, !raw, handshake.isAuthenticating());
+        boolean lingers = ending == null && !life.isCloseRequested() && !life.is(Phase.ABORTED);
+        try {
+            releaseEndpointMemory();
+        } catch (RuntimeException e) {
+            threw(e); // the device does not let go of memory: what is pending is told all the same
         }
-        long first = buffer.getLong(0);
-        long second = buffer.getLong(8);
-        int type = (int) (first >>> 56);
-        String wrong;
-        if (!life.isAgreed()) {
-            wrong = helloReceived(endpoint, type, buffer, lengthBytes);
-            window.controlCame();
-            window.reuse(buffer);
-            return wrong;
+        inbox.dropIncomplete();
+        rendezvous.clear();
+        rendezvousSender.clear();
+        life.keepCause(ending);
+        life.disconnected();
+        outflow.end();
+        failedOperations = outbox.unfinished();
+        outbox.failAll(ending);
+        outbox.updateWritable();
+        if (agreed) {
+            deliver();
         }
-        if (((first >>> 48) & Wire.WAITED) != 0) {
-            window.peerWaited();
+        if (!lingers || inbox.isEmpty()) {
+            becomeInactive(ending);
         }
-        if (((first >>> 48) & Wire.RECLAIM) != 0) {
-            control.grantsWanted();
-        }
-        wrong = credits.heard((int) first, (int) (first >>> 32) & 0xffff);
-        if (wrong == null) {
-            wrong = rendezvousSender.heard((int) (second >>> 32), onRead);
-        }
-        if (wrong != null) {
-            buffer.release();
-            return wrong;
-        }
-        if (Wire.isMessageClass(type)) {
-            wrong = window.messageFrameCame();
-            if (wrong == null && life.hasPeerClosed()) {
-                wrong = "it sent " + Wire.name(type) + " after CLOSE";
-            }
-            if (wrong != null || (life.isCloseRequested() && type != Wire.RENDEZVOUS)) {
-                window.reuse(buffer);
-                return wrong;
-            }
-            return framer.received(
-                    type, buffer, lengthBytes - Wire.HEADER_BYTES, (int) second, life.isCloseRequested());
-        }
-        wrong = control.received(type, buffer, lengthBytes);
-        window.controlCame();
-        window.reuse(buffer);
-        return wrong;
-    }
-
-    // The end.
-
-    /** Why it ended; null if in good order. */
-    private @Nullable Throwable ending(Endpoint endpoint, @Nullable Throwable cause) {
-        if (life.firstCause() instanceof WorkCompletionException && isExplained(cause)) {
-            life.explain(cause);
-        }
-        Throwable first = life.firstCause();
-        if (first != null) {
-            return first;
-        }
-        if (life.is(Phase.ABORTED) || life.is(Phase.CLOSED) || (life.isCloseSent() && cause == null)) {
-            return null;
-        }
-        if (life.is(Phase.HANDSHAKE) && handshake.isAuthenticating()) {
-            String why =
-                    endpoint.remoteAddress() + " disconnected during the handshake: does it have the pre-shared key"
-                            + " of this end, with the same secret? Its log says, and it tells nobody else";
-            return cause == null ? new ConnectionException.Lost(why) : new ConnectionException.Lost(why, cause);
-        }
-        if (cause != null || raw) {
-            return cause;
-        }
-        return new ConnectionException.Lost(endpoint.remoteAddress()
-                + (life.isAgreed()
-                        ? " disconnected without sending CLOSE: its program ended or was killed, or a device went down"
-                        : " disconnected during the handshake"));
-    }
-
-    /** Whether the endpoint knows what a work request failed for: what its device has reported of itself. */
-    private static boolean isExplained(@Nullable Throwable cause) {
-        return cause instanceof ConnectionException && cause.getCause() instanceof WorkCompletionException;
+        settle(false);
     }
 
     private void releaseEndpointMemory() {
-        if (prepared) {
+        if (peer.isPrepared()) {
             window.release();
         }
         while (!ledger.isEmpty()) {
             // The provider owes these completions; their memory is free all the same now.
-            Work owner = ledger.take();
-            if (owner instanceof Operation first) {
-                Operation operation = first;
-                for (int i = ledger.takenMessages(); i > 0 && operation != null; i--) {
-                    Operation next = operation.nextMessage;
-                    operation.failed = true;
-                    operation.outstanding--;
-                    maybeComplete(operation);
-                    operation = next;
-                }
+            if (ledger.take() instanceof Operation first) {
+                outbox.completed(first, ledger.takenMessages(), WorkStatus.FLUSHED);
             }
         }
         ledger.release();
@@ -1528,34 +711,34 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return;
         }
         life.inactive();
-        writable = false;
+        outbox.updateWritable();
         inbox.clear();
         counters.present(0, 0);
         if (handshake.negotiated() == null) {
-            FlightEvents.endConnect(connectEvent, this, role, null, cause);
+            greeting.failed(cause);
         } else {
-            FlightEvents.disconnected(this, cause, failedOperations);
+            FlightEvents.disconnected(peer, counters, cause, failedOperations);
         }
-        endDue = true;
-        endCause = cause;
+        turn.end(cause);
     }
 
-    private void tellPong() {
-        try {
-            listener.onPong(this, control.answeredNonce());
-        } catch (Throwable e) {
-            threw(e);
-        }
+    /**
+     * Its counters. Any thread.
+     *
+     * @return a snapshot; each number is from a moment ago at the latest
+     */
+    public MessageStatistics statistics() {
+        return counters.snapshot();
     }
 
-    private void tellEnd() {
-        try {
-            listener.onInactive(this, endCause);
-        } catch (Throwable e) {
-            threw(e);
-        }
+    /** For tests: message frames that may be sent now. */
+    int creditsAvailable() {
+        return credits.available();
     }
 
-    // Time.
-
+    @Override
+    public String toString() {
+        return "MessageConnection[" + role + " " + life + " with " + peer + ", work out " + ledger.out() + ", "
+                + credits + ", " + outflow + ", " + inbox + ", " + window + turn + "]";
+    }
 }

@@ -3,41 +3,26 @@ package org.verbena.transport.protocol;
 import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.WorkRequest;
 
 /** Messages keep their boundaries: one frame each, or several fragments, or an advertisement. */
-final class MessageFramer extends Framer {
-    /** A fragment that is not the last fills at least this part of the peer's receive buffer, so that it cannot be made to hold many for little. */
+final class MessageFramer extends HeadedFramer {
+    /**
+     * A fragment that is not the last fills at least this part of the peer's receive buffer, so that it cannot be made
+     * to hold many for little.
+     */
     private static final int MIN_FRAGMENT_DIVISOR = 4;
-
-    private final Credits credits;
-    private final Handshake handshake;
-    private final RendezvousSender sender;
-    private final RendezvousReceiver receiver;
-    private int maxSges;
 
     MessageFramer(
             SendLedger ledger,
             SendMemory memory,
             FrameSender frames,
-            ConnectionCounters counters,
             ReceiveWindow window,
             Inbox inbox,
-            Credits credits,
             Handshake handshake,
             RendezvousSender sender,
             RendezvousReceiver receiver) {
-        super(ledger, memory, frames, counters, window, inbox);
-        this.credits = credits;
-        this.handshake = handshake;
-        this.sender = sender;
-        this.receiver = receiver;
-    }
-
-    @Override
-    void prepare(EndpointCapabilities capabilities) {
-        maxSges = capabilities.maxSges();
+        super(ledger, memory, frames, window, inbox, handshake, sender, receiver);
     }
 
     @Override
@@ -50,7 +35,7 @@ final class MessageFramer extends Framer {
         if (!hasBegun(operation) && operation.totalBytes > handshake.maxOutboundBytes()) {
             return refuse(operation, handshake.maxOutboundBytes());
         }
-        if (credits.available() <= 0) {
+        if (frames.isOutOfGrants()) {
             return Obstacle.CREDIT;
         }
         if (sender.wants(operation)) {
@@ -71,7 +56,6 @@ final class MessageFramer extends Framer {
         int payload = wanted;
         int flags = ledger.inlineFlag(Wire.HEADER_BYTES + wanted);
         WorkRequest request = ledger.request();
-        ByteBuf copy = null;
         request.asSend(ledger.nextId(), flags);
         ledger.gatherSlot(Wire.HEADER_BYTES);
         if (wanted > 0) {
@@ -80,50 +64,37 @@ final class MessageFramer extends Framer {
                 payload = wanted;
                 request.asSend(ledger.nextId(), flags);
                 if (wanted <= SendLedger.SLOT_BYTES - Wire.HEADER_BYTES) {
-                    SendMemory.messageOf(operation)
-                            .getBytes(operation.index, ledger.slots(), ledger.slotOffset() + Wire.HEADER_BYTES, wanted);
+                    memory.copyToSlot(operation, wanted);
                     ledger.gatherSlot(Wire.HEADER_BYTES + wanted);
-                    counters.copied(wanted);
                 } else {
                     ledger.gatherSlot(Wire.HEADER_BYTES);
-                    copy = memory.copy(endpoint, operation, wanted);
-                    if (copy == null) {
+                    if (!memory.copy(endpoint, operation, wanted)) {
                         return Obstacle.MEMORY;
                     }
                 }
             }
         }
         frames.writeHeader(type, operation.remainingBytes);
-        if (!frames.post(endpoint, operation, copy)) {
+        if (!frames.postMessage(endpoint, operation)) {
             return Obstacle.SLOT;
         }
-        credits.messageFrameSent();
         operation.framePosted(payload);
         return Obstacle.NONE;
     }
 
     @Override
-    @Nullable String received(int type, ByteBuf buffer, int payload, int length, boolean closing) {
-        String violation = violation(type, payload, length);
-        if (violation != null) {
-            buffer.release();
-        } else if (type == Wire.RENDEZVOUS) {
-            violation = receiver.advertised(buffer, payload, length, closing);
-            window.reuse(buffer);
+    void accept(int type, ByteBuf buffer, int length) {
+        if (type == Wire.CONTINUATION) {
+            inbox.proceed(buffer);
+        } else if (buffer.readableBytes() == length) {
+            inbox.received(buffer);
         } else {
-            buffer.setIndex(Wire.HEADER_BYTES, Wire.HEADER_BYTES + payload);
-            if (type == Wire.CONTINUATION) {
-                inbox.proceed(buffer);
-            } else if (payload == length) {
-                inbox.received(buffer);
-            } else {
-                inbox.begin(buffer, length);
-            }
+            inbox.begin(buffer, length);
         }
-        return violation;
     }
 
-    private @Nullable String violation(int type, int payload, int length) {
+    @Override
+    @Nullable String violation(int type, int payload, int length) {
         if (type == Wire.END) {
             return "it sent END of " + payload + " bytes of " + length + " with framing " + Framing.MESSAGE;
         }
@@ -143,12 +114,9 @@ final class MessageFramer extends Framer {
         if (inbox.isWithinMessage()) {
             return "it began a message within another";
         }
-        if (length > handshake.maxInboundBytes()) {
-            return "it sent a message of " + length + " bytes, over the limit of " + handshake.maxInboundBytes();
+        if (type == Wire.RENDEZVOUS) {
+            return advertisementViolation(length);
         }
-        if (type == Wire.RENDEZVOUS && !handshake.hasFeature(Wire.FEATURE_READS)) {
-            return "it advertised more messages than it may";
-        }
-        return null;
+        return length > handshake.maxInboundBytes() ? tooLong(length) : null;
     }
 }

@@ -2,11 +2,22 @@ package org.verbena.transport.protocol;
 
 /** What keeps the first operation that waits from being posted. */
 enum Obstacle {
-    NONE,
+    NONE("a flush"),
     /** The peer has granted nothing. */
-    CREDIT,
+    CREDIT("credit"),
     /** The send queue is full, or as many reads or rendezvous are under way as may be. */
-    SLOT,
+    SLOT("a slot"),
     /** There is no registered memory to send a copy from. */
-    MEMORY
+    MEMORY("memory");
+
+    private final String words;
+
+    Obstacle(String words) {
+        this.words = words;
+    }
+
+    /** What has to come. */
+    String inWords() {
+        return words;
+    }
 }

@@ -3,9 +3,12 @@ package org.verbena.transport.protocol;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.WorkStatus;
 
 /**
- * What the user asked for, from the call to the callback. An operation is in one of these lists, messages in that of all messages as well until they are finished:
+ * What the user asked for, from the call to the callback. An operation is in one of these lists, messages in that of
+ * all messages as well until they are finished:
  *
  * <pre>{@code
  * waiting --posted--> (its work requests are out) --done--> outcomes --told--> free
@@ -14,12 +17,15 @@ import org.jspecify.annotations.Nullable;
  *                        failed --the connection's cause is known--> outcomes
  * }</pre>
  *
- * Messages come to their outcomes in the order given. Callbacks are called by {@link #tellOutcome()} alone, when nothing is being walked.
+ * Messages come to their outcomes in the order given. Callbacks are called by {@link #tellOutcome()} alone, when
+ * nothing is being walked.
  */
 final class Outbox {
     /** Recycled operations that are kept. */
     private static final int MAX_RECYCLED = 1024;
 
+    private final Lifecycle life;
+    private final Peer peer;
     private final ConnectionCounters counters;
     private final Consumer<Throwable> onThrown;
 
@@ -35,13 +41,19 @@ final class Outbox {
     private int freeCount;
     private int unfinished;
     private long queuedBytes;
+    /** This end's half of the stream is closed, or will be when what was sent before has gone. */
+    private boolean outputEnded;
+
+    private boolean writable;
 
     /**
      * Makes an empty one.
      *
      * @param onThrown given what callbacks throw, and what keeps memory from being let go
      */
-    Outbox(ConnectionCounters counters, Consumer<Throwable> onThrown) {
+    Outbox(Lifecycle life, Peer peer, ConnectionCounters counters, Consumer<Throwable> onThrown) {
+        this.life = life;
+        this.peer = peer;
         this.counters = counters;
         this.onThrown = onThrown;
     }
@@ -72,8 +84,70 @@ final class Outbox {
         return operation;
     }
 
+    /**
+     * Takes an operation: it waits to be posted, or is refused, with what is wrong with it or because nothing more is
+     * taken.
+     */
+    void submit(Operation operation) {
+        boolean isMessage = operation.kind == Operation.Kind.MESSAGE;
+        if (isMessage) {
+            addMessage(operation);
+        }
+        Throwable refusal = refusal(operation);
+        if (refusal != null) {
+            operation.failure = refusal;
+        }
+        if (operation.failure == null) {
+            enqueue(operation);
+            return;
+        }
+        operation.posted = true;
+        if (isMessage) {
+            operation.done = true;
+            completeMessages();
+        } else {
+            finish(operation);
+        }
+    }
+
+    /** Why nothing more is taken, or null. */
+    private @Nullable Throwable refusal(Operation operation) {
+        if (!life.isClosing()) {
+            return outputEnded && operation.kind == Operation.Kind.MESSAGE
+                    ? notDone(operation, "the output was shut down")
+                    : null;
+        }
+        Throwable cause = life.firstCause();
+        return cause != null
+                ? cause
+                : notDone(
+                        operation,
+                        life.hasPeerClosed() ? "the peer closed the connection" : "the connection is closed");
+    }
+
+    private static ConnectionException notDone(Operation operation, String why) {
+        return new ConnectionException.Lost(operation.describe() + " was not done: " + why);
+    }
+
+    /** No more messages are taken. */
+    void endOutput() {
+        outputEnded = true;
+    }
+
+    /** Whether what is sent next goes out at once. */
+    boolean isWritable() {
+        return writable;
+    }
+
+    /** Whether that is otherwise than it was. */
+    boolean updateWritable() {
+        boolean before = writable;
+        writable = waitingHead == null && life.isAgreed() && !life.isClosing();
+        return writable != before;
+    }
+
     /** A message was given, after all those before. */
-    void addMessage(Operation operation) {
+    private void addMessage(Operation operation) {
         queuedBytes += operation.totalBytes;
         if (messagesTail == null) {
             messagesHead = operation;
@@ -83,8 +157,7 @@ final class Outbox {
         messagesTail = operation;
     }
 
-    /** It waits to be posted. */
-    void enqueue(Operation operation) {
+    private void enqueue(Operation operation) {
         if (waitingTail == null) {
             waitingHead = operation;
         } else {
@@ -113,8 +186,55 @@ final class Outbox {
         }
     }
 
-    /** A one-sided operation has failed; its cause is known when the connection has ended. */
-    void addFailed(Operation operation) {
+    /** The peer has closed: what is not on its way stays here. */
+    void giveUpWaiting() {
+        Operation operation = waitingHead;
+        while (operation != null) {
+            removeFirstWaiting();
+            operation.failure = notDone(operation, "the peer closed the connection");
+            operation.posted = true;
+            maybeComplete(operation);
+            operation = waitingHead;
+        }
+    }
+
+    /** A work request is done that had bytes of so many messages, or was one of a one-sided operation. */
+    void completed(Operation first, int messages, WorkStatus status) {
+        Operation operation = first;
+        for (int i = 0; i < messages && operation != null; i++) {
+            Operation next = operation.nextMessage; // it may be over, and used again, after this
+            operation.outstanding--;
+            if (status != WorkStatus.SUCCESS) {
+                operation.failed = true;
+                if (status != WorkStatus.FLUSHED) {
+                    life.workFailed(peer, operation.describe(), status);
+                }
+            }
+            maybeComplete(operation);
+            operation = next;
+        }
+    }
+
+    /** Gives an operation its outcome, if nothing of it is to be posted or under way any more. */
+    void maybeComplete(Operation operation) {
+        if (operation.outstanding > 0 || !operation.posted) {
+            return;
+        }
+        boolean isMessage = operation.kind == Operation.Kind.MESSAGE;
+        if (operation.failed && operation.failure == null) {
+            // Its cause is known when the connection has ended. Messages are found in their own list.
+            if (!isMessage) {
+                addFailed(operation);
+            }
+        } else if (!isMessage) {
+            finish(operation);
+        } else if (operation.advertisedOut == 0) {
+            operation.done = true;
+            completeMessages();
+        }
+    }
+
+    private void addFailed(Operation operation) {
         if (failedTail == null) {
             failedHead = operation;
         } else {
@@ -124,7 +244,7 @@ final class Outbox {
     }
 
     /** Messages come to their outcomes in the order in which they were given. */
-    void completeMessages() {
+    private void completeMessages() {
         while (messagesHead != null && messagesHead.done) {
             Operation operation = messagesHead;
             messagesHead = operation.nextMessage;
@@ -141,8 +261,11 @@ final class Outbox {
         }
     }
 
-    /** An operation has its outcome and is in no list any more: its memory is let go now, its callback is called by {@link #tellOutcome()}. */
-    void finish(Operation operation) {
+    /**
+     * An operation has its outcome and is in no list any more: its memory is let go now, its callback is called by
+     * {@link #tellOutcome()}.
+     */
+    private void finish(Operation operation) {
         try {
             operation.releaseMemory();
         } catch (RuntimeException e) {
@@ -163,8 +286,15 @@ final class Outbox {
         outcomesTail = operation;
     }
 
-    /** Everything that is pending fails: first all lists are emptied, then what was in them is finished. */
-    void failAll(Function<Operation, Throwable> cause) {
+    /**
+     * The connection has ended. Everything that is pending fails: first all lists are emptied, then what was in them is
+     * finished.
+     *
+     * @param ending why it ended; null if in good order
+     */
+    void failAll(@Nullable Throwable ending) {
+        String why = "the connection to " + peer + " was closed";
+        Function<Operation, Throwable> cause = operation -> ending != null ? ending : notDone(operation, why);
         Operation posted = failedHead;
         Operation unposted = waitingHead;
         failedHead = null;
@@ -185,7 +315,9 @@ final class Outbox {
         completeMessages();
     }
 
-    /** The one-sided operations of a list that nobody else has any more; messages in it are in their own list as well. */
+    /**
+     * The one-sided operations of a list that nobody else has any more; messages in it are in their own list as well.
+     */
     private void failOneSided(@Nullable Operation first, Function<Operation, Throwable> cause) {
         Operation operation = first;
         while (operation != null) {

@@ -12,14 +12,8 @@ final class RawFramer extends Framer {
     private int maxSges;
     private long maxMessageBytes;
 
-    RawFramer(
-            SendLedger ledger,
-            SendMemory memory,
-            FrameSender frames,
-            ConnectionCounters counters,
-            ReceiveWindow window,
-            Inbox inbox) {
-        super(ledger, memory, frames, counters, window, inbox);
+    RawFramer(SendLedger ledger, SendMemory memory, FrameSender frames, ReceiveWindow window, Inbox inbox) {
+        super(ledger, memory, frames, window, inbox);
     }
 
     @Override
@@ -40,29 +34,23 @@ final class RawFramer extends Framer {
             return refuse(operation, maxMessageBytes);
         }
         WorkRequest request = ledger.request();
-        ByteBuf copy = null;
         request.asSend(ledger.nextId(), ledger.inlineFlag(total));
         if (total > 0 && memory.gather(operation, total, maxSges, request.buffers()) < total) {
             request.asSend(ledger.nextId(), ledger.inlineFlag(total));
-            copy = memory.copy(endpoint, operation, total);
-            if (copy == null) {
+            if (!memory.copy(endpoint, operation, total)) {
                 return Obstacle.MEMORY;
             }
         }
-        if (!ledger.post(endpoint, operation, copy)) {
+        if (!frames.postRaw(endpoint, operation)) {
             return Obstacle.SLOT;
         }
-        frames.sentRaw(total);
         operation.framePosted(total);
         return Obstacle.NONE;
     }
 
-    @Override
-    @Nullable String received(int type, ByteBuf buffer, int payload, int length, boolean closing) {
-        throw new IllegalStateException("framing RAW has no frames");
-    }
-
-    /** A SEND or a write with immediate data came, in a receive, which is taken; returns what is wrong with it, or null. */
+    /**
+     * A SEND or a write with immediate data came, in a receive, which is taken; returns what is wrong with it, or null.
+     */
     @Nullable String received(ByteBuf buffer, int lengthBytes, int flags, int immediateData, boolean closing) {
         boolean write = (flags & EndpointHandler.REMOTE_WRITE) != 0;
         if (closing) {

@@ -8,7 +8,8 @@ import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.SharedReceiveQueue;
 
 /**
- * The receives that the peer may use, its own or of the loop's shared receive queue, and how many it is granted. What the user holds of them counts: beyond as
+ * The receives that the peer may use, its own or of the loop's shared receive queue, and how many it is granted. What
+ * the user holds of them counts: beyond as
  * many as are kept posted, its allowance, another is posted only when one is released.
  */
 final class ReceiveWindow {
@@ -118,7 +119,10 @@ final class ReceiveWindow {
         shared = found;
     }
 
-    /** The peer is known: it gets as many receives as connections have at first. As many as were asked for are kept, as far as there is room. */
+    /**
+     * The peer is known: it gets as many receives as connections have at first. As many as were asked for are kept, as
+     * far as there is room.
+     */
     void open() {
         open = true;
         Receives receives = own;
@@ -166,6 +170,7 @@ final class ReceiveWindow {
     boolean post(Endpoint endpoint, int undelivered, boolean reading) {
         SharedReceives common = shared;
         Receives receives = own;
+        boolean wasStarved = starved;
         starved = false;
         if (common != null) {
             watch(common.posted(), common.depth());
@@ -191,6 +196,9 @@ final class ReceiveWindow {
         }
         controlCame = false;
         peerWaited = false;
+        if (starved && !wasStarved) {
+            counters.memoryStallBegan();
+        }
         if (starved && !awaitingMemory) {
             awaitingMemory = true;
             buffers.awaitReceives(waiter);
@@ -203,7 +211,10 @@ final class ReceiveWindow {
         return false;
     }
 
-    /** Receives that are not posted again yet: of what is not delivered, and of what the user holds beyond its allowance. */
+    /**
+     * Receives that are not posted again yet: of what is not delivered, and of what the user holds beyond its
+     * allowance.
+     */
     private int heldBack(int undelivered) {
         int allowance = allowance();
         long held = heldByUser.held();
@@ -240,7 +251,18 @@ final class ReceiveWindow {
         }
     }
 
-    /** Message frames that may be granted on top of what is: their receives are posted. A shared queue's are promised by this. */
+    /** Promises the peer what may be granted on top of what is, with the next header. */
+    void grant(int undelivered) {
+        int more = grantable(undelivered);
+        if (more > 0) {
+            credits.grant(more);
+        }
+    }
+
+    /**
+     * Message frames that may be granted on top of what is: their receives are posted. A shared queue's are promised by
+     * this.
+     */
     int grantable(int undelivered) {
         if (shared != null) {
             // A window grows with its use, by what was used once more, so that those who are idle leave the rest to

@@ -11,12 +11,16 @@ import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RdmaException;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 
-/** Messages that the peer advertised, and that are read out of its memory: in order, several reads at once, within half of the read depth. */
+/**
+ * Messages that the peer advertised, and that are read out of its memory: in order, several reads at once, within half
+ * of the read depth.
+ */
 final class RendezvousReceiver {
     /** One read's length: long enough for full speed, short enough that other work gets its turn. */
-    private static final int READ_CHUNK_BYTES = 1 << 20;
+    static final int READ_CHUNK_BYTES = 1 << 20;
 
     private static final Set<MemoryDomain.Access> READ_SINK =
             Set.of(MemoryDomain.Access.LOCAL_WRITE, MemoryDomain.Access.REMOTE_WRITE);
@@ -25,7 +29,7 @@ final class RendezvousReceiver {
     private final Inbox inbox;
     private final SendLedger ledger;
     private final ConnectionCounters counters;
-    private final MessageConnection connection;
+    private final Peer peer;
     private final Deadlines deadlines;
 
     // Set by prepare.
@@ -41,15 +45,16 @@ final class RendezvousReceiver {
     private int done;
     private int doneTold;
     private int readsOut;
+    private long takenBytes;
 
     RendezvousReceiver(
-            MessageConnection connection,
+            Peer peer,
             MessageOptions options,
             Inbox inbox,
             SendLedger ledger,
             ConnectionCounters counters,
             Deadlines deadlines) {
-        this.connection = connection;
+        this.peer = peer;
         this.options = options;
         this.inbox = inbox;
         this.ledger = ledger;
@@ -74,6 +79,16 @@ final class RendezvousReceiver {
 
     boolean isTellDue() {
         return done != doneTold;
+    }
+
+    /** Whether the peer is to answer reads. */
+    boolean isReading() {
+        return readsOut > 0;
+    }
+
+    /** What was read in all, each read that is done counting as a long one. */
+    long takenBytes() {
+        return takenBytes;
     }
 
     /** The connection has ended: nothing more is read. */
@@ -115,7 +130,7 @@ final class RendezvousReceiver {
         }
         inbound.rendezvousEvent = FlightEvents.beginRendezvous(false, length, count);
         begun++;
-        inbox.append(inbound);
+        inbox.advertised(inbound);
         if (tail == null) {
             head = inbound;
         } else {
@@ -127,71 +142,14 @@ final class RendezvousReceiver {
 
     /** Reads advertised messages, in order, as far as the read depth, slots and memory go. */
     void post(Endpoint endpoint, boolean closing) {
-        int limit = Math.max(1, capabilities.readDepth() / 2);
         while (head != null) {
             Inbound inbound = head;
-            ByteBuf message = inbound.message;
-            if (message == null) {
-                if (!inbox.isReading() && !closing) {
-                    return;
-                }
-                message = options.framing() == Framing.STREAM
-                        ? buffers.tryAllocateReceive(inbound.totalBytes)
-                        : inbox.tryAllocateMessage(inbound);
-                if (message == null && options.framing() == Framing.STREAM) {
-                    message = registeredSink(endpoint, inbound);
-                    if (message == null) {
-                        deadlines.retry();
-                    }
-                }
-                if (message == null) {
-                    return;
-                }
-                inbound.message = message;
-                if (!registerSink(endpoint, inbound, message)) {
-                    inbound.releaseMemory();
-                    deadlines.retry();
-                    return;
-                }
+            if (inbound.message == null && !((inbox.isReading() || closing) && takeMemory(endpoint, inbound))) {
+                return;
             }
             while (inbound.requestedBytes < inbound.totalBytes) {
-                if (readsOut >= limit
-                        || ledger.readsOut() >= capabilities.readDepth()
-                        || ledger.free(endpoint) <= Credits.CONTROL_RECEIVES) {
+                if (!postRead(endpoint, inbound)) {
                     return;
-                }
-                int piece = inbound.nextPiece;
-                int length = Math.min(READ_CHUNK_BYTES, inbound.lengths[piece] - inbound.pieceOffset);
-                ledger.request()
-                        .asRead(
-                                ledger.nextId(),
-                                0,
-                                inbound.addresses[piece] + inbound.pieceOffset,
-                                inbound.keys[piece]);
-                RegisteredMemory sink = inbound.registration;
-                if (sink != null) {
-                    ledger.request().buffers().add(sink, inbound.requestedBytes, length);
-                } else if (buffers.gather(
-                                message,
-                                inbound.requestedBytes,
-                                length,
-                                1,
-                                ledger.request().buffers())
-                        != length) {
-                    throw new IllegalStateException(
-                            "a receive buffer is not one piece of memory registered with this device: " + message);
-                }
-                if (!ledger.post(endpoint, inbound, null)) {
-                    return;
-                }
-                inbound.readsOut++;
-                inbound.requestedBytes += length;
-                inbound.pieceOffset += length;
-                readsOut++;
-                ledger.countRead(1);
-                if (inbound.pieceOffset == inbound.lengths[piece]) {
-                    inbound.nextPiece++;
-                    inbound.pieceOffset = 0;
                 }
             }
             head = inbound.nextRendezvous;
@@ -202,7 +160,76 @@ final class RendezvousReceiver {
         }
     }
 
-    /** Memory outside the pool, for a stream whose user holds all of the pool's and may be waiting for these bytes; null if it cannot be registered. */
+    private boolean takeMemory(Endpoint endpoint, Inbound inbound) {
+        if (options.framing() == Framing.STREAM) {
+            inbound.message = pooledSink(inbound.totalBytes);
+            if (inbound.message == null) {
+                inbound.message = registeredSink(endpoint, inbound);
+            }
+            if (inbound.message == null) {
+                deadlines.retry();
+            }
+        } else {
+            inbox.tryAllocateMessage(inbound);
+        }
+        ByteBuf message = inbound.message;
+        if (message == null) {
+            return false;
+        }
+        if (!registerSink(endpoint, inbound, message)) {
+            inbox.giveMemoryBack(inbound);
+            deadlines.retry();
+            return false;
+        }
+        return true;
+    }
+
+    private boolean postRead(Endpoint endpoint, Inbound inbound) {
+        ByteBuf message = inbound.message;
+        if (message == null
+                || readsOut >= Math.max(1, capabilities.readDepth() / 2)
+                || ledger.readsOut() >= capabilities.readDepth()
+                || ledger.free(endpoint) <= Credits.CONTROL_RECEIVES) {
+            return false;
+        }
+        int piece = inbound.nextPiece;
+        int length = Math.min(READ_CHUNK_BYTES, inbound.lengths[piece] - inbound.pieceOffset);
+        WorkRequest request = ledger.request();
+        request.asRead(ledger.nextId(), 0, inbound.addresses[piece] + inbound.pieceOffset, inbound.keys[piece]);
+        RegisteredMemory sink = inbound.registration;
+        if (sink != null) {
+            request.buffers().add(sink, inbound.requestedBytes, length);
+        } else if (buffers.gather(message, inbound.requestedBytes, length, 1, request.buffers()) != length) {
+            throw new IllegalStateException(
+                    "a receive buffer is not one piece of memory registered with this device: " + message);
+        }
+        if (!ledger.post(endpoint, inbound)) {
+            return false;
+        }
+        readsOut++;
+        inbound.readsOut++;
+        inbound.requestedBytes += length;
+        inbound.pieceOffset += length;
+        if (inbound.pieceOffset == inbound.lengths[piece]) {
+            inbound.nextPiece++;
+            inbound.pieceOffset = 0;
+        }
+        return true;
+    }
+
+    /** Memory of the pool; null if there is none, or the stretch is longer than all of it. */
+    private @Nullable ByteBuf pooledSink(int bytes) {
+        try {
+            return buffers.tryAllocateReceive(bytes);
+        } catch (RdmaException e) {
+            return null; // memory of its own, then
+        }
+    }
+
+    /**
+     * Memory outside the pool, for a stream whose user holds all of the pool's and may be waiting for these bytes; null
+     * if it cannot be registered.
+     */
     private @Nullable ByteBuf registeredSink(Endpoint endpoint, Inbound inbound) {
         ByteBuf memory = ByteBufAllocator.DEFAULT.directBuffer(inbound.totalBytes);
         try {
@@ -221,7 +248,8 @@ final class RendezvousReceiver {
     }
 
     /**
-     * Where the message is not in the pool's memory, or the adapter asks for more than that is registered for, the message's own bytes are registered for the read.
+     * Where the message is not in the pool's memory, or the adapter asks for more than that is registered for, the
+     * message's own bytes are registered for the read.
      *
      * @return false if the device refuses that now
      */
@@ -251,8 +279,8 @@ final class RendezvousReceiver {
 
     /** A read is done; returns whether its message is. */
     boolean completed(Inbound inbound, WorkStatus status) {
-        ledger.countRead(-1);
         readsOut--;
+        takenBytes += READ_CHUNK_BYTES;
         inbound.readsOut--;
         ByteBuf message = inbound.message;
         if (status != WorkStatus.SUCCESS
@@ -266,7 +294,7 @@ final class RendezvousReceiver {
         inbound.ready = true;
         done++;
         counters.rendezvousReceived();
-        FlightEvents.endRendezvous(inbound.rendezvousEvent, connection);
+        FlightEvents.endRendezvous(inbound.rendezvousEvent, peer);
         inbound.rendezvousEvent = null;
         return true;
     }

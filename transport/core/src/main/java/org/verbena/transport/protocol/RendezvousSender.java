@@ -10,13 +10,15 @@ import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
-/** Messages that the peer is to read out of this side's memory: advertised in order, until it says that it has read them. */
+/**
+ * Messages that the peer is to read out of this side's memory: advertised in order, until it says that it has read
+ * them.
+ */
 final class RendezvousSender {
     private static final Set<MemoryDomain.Access> REMOTE_READ = Set.of(MemoryDomain.Access.REMOTE_READ);
 
-    private final MessageConnection connection;
+    private final Peer peer;
     private final MessageOptions options;
-    private final Credits credits;
     private final SendLedger ledger;
     private final SendMemory memory;
     private final FrameSender frames;
@@ -31,16 +33,14 @@ final class RendezvousSender {
     private int begun;
 
     RendezvousSender(
-            MessageConnection connection,
+            Peer peer,
             MessageOptions options,
-            Credits credits,
             SendLedger ledger,
             SendMemory memory,
             FrameSender frames,
             ConnectionCounters counters) {
-        this.connection = connection;
+        this.peer = peer;
         this.options = options;
-        this.credits = credits;
         this.ledger = ledger;
         this.memory = memory;
         this.frames = frames;
@@ -113,7 +113,6 @@ final class RendezvousSender {
         ScatterGatherList pieces = pieces();
         int count = pieces.count();
         int bytes = count * Wire.PIECE_BYTES;
-        ByteBuf copy = null;
         ByteBuf target = ledger.slots();
         int offset = ledger.slotOffset() + Wire.HEADER_BYTES;
         ledger.request().asSend(ledger.nextId(), ledger.inlineFlag(Wire.HEADER_BYTES + bytes));
@@ -121,7 +120,7 @@ final class RendezvousSender {
             ledger.gatherSlot(Wire.HEADER_BYTES + bytes);
         } else {
             ledger.gatherSlot(Wire.HEADER_BYTES);
-            copy = ledger.stage(endpoint, bytes);
+            ByteBuf copy = ledger.stage(endpoint, bytes);
             if (copy == null) {
                 return Obstacle.MEMORY;
             }
@@ -136,10 +135,9 @@ final class RendezvousSender {
         }
         pieces.clear();
         frames.writeHeader(Wire.RENDEZVOUS, lengthBytes);
-        if (!frames.post(endpoint, operation, copy)) {
+        if (!frames.postMessage(endpoint, operation)) {
             return Obstacle.SLOT;
         }
-        credits.messageFrameSent();
         operation.advertisedOut++;
         begun++;
         counters.rendezvousSent();
@@ -170,7 +168,7 @@ final class RendezvousSender {
             if (operation != null) {
                 operation.advertisedOut--;
                 if (operation.advertisedOut == 0 && operation.posted) {
-                    FlightEvents.endRendezvous(operation.rendezvousEvent, connection);
+                    FlightEvents.endRendezvous(operation.rendezvousEvent, peer);
                     operation.rendezvousEvent = null;
                 }
                 completed.accept(operation);

@@ -2,6 +2,7 @@ package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import java.util.Arrays;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.OperationRegistration;
@@ -13,12 +14,16 @@ import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
- * The send queue as the protocol sees it: who owns each work request that is out, in the order posted, and the memory that it uses. A work id is the
+ * The send queue as the protocol sees it: who owns each work request that is out, in the order posted, and the memory
+ * that it uses. A work id is the
  * request's number. Each has a slot of registered memory for a header and a handshake or a short copy.
  */
 final class SendLedger {
     /** Work requests are staged from here; each has room for a header and a handshake or a short copy. */
     static final int SLOT_BYTES = 64;
+
+    /** Room for so many work requests is made at first, as most connections never have more out at once. */
+    private static final int FIRST_RING = 8;
 
     private final int maxInlineBytes;
     private final ConnectionCounters counters;
@@ -31,11 +36,15 @@ final class SendLedger {
     private MessageBuffers buffers;
 
     private @Nullable Work[] owners = new Work[0];
+    /** Made for the first copy, as many connections send none. */
     private @Nullable ByteBuf[] copies = new ByteBuf[0];
-    /** How many messages a frame has bytes of, its owner being the first. */
+    /** How many messages a frame has bytes of, its owner being the first. Made for the first frame with several. */
     private int[] messages = new int[0];
 
     private int mask;
+    /** Room for what the endpoint takes at the most. */
+    private int greatestRing;
+
     private long head;
     private long tail;
     private int inlineBytes;
@@ -43,8 +52,15 @@ final class SendLedger {
     private int copiesOut;
     private int takenMessages;
     private int readsOut;
+    /** What the next work request sends a copy from, until it is posted. */
+    private @Nullable ByteBuf stagedCopy;
+
     private @Nullable RegisteredMemory stagedRegistration;
     private @Nullable ByteBuf headers;
+    /** The slots of before there was more room, until the work requests that use them are done. */
+    private @Nullable ByteBuf retired;
+
+    private long retiredAt;
 
     @SuppressWarnings("NullAway.Init")
     private RegisteredMemory headerRegion;
@@ -56,29 +72,43 @@ final class SendLedger {
         this.counters = counters;
     }
 
-    /** Makes room for what the endpoint takes, with headers if frames have any. */
-    void prepare(EndpointCapabilities capabilities, MessageBuffers memory, boolean withHeaders) {
+    /**
+     * Makes room for what the endpoint takes, with headers if frames have any.
+     *
+     * @throws IllegalArgumentException the endpoint takes too little for the framing
+     */
+    void prepare(EndpointCapabilities capabilities, MessageBuffers memory, Framing framing) {
+        boolean withHeaders = framing != Framing.RAW;
+        int leastDepth = withHeaders ? Credits.CONTROL_RECEIVES + 1 : 1;
+        if (capabilities.sendDepth() < leastDepth) {
+            throw new IllegalArgumentException("a sendDepth of " + capabilities.sendDepth()
+                    + " is too small for framing " + framing + ": ask for " + leastDepth + " or more");
+        }
+        if (withHeaders && capabilities.maxSges() < 2) {
+            throw new IllegalArgumentException(
+                    "framing " + framing + " needs 2 scatter/gather elements, the endpoint has "
+                            + capabilities.maxSges() + ": ask for maxSges of 2 or more");
+        }
         buffers = memory;
         inlineBytes = Math.min(maxInlineBytes, capabilities.maxInlineBytes());
         request = new WorkRequest(Math.max(capabilities.maxSges(), capabilities.maxReadSges()));
-        int ring = Integer.highestOneBit(Math.max(1, capabilities.sendDepth() * 2 - 1));
+        greatestRing = Integer.highestOneBit(Math.max(1, capabilities.sendDepth() * 2 - 1));
+        int ring = Math.min(FIRST_RING, greatestRing);
         owners = new Work[ring];
-        copies = new ByteBuf[ring];
-        messages = new int[ring];
         mask = ring - 1;
-        if (withHeaders) {
-            prepareHeaders(ring * SLOT_BYTES);
+        if (withHeaders && !prepareHeaders(ring * SLOT_BYTES)) {
+            throw new IllegalStateException("no registered memory for the " + ring * SLOT_BYTES
+                    + " bytes of headers of a connection: raise the limit of the send buffers");
         }
     }
 
-    private void prepareHeaders(int bytes) {
+    private boolean prepareHeaders(int bytes) {
         ByteBuf memory = buffers.tryAllocateSend(bytes);
         if (memory == null) {
-            throw new IllegalStateException("no registered memory for the " + bytes
-                    + " bytes of headers of a connection: raise the limit of the send buffers");
+            return false;
         }
         headers = memory;
-        ScatterGatherList list = request.buffers();
+        ScatterGatherList list = request.buffers().clear();
         if (buffers.gather(memory, 0, bytes, 1, list) != bytes) {
             throw new IllegalStateException(
                     "a send buffer is not one piece of memory registered with this device: " + memory);
@@ -86,6 +116,38 @@ final class SendLedger {
         headerRegion = list.region(0);
         headerOffset = list.address(0) - headerRegion.address();
         list.clear();
+        return true;
+    }
+
+    /** Makes room for all that the endpoint takes; without memory for it, it stays as it is. */
+    private void grow() {
+        ByteBuf before = headers;
+        if (before != null) {
+            if (!prepareHeaders(greatestRing * SLOT_BYTES)) {
+                return;
+            }
+            retired = before;
+            retiredAt = tail;
+        }
+        int old = mask;
+        mask = greatestRing - 1;
+        Work[] moreOwners = new Work[greatestRing];
+        ByteBuf[] moreCopies = new ByteBuf[copies.length == 0 ? 0 : greatestRing];
+        int[] moreMessages = new int[messages.length == 0 ? 0 : greatestRing];
+        for (long id = head; id < tail; id++) {
+            int from = (int) id & old;
+            int to = (int) id & mask;
+            moreOwners[to] = owners[from];
+            if (copies.length > 0) {
+                moreCopies[to] = copies[from];
+            }
+            if (messages.length > 0) {
+                moreMessages[to] = messages[from];
+            }
+        }
+        owners = moreOwners;
+        copies = moreCopies;
+        messages = moreMessages;
     }
 
     /** What is posted next is described here. */
@@ -98,8 +160,11 @@ final class SendLedger {
         return tail;
     }
 
-    /** How many may be posted now. */
+    /** How many may be posted now. Before the next one is described. */
     int free(Endpoint endpoint) {
+        if (owners.length < greatestRing && owners.length - out() <= Credits.CONTROL_RECEIVES + 1) {
+            grow();
+        }
         return Math.min(endpoint.freeSendSlots(), owners.length - out());
     }
 
@@ -121,9 +186,8 @@ final class SendLedger {
         return readsOut;
     }
 
-    /** What was posted last, or taken last, is a read or an atomic: it is out, or not any more. */
-    void countRead(int change) {
-        readsOut += change;
+    private static boolean reads(@Nullable Work owner) {
+        return owner instanceof Inbound || (owner instanceof Operation operation && operation.kind.reads());
     }
 
     /** Where the next work request's own slot begins in {@link #slots()}. */
@@ -144,46 +208,68 @@ final class SendLedger {
         request.buffers().addHeld(headerRegion, headerOffset + slotOffset(), lengthBytes);
     }
 
-    int inlineFlag(int lengthBytes) {
+    int inlineFlag(long lengthBytes) {
         return lengthBytes <= inlineBytes ? WorkRequest.INLINE : 0;
     }
 
     /**
-     * Stages the work request.
+     * Posts the work request, with the copy that was staged for it, if there is one.
      *
      * @param owner given back by {@link #take()}; null for a control frame
-     * @param copy released with the work, or at once if it is refused
      * @return false if the endpoint did not take it
      */
-    boolean post(Endpoint endpoint, @Nullable Work owner, @Nullable ByteBuf copy) {
+    boolean post(Endpoint endpoint, @Nullable Work owner) {
         boolean taken = false;
         try {
             taken = endpoint.post(request);
         } finally {
-            if (stagedRegistration != null) {
-                // The endpoint holds it until the work is done.
-                stagedRegistration.close();
-                stagedRegistration = null;
-            }
-            if (!taken && copy != null) {
-                copy.release();
+            if (!taken) {
+                dropStaged();
             }
         }
         if (taken) {
-            copiesOut += copy == null ? 0 : 1;
             int index = (int) tail & mask;
             owners[index] = owner;
-            copies[index] = copy;
-            messages[index] = 1;
+            if (messages.length > 0) {
+                messages[index] = 1;
+            }
+            if (stagedCopy != null) {
+                if (copies.length == 0) {
+                    copies = new ByteBuf[owners.length];
+                }
+                copies[index] = stagedCopy;
+                stagedCopy = null;
+                copiesOut++;
+                dropStaged(); // the endpoint holds the registration until the work is done
+            }
+            readsOut += reads(owner) ? 1 : 0;
             tail++;
             staged = true;
         }
         return taken;
     }
 
+    /** The work request is not posted: what was staged for it is let go. */
+    void dropStaged() {
+        if (stagedRegistration != null) {
+            stagedRegistration.close();
+            stagedRegistration = null;
+        }
+        if (stagedCopy != null) {
+            stagedCopy.release();
+            stagedCopy = null;
+        }
+    }
+
     /** The work request that was posted last has bytes of several messages. */
     void lastHasMessages(int count) {
-        messages[(int) (tail - 1) & mask] = count;
+        if (count > 1 && messages.length == 0) {
+            messages = new int[owners.length];
+            Arrays.fill(messages, 1);
+        }
+        if (messages.length > 0) {
+            messages[(int) (tail - 1) & mask] = count;
+        }
     }
 
     /** Whether something is staged that the device was not given; from now on nothing is. */
@@ -202,12 +288,17 @@ final class SendLedger {
     @Nullable Work take() {
         int index = (int) head & mask;
         Work owner = owners[index];
-        ByteBuf copy = copies[index];
-        takenMessages = messages[index];
+        ByteBuf copy = copies.length == 0 ? null : copies[index];
+        takenMessages = messages.length == 0 ? 1 : messages[index];
         owners[index] = null;
-        copies[index] = null;
+        readsOut -= reads(owner) ? 1 : 0;
         head++;
+        if (retired != null && head >= retiredAt) {
+            retired.release();
+            retired = null;
+        }
         if (copy != null) {
+            copies[index] = null;
             copiesOut--;
             copy.release();
         }
@@ -220,14 +311,15 @@ final class SendLedger {
     }
 
     /**
-     * Memory to send from, added to the request; null if there is none now. The pool may be full of messages that wait behind this one: when no copy is
-     * under way whose end would help, memory is registered for this work request alone.
+     * Memory to send a copy from, added to the request; null if there is none now. It is the ledger's. The pool may be
+     * full of messages that wait behind this one:
+     * when no copy is under way whose end would help, memory is registered for this work request alone.
      */
     @Nullable ByteBuf stage(Endpoint endpoint, int lengthBytes) {
         ByteBuf memory = buffers.tryAllocateSend(lengthBytes);
         if (memory != null) {
+            stagedCopy = memory;
             if (buffers.gather(memory, 0, lengthBytes, 1, request.buffers()) != lengthBytes) {
-                memory.release();
                 throw new IllegalStateException("a send buffer is not one piece of memory registered with this device");
             }
             return memory;
@@ -236,25 +328,30 @@ final class SendLedger {
             return null;
         }
         memory = Unpooled.directBuffer(lengthBytes);
+        stagedCopy = memory;
         try {
             RegisteredMemory registration =
                     OperationRegistration.register(memory, 0, lengthBytes, endpoint.memoryDomain(), Set.of());
-            if (registration == null) {
-                memory.release();
-                return null;
+            if (registration != null) {
+                stagedRegistration = registration;
+                counters.registered();
+                request.buffers().add(registration, 0, lengthBytes);
+                return memory;
             }
-            counters.registered();
-            request.buffers().add(registration, 0, lengthBytes);
-            stagedRegistration = registration;
-            return memory;
         } catch (RdmaException e) {
-            memory.release();
-            return null;
+            // The limit of locked memory may be reached: later, then.
         }
+        dropStaged();
+        return null;
     }
 
     /** The endpoint is gone, and with it the slots. */
     void release() {
+        dropStaged();
+        if (retired != null) {
+            retired.release();
+            retired = null;
+        }
         if (headers != null) {
             headers.release();
             headers = null;

@@ -10,7 +10,10 @@ import org.verbena.transport.spi.RdmaException;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
-/** Where the bytes of a message lie: in the pool, in memory that is registered for the message alone, or where only a copy helps. */
+/**
+ * Where the bytes of a message lie: in the pool, in memory that is registered for the message alone, or where only a
+ * copy helps.
+ */
 final class SendMemory {
     private final MessageOptions options;
     private final SendLedger ledger;
@@ -47,7 +50,10 @@ final class SendMemory {
         return buffers.gather(messageOf(operation), operation.index, lengthBytes, maxPieces, into);
     }
 
-    /** Adds registered memory from the message's index on, registering it if that is worth it; returns the bytes covered. */
+    /**
+     * Adds registered memory from the message's index on, registering it if that is worth it; returns the bytes
+     * covered.
+     */
     int gather(Operation operation, int lengthBytes, int maxPieces, ScatterGatherList into) {
         RegisteredMemory registration = operation.registration;
         if (registration == null) {
@@ -65,7 +71,10 @@ final class SendMemory {
         return lengthBytes;
     }
 
-    /** Registers a message for its operation; null if it is on the heap, in pieces, or the device refuses: then it goes another way. */
+    /**
+     * Registers a message for its operation; null if it is on the heap, in pieces, or the device refuses: then it goes
+     * another way.
+     */
     @Nullable RegisteredMemory register(Operation operation, Set<MemoryDomain.Access> access) {
         if (operation.registrationTried) {
             return null;
@@ -89,13 +98,34 @@ final class SendMemory {
         }
     }
 
-    /** A copy of the message's next bytes, added to the request; null if there is no memory for it now. */
-    @Nullable ByteBuf copy(Endpoint endpoint, Operation operation, int lengthBytes) {
+    /** Stages a copy of the message's next bytes; false if there is no memory for it now. */
+    boolean copy(Endpoint endpoint, Operation operation, int lengthBytes) {
         ByteBuf copy = ledger.stage(endpoint, lengthBytes);
-        if (copy != null) {
-            messageOf(operation).getBytes(operation.index, copy, 0, lengthBytes);
-            counters.copied(lengthBytes);
+        if (copy == null) {
+            return false;
         }
-        return copy;
+        messageOf(operation).getBytes(operation.index, copy, 0, lengthBytes);
+        counters.copied(lengthBytes);
+        return true;
+    }
+
+    /** Copies the message's next bytes behind the header in the work request's slot. */
+    void copyToSlot(Operation operation, int lengthBytes) {
+        messageOf(operation)
+                .getBytes(operation.index, ledger.slots(), ledger.slotOffset() + Wire.HEADER_BYTES, lengthBytes);
+        counters.copied(lengthBytes);
+    }
+
+    /** Copies the next bytes of this message and of those behind it. */
+    void copySegment(Operation first, ByteBuf target, int offset, int lengthBytes) {
+        int copied = 0;
+        for (Operation next = first; next != null && copied < lengthBytes; next = next.next) {
+            int part = Math.min(next.remainingBytes, lengthBytes - copied);
+            if (part > 0) {
+                messageOf(next).getBytes(next.index, target, offset + copied, part);
+                copied += part;
+            }
+        }
+        counters.copied(lengthBytes);
     }
 }

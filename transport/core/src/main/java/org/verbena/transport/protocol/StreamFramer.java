@@ -4,12 +4,14 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 
-/** Messages are bytes without boundaries: what waits at a flush is put together into frames as long as the peer's receives. */
-final class StreamFramer extends Framer {
+/**
+ * Messages are bytes without boundaries: what waits at a flush is put together into frames as long as the peer's
+ * receives.
+ */
+final class StreamFramer extends HeadedFramer {
     /** Writes that together are not longer than this are copied into one piece: that costs less than a piece each. */
     private static final int COALESCED_BYTES = 2048;
     /** A write that is no longer than this may be the header of the next one. */
@@ -19,11 +21,6 @@ final class StreamFramer extends Framer {
     /** The longest stretch that is advertised at once, which the receiver needs memory for in one piece. */
     private static final int STRETCH_BYTES = 1 << 20;
 
-    private final Credits credits;
-    private final Handshake handshake;
-    private final RendezvousSender sender;
-    private final RendezvousReceiver receiver;
-    private int maxSges;
     /** The peer's half is closed. */
     private boolean peerEnded;
 
@@ -31,23 +28,12 @@ final class StreamFramer extends Framer {
             SendLedger ledger,
             SendMemory memory,
             FrameSender frames,
-            ConnectionCounters counters,
             ReceiveWindow window,
             Inbox inbox,
-            Credits credits,
             Handshake handshake,
             RendezvousSender sender,
             RendezvousReceiver receiver) {
-        super(ledger, memory, frames, counters, window, inbox);
-        this.credits = credits;
-        this.handshake = handshake;
-        this.sender = sender;
-        this.receiver = receiver;
-    }
-
-    @Override
-    void prepare(EndpointCapabilities capabilities) {
-        maxSges = capabilities.maxSges();
+        super(ledger, memory, frames, window, inbox, handshake, sender, receiver);
     }
 
     @Override
@@ -62,14 +48,13 @@ final class StreamFramer extends Framer {
             operation.posted = true; // nothing was written, and that has been sent
             return Obstacle.NONE;
         }
-        if (credits.available() <= 0) {
+        if (frames.isOutOfGrants()) {
             return Obstacle.CREDIT;
         }
         if (operation.end) {
-            if (!frames.postHeader(endpoint, operation, Wire.END, 0, 0)) {
+            if (!frames.postMessageHeader(endpoint, operation, Wire.END)) {
                 return Obstacle.SLOT;
             }
-            credits.messageFrameSent();
             operation.framePosted(0);
             return Obstacle.NONE;
         }
@@ -86,13 +71,15 @@ final class StreamFramer extends Framer {
         return postSegment(endpoint, operation);
     }
 
-    /** One frame with bytes of the message at the head of the queue and of those behind it, as many as one receive of the peer takes. */
+    /**
+     * One frame with bytes of the message at the head of the queue and of those behind it, as many as one receive of
+     * the peer takes.
+     */
     private Obstacle postSegment(Endpoint endpoint, Operation first) {
         WorkRequest request = ledger.request();
         int wanted = segmentBytes(first);
         boolean single = wanted <= first.remainingBytes;
         int payload = wanted;
-        ByteBuf copy = null;
         int flags = ledger.inlineFlag(Wire.HEADER_BYTES + wanted);
         boolean inSlot = wanted <= SendLedger.SLOT_BYTES - Wire.HEADER_BYTES;
         if (!inSlot && (single || wanted > COALESCED_BYTES)) {
@@ -102,32 +89,31 @@ final class StreamFramer extends Framer {
         }
         if (inSlot) {
             request.asSend(ledger.nextId(), flags);
-            copySegment(first, ledger.slots(), ledger.slotOffset() + Wire.HEADER_BYTES, wanted);
+            memory.copySegment(first, ledger.slots(), ledger.slotOffset() + Wire.HEADER_BYTES, wanted);
             ledger.gatherSlot(Wire.HEADER_BYTES + wanted);
-            counters.copied(wanted);
         } else if ((!single && wanted <= COALESCED_BYTES) || payload < wanted - wanted / 2) {
             payload = wanted;
             request.asSend(ledger.nextId(), flags);
             ledger.gatherSlot(Wire.HEADER_BYTES);
-            copy = ledger.stage(endpoint, wanted);
+            ByteBuf copy = ledger.stage(endpoint, wanted);
             if (copy == null) {
                 return Obstacle.MEMORY;
             }
-            copySegment(first, copy, 0, wanted);
-            counters.copied(wanted);
+            memory.copySegment(first, copy, 0, wanted);
         }
         frames.writeHeader(Wire.MESSAGE, payload);
-        if (!frames.post(endpoint, first, copy)) {
+        if (!frames.postMessage(endpoint, first)) {
             return Obstacle.SLOT;
         }
-        credits.messageFrameSent();
         ledger.lastHasMessages(segmentPosted(first, payload));
         return Obstacle.NONE;
     }
 
     /**
-     * How long the next segment is. It fills the peer's receive, but ends between two writes if the next one would fit into a segment of its own: a decoder that
-     * gets whole frames need not put them together again. A short write, as a frame's header is, stays with what follows it.
+     * How long the next segment is. It fills the peer's receive, but ends between two writes if the next one would fit
+     * into a segment of its own: a decoder that
+     * gets whole frames need not put them together again. A short write, as a frame's header is, stays with what
+     * follows it.
      */
     private int segmentBytes(Operation first) {
         int full = handshake.peerPayloadBytes();
@@ -171,7 +157,10 @@ final class StreamFramer extends Framer {
         return covered;
     }
 
-    /** Netty's views of composite buffers do not tell where they begin: finding their pieces costs more than copying them, if there are many. */
+    /**
+     * Netty's views of composite buffers do not tell where they begin: finding their pieces costs more than copying
+     * them, if there are many.
+     */
     private static boolean isViewOfManyPieces(ByteBuf buffer) {
         if (buffer instanceof CompositeByteBuf || buffer.isContiguous()) {
             return false;
@@ -182,17 +171,6 @@ final class StreamFramer extends Framer {
             }
         }
         return false;
-    }
-
-    private static void copySegment(Operation first, ByteBuf target, int offset, int lengthBytes) {
-        int copied = 0;
-        for (Operation next = first; next != null && copied < lengthBytes; next = next.next) {
-            int part = Math.min(next.remainingBytes, lengthBytes - copied);
-            if (part > 0) {
-                SendMemory.messageOf(next).getBytes(next.index, target, offset + copied, part);
-                copied += part;
-            }
-        }
     }
 
     /** The messages that a segment has bytes of have moved on; returns how many they are. */
@@ -211,44 +189,30 @@ final class StreamFramer extends Framer {
     }
 
     @Override
-    @Nullable String received(int type, ByteBuf buffer, int payload, int length, boolean closing) {
-        String violation = violation(type, payload, length);
-        if (violation != null) {
-            buffer.release();
-        } else if (type == Wire.END) {
+    void accept(int type, ByteBuf buffer, int length) {
+        if (type == Wire.END) {
             window.reuse(buffer);
             peerEnded = true;
             inbox.ended();
-        } else if (type == Wire.RENDEZVOUS) {
-            violation = receiver.advertised(buffer, payload, length, closing);
-            window.reuse(buffer);
         } else {
-            buffer.setIndex(Wire.HEADER_BYTES, Wire.HEADER_BYTES + payload);
             inbox.received(buffer);
         }
-        return violation;
     }
 
-    private @Nullable String violation(int type, int payload, int length) {
+    @Override
+    @Nullable String violation(int type, int payload, int length) {
         if (peerEnded) {
             return "it sent " + Wire.name(type) + " after the end of its stream";
         }
         if (type == Wire.END) {
             return payload == 0 && length == 0 ? null : "it sent END of " + payload + " bytes of " + length;
         }
-        if (type == Wire.MESSAGE && payload == length && payload > 0) {
-            return null;
+        if (type == Wire.RENDEZVOUS) {
+            return advertisementViolation(length);
         }
-        if (type != Wire.RENDEZVOUS) {
-            return "it sent " + Wire.name(type) + " of " + payload + " bytes of " + Integer.toUnsignedString(length)
-                    + " in a stream";
-        }
-        if (!handshake.hasFeature(Wire.FEATURE_READS)) {
-            return "it advertised more messages than it may";
-        }
-        return length >= 0 && length <= handshake.maxInboundBytes()
+        return type == Wire.MESSAGE && payload == length && payload > 0
                 ? null
-                : "it sent a message of " + Integer.toUnsignedString(length) + " bytes, over the limit of "
-                        + handshake.maxInboundBytes();
+                : "it sent " + Wire.name(type) + " of " + payload + " bytes of " + Integer.toUnsignedString(length)
+                        + " in a stream";
     }
 }

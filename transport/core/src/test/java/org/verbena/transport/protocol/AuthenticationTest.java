@@ -123,14 +123,14 @@ class AuthenticationTest {
 
     @Test
     void whoHasNoKeyIsTurnedAwayBeforeTheConnectionIsUp() {
-        byte[] without = MessageConnection.privateData(OPTIONS);
-        byte[] rejection = MessageConnection.rejection(OPTIONS, KEYS, without);
+        byte[] without = PrivateData.of(OPTIONS);
+        byte[] rejection = PrivateData.rejection(OPTIONS, KEYS, without);
         assertThat(rejection).isNotNull();
-        assertThat(MessageConnection.rejectionReason(rejection)).isEqualTo(MessageConnection.KEY_REQUIRED);
+        assertThat(PrivateData.reason(rejection)).isEqualTo(PrivateData.KEY_REQUIRED);
         Party asking = party("left", Role.INITIATOR, network.left, OPTIONS, KEYS);
-        assertThat(MessageConnection.rejection(OPTIONS, KEYS, asking.connection.privateData()))
+        assertThat(PrivateData.rejection(OPTIONS, KEYS, asking.connection.privateData()))
                 .isNull();
-        assertThat(MessageConnection.rejection(OPTIONS, null, without)).isNull();
+        assertThat(PrivateData.rejection(OPTIONS, null, without)).isNull();
     }
 
     @Test

@@ -29,7 +29,7 @@ class LastMessageTest {
     void sendInFragmentsAndClose() {
         left.other = right;
         right.other = left;
-        byte[] data = MessageConnection.privateData(OPTIONS);
+        byte[] data = PrivateData.of(OPTIONS);
         network.connect(left.connection, data, right.connection, data);
         settle();
         HeldByUser account = new HeldByUser(() -> {});

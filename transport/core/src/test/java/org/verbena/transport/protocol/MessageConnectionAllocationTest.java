@@ -64,7 +64,7 @@ class MessageConnectionAllocationTest {
         });
         left.handler = client;
         right.handler = server;
-        byte[] data = MessageConnection.privateData(options);
+        byte[] data = PrivateData.of(options);
         client.onPrepared(left);
         server.onPrepared(right);
         server.onConnected(right, data);

@@ -7,6 +7,10 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -27,73 +31,7 @@ import org.verbena.transport.spi.WorkStatus;
 
 /** What the protocol promises, one fact at a time. The schedule comes from a fixed seed; the random test varies it. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
-class MessageConnectionTest {
-    private static final MessageOptions OPTIONS = MessageOptions.DEFAULTS
-            .withReceives(8, 256)
-            .withMaxMessageBytes(100_000)
-            .withRendezvousThresholdBytes(4000);
-
-    private SimulatedNetwork network = new SimulatedNetwork(new Random(1), Device.VERBS, Device.VERBS);
-    private Party left;
-    private Party right;
-
-    private void connect(MessageOptions leftOptions, MessageOptions rightOptions) {
-        connect(leftOptions, rightOptions, Party.POOL_BYTES);
-    }
-
-    private void connect(MessageOptions leftOptions, MessageOptions rightOptions, long rightPoolBytes) {
-        left = Party.of("left", Role.INITIATOR, network.left, leftOptions, Party.POOL_BYTES);
-        right = Party.of("right", Role.ACCEPTOR, network.right, rightOptions, rightPoolBytes);
-        left.other = right;
-        right.other = left;
-        network.connect(
-                left.connection,
-                MessageConnection.privateData(leftOptions),
-                right.connection,
-                MessageConnection.privateData(rightOptions));
-    }
-
-    private void connected() {
-        connect(OPTIONS, OPTIONS);
-        settle();
-        assertThat(left.active).isEqualTo(1);
-        assertThat(right.active).isEqualTo(1);
-    }
-
-    private void settle() {
-        while (network.step()) {
-            // until nothing can happen
-        }
-    }
-
-    /** Lets time pass, and tells it where it was asked for. */
-    private void pass(long millis) {
-        long untilNanos = network.nowNanos + TimeUnit.MILLISECONDS.toNanos(millis);
-        while (true) {
-            long nextNanos = Math.min(left.deadlineNanos, right == null ? Long.MAX_VALUE : right.deadlineNanos);
-            if (nextNanos > untilNanos) {
-                break;
-            }
-            network.nowNanos = Math.max(network.nowNanos, nextNanos);
-            left.tick();
-            if (right != null) {
-                right.tick();
-            }
-            settle();
-        }
-        network.nowNanos = untilNanos;
-        settle();
-    }
-
-    private void end() throws Exception {
-        left.connection.close();
-        settle();
-        assertThat(left.inactive).isEqualTo(1);
-        assertThat(right.inactive).isEqualTo(1);
-        left.checkMemory();
-        right.checkMemory();
-    }
-
+class MessageConnectionTest extends SimulatedPair {
     @Test
     void messagesFromNothingToTheLimitArriveWithAndWithoutRendezvous() throws Exception {
         connected();
@@ -170,7 +108,10 @@ class MessageConnectionTest {
         end();
     }
 
-    /** Both ends with the default receive depth, and so many bytes of 2 KiB each for the right one's: it begins with 64 receives and may keep 128. */
+    /**
+     * Both ends with the default receive depth, and so many bytes of 2 KiB each for the right one's: it begins with 64
+     * receives and may keep 128.
+     */
     private void connectedByDefault(long receivePoolBytes) {
         Device device = new Device(false, 256, 256, 4, 4, 64, 4, 0);
         network = new SimulatedNetwork(new Random(1), device, device);
@@ -178,6 +119,21 @@ class MessageConnectionTest {
         connect(options, options, receivePoolBytes);
         settle();
         assertThat(left.connection.creditsAvailable()).isEqualTo(62);
+    }
+
+    @Test
+    void roomForManyWorkRequestsIsMadeWhenThereAreMany() throws Exception {
+        connectedByDefault(4 << 20);
+        assertThat(left.sendPool.metrics().usedBytes()).isEqualTo(8 * SendLedger.SLOT_BYTES);
+        for (int i = 0; i < 300; i++) {
+            left.sendHeap(1 + i % 90); // with a copy and without one
+        }
+        left.connection.flush();
+        assertThat(network.left.freeSendSlots()).isLessThan(256 - 32);
+        settle();
+        assertThat(right.received).isEqualTo(300);
+        assertThat(left.sendPool.metrics().usedBytes()).isEqualTo(256 * SendLedger.SLOT_BYTES);
+        end();
     }
 
     private void sendAndSettle(int messages) {
@@ -396,7 +352,7 @@ class MessageConnectionTest {
 
         void read(int offset, OperationCallback callback) {
             ScatterGatherList into = new ScatterGatherList(1).add(here, offset, 8);
-            left.connection.read(there.address() + offset, there.remoteKey(), into, null, callback, null);
+            left.connection.oneSided().read(there.address() + offset, there.remoteKey(), into, null, callback, null);
             left.connection.flush();
         }
 
@@ -572,6 +528,48 @@ class MessageConnectionTest {
     }
 
     @Test
+    void whatTheUserDoesWhenItIsAskedForTimeTakesEffect() {
+        Rogue rogue = rogue(OPTIONS.withKeepAliveMillis(0), Rogue::acknowledge);
+        settle();
+        pass(20_000); // nothing is due any more
+        left.onDeadline = () -> {
+            left.sendPooled(10);
+            left.connection.flush();
+        };
+        rogue.type(Wire.MESSAGE, 1000, 240); // from now on the rest is awaited
+        settle();
+        assertThat(left.sent).isEqualTo(1);
+        assertThat(rogue.typesHeard).contains(Wire.MESSAGE);
+    }
+
+    @Test
+    void piecesOfTwoGibibytesTogetherAreNotTakenForShort() throws Exception {
+        connected();
+        List<Integer> flags = new ArrayList<>();
+        network.left.onPost = request -> flags.add(request.flags());
+        network.left.refusals = Integer.MAX_VALUE;
+        Path sparse = Files.createTempFile("verbena", ".sparse");
+        try (FileChannel file = FileChannel.open(sparse, StandardOpenOption.READ, StandardOpenOption.WRITE);
+                Arena arena = Arena.ofShared()) {
+            MemorySegment segment = file.map(FileChannel.MapMode.READ_WRITE, 0, 1L << 30, arena);
+            RegisteredMemory region = left.endpoint.domain.register(segment, Set.of(Access.LOCAL_WRITE));
+            ScatterGatherList from =
+                    new ScatterGatherList(2).add(region, 0, 1 << 30).add(region, 0, 1 << 30);
+            left.connection.oneSided().write(0, 1, from, null, (context, cause) -> left.failures.add(cause), null);
+            left.connection.flush();
+            assertThat(flags).containsOnly(0);
+            left.connection.abort(null);
+            settle();
+            assertThat(left.failures).hasSize(1);
+            region.close();
+            left.checkMemory();
+            right.checkMemory();
+        } finally {
+            Files.delete(sparse);
+        }
+    }
+
+    @Test
     void aClosingConnectionAsksForTimeAtOnce() {
         Rogue rogue = rogue(OPTIONS.withKeepAliveMillis(0), Rogue::acknowledge);
         settle();
@@ -707,44 +705,22 @@ class MessageConnectionTest {
                     .withReceives(8, 1024)
                     .withMaxMessageBytes(1 << 20)
                     .withRendezvousThresholdBytes(threshold);
-            List<SimulatedNetwork> networks = new ArrayList<>();
-            List<Party> lefts = new ArrayList<>();
-            List<Party> rights = new ArrayList<>();
-            Random random = new Random(3);
+            Crowd crowd = new Crowd(new Random(3), Device.VERBS, Device.VERBS, options, 16 << 20, 512 << 10);
             for (int i = 0; i < 8; i++) {
-                SimulatedNetwork net =
-                        new SimulatedNetwork(random, Device.VERBS, Device.VERBS, i == 0 ? null : networks.get(0).right);
-                Party l = Party.of("left" + i, Role.INITIATOR, net.left, options);
-                Party r = i == 0
-                        ? Party.of("right0", Role.ACCEPTOR, net.right, options, 512 << 10)
-                        : new Party("right" + i, Role.ACCEPTOR, net.right, rights.get(0));
-                l.other = r;
-                r.other = l;
-                networks.add(net);
-                lefts.add(l);
-                rights.add(r);
-                byte[] data = MessageConnection.privateData(options);
-                net.connect(l.connection, data, r.connection, data);
+                crowd.add();
             }
-            settle(networks);
-            for (Party l : lefts) {
+            crowd.settle();
+            for (Party l : crowd.lefts) {
                 for (int i = 0; i < 3; i++) {
                     l.sendPooled(320_000);
                 }
                 l.connection.flush();
             }
-            settle(networks);
-            for (Party r : rights) {
+            crowd.settle();
+            for (Party r : crowd.rights) {
                 assertThat(r.received).as("%s", r).isEqualTo(3);
             }
-            for (Party l : lefts) {
-                l.connection.close();
-            }
-            settle(networks);
-            for (Party l : lefts) {
-                l.checkMemory();
-            }
-            rights.get(0).checkMemory();
+            crowd.close();
         }
     }
 
@@ -810,23 +786,21 @@ class MessageConnectionTest {
     @Test
     void strangersAreTurnedAwayWithAReason() {
         MessageOptions rawOptions = OPTIONS.withFraming(Framing.RAW);
-        assertThat(MessageConnection.rejection(OPTIONS, MessageConnection.privateData(OPTIONS)))
-                .isNull();
-        assertThat(MessageConnection.rejection(rawOptions, new byte[0])).isNull();
-        assertThat(MessageConnection.rejection(rawOptions, new byte[56])).isNull();
+        assertThat(PrivateData.rejection(OPTIONS, PrivateData.of(OPTIONS))).isNull();
+        assertThat(PrivateData.rejection(rawOptions, new byte[0])).isNull();
+        assertThat(PrivateData.rejection(rawOptions, new byte[56])).isNull();
         for (byte[] strange : new byte[][] {{}, new byte[56], "GET / HTTP/1.1".getBytes()}) {
-            byte[] rejection = MessageConnection.rejection(OPTIONS, strange);
+            byte[] rejection = PrivateData.rejection(OPTIONS, strange);
             assertThat(rejection).isNotNull().hasSizeLessThanOrEqualTo(56);
-            assertThat(MessageConnection.rejectionReason(rejection)).contains("framing MESSAGE");
+            assertThat(PrivateData.reason(rejection)).contains("framing MESSAGE");
         }
-        byte[] toRaw = MessageConnection.rejection(rawOptions, MessageConnection.privateData(OPTIONS));
-        assertThat(MessageConnection.rejectionReason(toRaw)).contains("RAW");
-        byte[] newer = MessageConnection.privateData(OPTIONS);
+        byte[] toRaw = PrivateData.rejection(rawOptions, PrivateData.of(OPTIONS));
+        assertThat(PrivateData.reason(toRaw)).contains("RAW");
+        byte[] newer = PrivateData.of(OPTIONS);
         newer[4] = 2;
         newer[5] = 3;
-        assertThat(MessageConnection.rejectionReason(MessageConnection.rejection(OPTIONS, newer)))
-                .contains("2-3");
-        assertThat(MessageConnection.rejectionReason(new byte[20])).isNull();
+        assertThat(PrivateData.reason(PrivateData.rejection(OPTIONS, newer))).contains("2-3");
+        assertThat(PrivateData.reason(new byte[20])).isNull();
     }
 
     @Test
@@ -835,7 +809,7 @@ class MessageConnectionTest {
         right = Party.of("right", Role.ACCEPTOR, network.right, OPTIONS.withFraming(Framing.RAW));
         left.other = right;
         right.other = left;
-        network.connect(left.connection, MessageConnection.privateData(OPTIONS), right.connection, new byte[0]);
+        network.connect(left.connection, PrivateData.of(OPTIONS), right.connection, new byte[0]);
         settle();
         assertThat(left.inactiveCause).isInstanceOf(ProtocolException.class).hasMessageContaining("RAW");
         left.checkMemory();
@@ -1028,16 +1002,6 @@ class MessageConnectionTest {
         left.checkMemory();
     }
 
-    private Rogue rogue(MessageOptions options, Consumer<Rogue> onFrame) {
-        left = Party.of("left", Role.INITIATOR, network.left, options);
-        right = null;
-        Rogue rogue = new Rogue(onFrame);
-        rogue.answers = onFrame != null;
-        network.connect(
-                left.connection, MessageConnection.privateData(options), rogue, MessageConnection.privateData(options));
-        return rogue;
-    }
-
     @Test
     void rawKeepsAllReceivesFromTheBeginning() throws Exception {
         Device device = new Device(false, 256, 256, 4, 4, 64, 4, 0);
@@ -1075,54 +1039,37 @@ class MessageConnectionTest {
     void manyConnectionsShareReceivesAndNoneIsEverNotReady() throws Exception {
         Device shared = new Device(true, 16, 16, 4, 1, 0, 4, 20);
         MessageOptions options = OPTIONS.withReceives(16, 256).withRendezvousThresholdBytes(Integer.MAX_VALUE);
-        List<SimulatedNetwork> networks = new ArrayList<>();
-        List<Party> lefts = new ArrayList<>();
-        List<Party> rights = new ArrayList<>();
         Random random = new Random(7);
+        Crowd crowd = new Crowd(random, Device.IWARP, shared, options, Party.POOL_BYTES, Party.POOL_BYTES);
         // 20 receives: 6 connections at 3 each, and 2 over.
         for (int i = 0; i < 7; i++) {
-            SimulatedEndpoint sibling = i == 0 ? null : networks.get(0).right;
-            SimulatedNetwork net = new SimulatedNetwork(random, Device.IWARP, shared, sibling);
-            Party l = Party.of("left" + i, Role.INITIATOR, net.left, options);
-            Party r = i == 0
-                    ? Party.of("right0", Role.ACCEPTOR, net.right, options)
-                    : new Party("right" + i, Role.ACCEPTOR, net.right, rights.get(0));
-            l.other = r;
-            r.other = l;
-            networks.add(net);
-            lefts.add(l);
-            rights.add(r);
-            byte[] data = MessageConnection.privateData(options);
-            net.connect(l.connection, data, r.connection, data);
-            settle(networks);
+            crowd.add();
+            crowd.settle();
         }
-        assertThat(rights.get(6).inactiveCause)
+        assertThat(crowd.rights.get(6).inactiveCause)
                 .hasMessageContaining("no room for one more connection")
                 .hasMessageContaining("deeper");
-        assertThat(lefts.get(6).inactive).isEqualTo(1);
+        assertThat(crowd.lefts.get(6).inactive).isEqualTo(1);
+        List<Party> lefts = crowd.lefts.subList(0, 6);
+        List<Party> rights = crowd.rights.subList(0, 6);
         for (int round = 0; round < 300; round++) {
             int i = random.nextInt(6);
             lefts.get(i).send(random.nextInt(2000));
             lefts.get(i).connection.flush();
             rights.get(i).setReading(random.nextInt(4) > 0);
             for (int steps = random.nextInt(20); steps > 0; steps--) {
-                networks.get(random.nextInt(6)).step();
+                crowd.networks.get(random.nextInt(6)).step();
             }
         }
-        rights.subList(0, 6).forEach(party -> party.setReading(true));
-        settle(networks);
-        for (int i = 0; i < 6; i++) {
-            assertThat(rights.get(i).received).as("%s", rights.get(i)).isEqualTo(lefts.get(i).sent);
-            lefts.get(i).connection.close();
+        rights.forEach(party -> party.setReading(true));
+        crowd.settle();
+        for (Party right : rights) {
+            assertThat(right.received).as("%s", right).isEqualTo(right.other.sent);
         }
-        settle(networks);
-        for (int i = 0; i < 6; i++) {
-            assertThat(rights.get(i).inactiveCause).isNull();
+        crowd.close();
+        for (Party right : rights) {
+            assertThat(right.inactiveCause).isNull();
         }
-        for (Party party : lefts) {
-            party.checkMemory();
-        }
-        rights.get(0).checkMemory();
     }
 
     @Test
@@ -1144,68 +1091,45 @@ class MessageConnectionTest {
     void promisesComeBackFromPeersThatWereBusyOnce() throws Exception {
         // 320 receives. 8 peers grow their windows until nearly all is promised; then there is room for 100
         // connections.
-        Device shared = new Device(false, 256, 256, 4, 4, 0, 4, 320);
-        Device own = new Device(false, 256, 256, 4, 4, 0, 4, 0);
-        MessageOptions options = OPTIONS.withReceives(128, 256);
-        List<SimulatedNetwork> networks = new ArrayList<>();
-        List<Party> lefts = new ArrayList<>();
-        List<Party> rights = new ArrayList<>();
-        Random random = new Random(7);
-        for (int i = 0; i < 100; i++) {
-            SimulatedNetwork net = new SimulatedNetwork(random, own, shared, i == 0 ? null : networks.get(0).right);
-            Party l = Party.of("left" + i, Role.INITIATOR, net.left, options);
-            Party r = i == 0
-                    ? Party.of("right0", Role.ACCEPTOR, net.right, options)
-                    : new Party("right" + i, Role.ACCEPTOR, net.right, rights.get(0));
-            l.other = r;
-            r.other = l;
-            networks.add(net);
-            lefts.add(l);
-            rights.add(r);
-            byte[] data = MessageConnection.privateData(options);
-            net.connect(l.connection, data, r.connection, data);
-            settle(networks.subList(i, i + 1));
-            settle(networks);
-            assertThat(l.active).as("%s", r).isEqualTo(1);
-            if (i < 8) {
-                for (int round = 0; round < 10; round++) {
-                    for (int k = 0; k < 200; k++) {
-                        l.sendPooled(10);
-                    }
-                    l.connection.flush();
-                    settle(networks);
-                }
-            }
-        }
-        for (Party l : lefts) {
-            int before = l.other.received;
-            for (int k = 0; k < 20; k++) {
-                l.sendPooled(10);
-            }
-            l.connection.flush();
-            settle(networks);
-            assertThat(l.other.received).isEqualTo(before + 20);
-        }
-        for (Party l : lefts) {
-            l.connection.close();
-        }
-        settle(networks);
-        for (Party l : lefts) {
-            assertThat(l.inactiveCause).isNull();
-            l.checkMemory();
-        }
-        rights.get(0).checkMemory();
+        promisesComeBack(320, 8, 2000, 100);
     }
 
-    private static void settle(List<SimulatedNetwork> networks) {
-        boolean moved = true;
-        while (moved) {
-            moved = false;
-            for (SimulatedNetwork one : networks) {
-                while (one.step()) {
-                    moved = true;
+    /** As many receives as a loop has by default: they hold a thousand connections that were busy, and more. */
+    @Test
+    @Timeout(value = 300, unit = TimeUnit.SECONDS)
+    void aThousandPeersThatWereBusyOnceLeaveRoomForOthers() throws Exception {
+        promisesComeBack(40_960, 1000, 200, 1001);
+    }
+
+    private static void promisesComeBack(int receives, int busyOnes, int messages, int connections) throws Exception {
+        Device shared = new Device(false, 64, 256, 4, 4, 0, 4, receives);
+        Device own = new Device(false, 64, 256, 4, 4, 0, 4, 0);
+        MessageOptions options = OPTIONS.withReceives(128, 256);
+        Crowd crowd = new Crowd(new Random(7), own, shared, options, 64 << 20, 64 << 20);
+        for (int i = 0; i < connections; i++) {
+            Party left = crowd.add();
+            crowd.settle();
+            assertThat(left.active).as("%s", left.other).isEqualTo(1);
+            if (i < busyOnes) {
+                for (int k = 0; k < messages; k++) {
+                    left.sendPooled(10);
                 }
+                left.connection.flush();
+                crowd.settle();
             }
+        }
+        for (Party left : crowd.lefts) {
+            int before = left.other.received;
+            for (int k = 0; k < 20; k++) {
+                left.sendPooled(10);
+            }
+            left.connection.flush();
+            crowd.settle();
+            assertThat(left.other.received).isEqualTo(before + 20);
+        }
+        crowd.close();
+        for (Party left : crowd.lefts) {
+            assertThat(left.inactiveCause).isNull();
         }
     }
 }

@@ -157,14 +157,17 @@ public abstract class MessageContract {
         stranger.awaitInactive();
         assertThat(stranger.cause).isInstanceOf(ConnectionException.Rejected.class);
         byte[] data = ((ConnectionException.Rejected) stranger.cause).privateData();
-        assertThat(MessageConnection.rejectionReason(data)).contains("framing MESSAGE");
+        assertThat(PrivateData.reason(data)).contains("framing MESSAGE");
     }
 
     private static EndpointOptions shared() {
         return ENDPOINT.toBuilder().sharedReceiveQueue(true).build();
     }
 
-    /** Several connections, both directions, all sizes, readers that pause; then one end closes, or is cut off in the middle. */
+    /**
+     * Several connections, both directions, all sizes, readers that pause; then one end closes, or is cut off in the
+     * middle.
+     */
     private void traffic(MessageOptions options, EndpointOptions endpointOptions, boolean cutOff) {
         int connections = 3;
         Talker[] all = connect(options, endpointOptions, connections);
@@ -245,7 +248,7 @@ public abstract class MessageContract {
 
             @Override
             public void onConnectRequest(Listener listener, IncomingConnection incoming) {
-                byte[] rejection = MessageConnection.rejection(options, incoming.privateData());
+                byte[] rejection = PrivateData.rejection(options, incoming.privateData());
                 if (rejection != null) {
                     incoming.reject(rejection);
                     return;
@@ -253,9 +256,7 @@ public abstract class MessageContract {
                 Talker talker = new Talker(Role.ACCEPTOR, options, new Random(seed + talkers.size()), talkers.size());
                 talker.start(group.next());
                 talker.endpoint = incoming.accept(
-                        talker.loop,
-                        endpointOptions.withPrivateData(MessageConnection.privateData(options)),
-                        talker.connection);
+                        talker.loop, endpointOptions.withPrivateData(PrivateData.of(options)), talker.connection);
                 accepted.add(talker);
             }
 
@@ -279,7 +280,7 @@ public abstract class MessageContract {
                     .connect(
                             client.loop,
                             listening.address(),
-                            endpointOptions.withPrivateData(MessageConnection.privateData(options)),
+                            endpointOptions.withPrivateData(PrivateData.of(options)),
                             client.connection);
             Talker server = Patience.take("a connection", listening.accepted());
             client.other = server;
@@ -304,7 +305,10 @@ public abstract class MessageContract {
         });
     }
 
-    /** One end: sends what it is told to, checks what it gets. Its size and content follow from the sender's number and the message's. */
+    /**
+     * One end: sends what it is told to, checks what it gets. Its size and content follow from the sender's number and
+     * the message's.
+     */
     private final class Talker implements MessageListener {
         private static final int WINDOW = 32;
 

@@ -17,7 +17,8 @@ import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.spi.MemoryDomain;
 
 /**
- * One end of a test: a connection, its pools, its user. Every message carries its number and a pattern made from it; whatever comes back is checked against
+ * One end of a test: a connection, its pools, its user. Every message carries its number and a pattern made from it;
+ * whatever comes back is checked against
  * what the other end sent.
  */
 final class Party implements MessageListener {
@@ -67,6 +68,9 @@ final class Party implements MessageListener {
 
     /** What the user does from within callbacks, now and then. */
     Runnable whim = () -> {};
+
+    /** What the user does when the connection asks for another time. */
+    Runnable onDeadline = () -> {};
 
     @Nullable Boolean lastWritable;
 
@@ -149,6 +153,13 @@ final class Party implements MessageListener {
         sizes.add(length);
         ByteBuf pooled = sendPool.allocate(Math.max(1, length));
         connection.send(fill(pooled, number, 0, length), this::told, number);
+    }
+
+    /** A message on the heap, which goes in fragments. */
+    void sendHeap(int length) {
+        int number = sent++;
+        sizes.add(length);
+        connection.send(fill(Unpooled.buffer(Math.max(1, length)), number, 0, length), this::told, number);
     }
 
     static byte pattern(int number, int index) {
@@ -274,9 +285,15 @@ final class Party implements MessageListener {
     }
 
     @Override
+    public void onPrepared(MessageConnection from) {
+        act();
+    }
+
+    @Override
     public void onActive(MessageConnection from, Negotiated negotiated) {
         assertThat(++active).isEqualTo(1);
         assertThat(inactive).isZero();
+        act();
     }
 
     @Override
@@ -379,6 +396,8 @@ final class Party implements MessageListener {
                 .as("%s: only what is nearer is told", name)
                 .isTrue();
         deadlineNanos = nanos;
+        onDeadline.run();
+        act();
     }
 
     /** Tells the time if the deadline that was asked for has come. */

@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.ProviderException;
 import org.verbena.transport.spi.RegisteredMemory;
 
 /** A device's memory: keys open what they are registered for, and nothing once that is gone. */
@@ -15,8 +16,14 @@ final class SimulatedDomain implements MemoryDomain {
     private long registeredBytes;
     int registrations;
 
+    /** The limit of locked memory is reached. */
+    boolean refuses;
+
     @Override
     public RegisteredMemory register(MemorySegment segment, Set<Access> access) {
+        if (refuses) {
+            throw new ProviderException("no more memory can be locked");
+        }
         registrations++;
         return new Region(segment, access);
     }

@@ -8,6 +8,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
@@ -21,8 +22,10 @@ import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 
 /**
- * An endpoint in memory, as strict as a device: bounded queues, bytes that move when the schedule says so, completions in the order of each queue and in any
- * order between queues, no receive no delivery. With iWARP a send completes before it arrives, and closing over unread data loses what is under way.
+ * An endpoint in memory, as strict as a device: bounded queues, bytes that move when the schedule says so, completions
+ * in the order of each queue and in any
+ * order between queues, no receive no delivery. With iWARP a send completes before it arrives, and closing over unread
+ * data loses what is under way.
  */
 final class SimulatedEndpoint implements Endpoint {
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;
@@ -73,14 +76,19 @@ final class SimulatedEndpoint implements Endpoint {
     /** How many posts are refused from now on, as by a queue that is full. */
     int refusals;
 
+    /** Given each work request before it is taken; may be nobody. */
+    Consumer<WorkRequest> onPost = request -> {};
+
+    /** The peer's answers to reads and atomics do not come, but by {@link #respond()}. */
+    boolean responsesHeld;
+
     /** What the endpoint knows of why that send failed. */
     @Nullable Throwable explanation;
 
-    SimulatedEndpoint(SimulatedNetwork network, SimulatedNetwork.Device device, int port) {
-        this(network, device, port, null);
-    }
-
-    /** One more endpoint of the same device and loop as another: it shares the memory domain and the shared receive queue. */
+    /**
+     * If there is a sibling, one more endpoint of its device and loop: it shares the memory domain and the shared
+     * receive queue.
+     */
     SimulatedEndpoint(
             SimulatedNetwork network, SimulatedNetwork.Device device, int port, @Nullable SimulatedEndpoint sibling) {
         this.network = network;
@@ -338,7 +346,7 @@ final class SimulatedEndpoint implements Endpoint {
                 into.add(this::start);
                 into.add(this::start);
             }
-            if (!responses.isEmpty()) {
+            if (!responses.isEmpty() && !responsesHeld) {
                 into.add(this::respond);
             }
         }
@@ -440,7 +448,7 @@ final class SimulatedEndpoint implements Endpoint {
     }
 
     /** The answer to a read or an atomic comes back. */
-    private void respond() {
+    void respond() {
         Work work = responses.poll();
         if (work == null) {
             return;
@@ -630,6 +638,7 @@ final class SimulatedEndpoint implements Endpoint {
 
     @Override
     public boolean post(WorkRequest request) {
+        onPost.accept(request);
         if (!connected || draining || sendsOut == device.sendDepth()) {
             return false;
         }

@@ -7,10 +7,13 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.EndpointHandler;
 
 /**
- * Two simulated endpoints and what is between them. Nothing happens by itself: {@link #step()} does one thing that may happen now, chosen by the seed, so
+ * Two simulated endpoints and what is between them. Nothing happens by itself: {@link #step()} does one thing that may
+ * happen now, chosen by the seed, so
  * that one seed is one schedule. Single-threaded.
  */
 final class SimulatedNetwork {
+    /** More than any run takes that comes to rest. */
+    private static final long MAX_STEPS = 20_000_000;
 
     /** What the endpoints are like. */
     record Device(
@@ -41,11 +44,11 @@ final class SimulatedNetwork {
         this(random, leftDevice, rightDevice, null);
     }
 
-    /** With a right end on the same loop as another. */
-    SimulatedNetwork(Random random, Device leftDevice, Device rightDevice, @Nullable SimulatedEndpoint sibling) {
+    /** With ends on the same loops as those of another. */
+    SimulatedNetwork(Random random, Device leftDevice, Device rightDevice, @Nullable SimulatedNetwork sibling) {
         this.random = random;
-        left = new SimulatedEndpoint(this, leftDevice, 7471);
-        right = new SimulatedEndpoint(this, rightDevice, 40000, sibling);
+        left = new SimulatedEndpoint(this, leftDevice, 7471, sibling == null ? null : sibling.left);
+        right = new SimulatedEndpoint(this, rightDevice, 40000, sibling == null ? null : sibling.right);
         left.peer = right;
         right.peer = left;
     }
@@ -65,7 +68,9 @@ final class SimulatedNetwork {
         if (possible.isEmpty()) {
             return false;
         }
-        steps++;
+        if (++steps > MAX_STEPS || Thread.currentThread().isInterrupted()) {
+            throw new AssertionError("no rest after " + steps + " steps: " + left + " / " + right);
+        }
         possible.get(random.nextInt(possible.size())).run();
         return true;
     }

@@ -16,7 +16,9 @@ import org.verbena.transport.protocol.SimulatedNetwork.Device;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.MemoryDomain;
 
-/** What STREAM framing promises, one fact at a time. The schedule comes from a fixed seed; the random test varies it. */
+/**
+ * What STREAM framing promises, one fact at a time. The schedule comes from a fixed seed; the random test varies it.
+ */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 class StreamFramingTest {
     private static final int PAYLOAD = 256 - Wire.HEADER_BYTES;
@@ -45,7 +47,7 @@ class StreamFramingTest {
                 poolBytesOfRight);
         left.other = right;
         right.other = left;
-        byte[] data = MessageConnection.privateData(options);
+        byte[] data = PrivateData.of(options);
         network.connect(left.connection, data, right.connection, data);
         settle();
         assertThat(right.active).isEqualTo(1);
@@ -291,12 +293,11 @@ class StreamFramingTest {
 
     @Test
     void aPeerWithAnotherFramingIsAStranger() {
-        byte[] messages = MessageConnection.privateData(MessageOptions.DEFAULTS);
-        byte[] rejection = MessageConnection.rejection(OPTIONS, messages);
+        byte[] messages = PrivateData.of(MessageOptions.DEFAULTS);
+        byte[] rejection = PrivateData.rejection(OPTIONS, messages);
         assertThat(rejection).isNotNull();
-        assertThat(MessageConnection.rejectionReason(rejection)).isEqualTo("framing MESSAGE is not STREAM");
-        assertThat(MessageConnection.rejection(OPTIONS, MessageConnection.privateData(OPTIONS)))
-                .isNull();
+        assertThat(PrivateData.reason(rejection)).isEqualTo("framing MESSAGE is not STREAM");
+        assertThat(PrivateData.rejection(OPTIONS, PrivateData.of(OPTIONS))).isNull();
     }
 
     @Test
@@ -324,7 +325,7 @@ class StreamFramingTest {
         Rogue rogue = new Rogue(frames -> {});
         rogue.answers = true;
         rogue.helloAck = new Wire.Hello(1, 1, Framing.STREAM.wireValue(), 7, 256, 6, 6, 1 << 20, 1);
-        byte[] data = MessageConnection.privateData(OPTIONS);
+        byte[] data = PrivateData.of(OPTIONS);
         network.connect(left.connection, data, rogue, data);
         settle();
         assertThat(left.active).isEqualTo(1);
@@ -341,7 +342,7 @@ class StreamFramingTest {
         Rogue rogue = new Rogue(frames -> {});
         rogue.answers = true;
         rogue.helloAck = new Wire.Hello(1, 1, Framing.STREAM.wireValue(), 7, 256, 6, 6, 1 << 20, 1);
-        byte[] data = MessageConnection.privateData(OPTIONS);
+        byte[] data = PrivateData.of(OPTIONS);
         network.connect(left.connection, data, rogue, data);
         settle();
         assertThat(left.active).isEqualTo(1);

@@ -1,0 +1,94 @@
+package org.verbena.transport.protocol;
+
+import io.netty.buffer.ByteBuf;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** Calls the listener. What it throws goes to the connection, which ends with it; whoever calls out goes on. */
+final class Callbacks {
+    private final MessageConnection connection;
+    private final MessageListener listener;
+    private final Consumer<Throwable> onThrown;
+
+    Callbacks(MessageConnection connection, MessageListener listener, Consumer<Throwable> onThrown) {
+        this.connection = connection;
+        this.listener = listener;
+        this.onThrown = onThrown;
+    }
+
+    void active(Negotiated agreed) {
+        try {
+            listener.onActive(connection, agreed);
+        } catch (Throwable e) {
+            onThrown.accept(e);
+        }
+    }
+
+    /** What came: immediate data, a message, or the one and then the other. The message is the listener's. */
+    void arrived(boolean hasImmediate, int immediateData, int lengthBytes, @Nullable ByteBuf message) {
+        ByteBuf undelivered = message;
+        try {
+            if (hasImmediate) {
+                listener.onImmediate(connection, immediateData, lengthBytes);
+            }
+            if (message != null) {
+                undelivered = null;
+                listener.onMessage(connection, message);
+            }
+        } catch (Throwable e) {
+            onThrown.accept(e);
+        } finally {
+            if (undelivered != null) {
+                undelivered.release();
+            }
+        }
+    }
+
+    void end() {
+        try {
+            listener.onEnd(connection);
+        } catch (Throwable e) {
+            onThrown.accept(e);
+        }
+    }
+
+    void readComplete() {
+        try {
+            listener.onReadComplete(connection);
+        } catch (Throwable e) {
+            onThrown.accept(e);
+        }
+    }
+
+    void writabilityChanged(boolean writable) {
+        try {
+            listener.onWritabilityChanged(connection, writable);
+        } catch (Throwable e) {
+            onThrown.accept(e);
+        }
+    }
+
+    void pong(long nonce) {
+        try {
+            listener.onPong(connection, nonce);
+        } catch (Throwable e) {
+            onThrown.accept(e);
+        }
+    }
+
+    void deadline(long nanos) {
+        try {
+            listener.onDeadline(connection, nanos);
+        } catch (Throwable e) {
+            onThrown.accept(e);
+        }
+    }
+
+    void inactive(@Nullable Throwable cause) {
+        try {
+            listener.onInactive(connection, cause);
+        } catch (Throwable e) {
+            onThrown.accept(e);
+        }
+    }
+}

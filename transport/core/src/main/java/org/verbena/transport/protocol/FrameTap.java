@@ -1,0 +1,61 @@
+package org.verbena.transport.protocol;
+
+import io.netty.buffer.ByteBuf;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** Tells of each frame, if someone listens: for debugging. */
+final class FrameTap {
+    private final boolean raw;
+    private final Consumer<Throwable> onThrown;
+    private Frame.@Nullable Listener listener;
+
+    FrameTap(boolean raw, Consumer<Throwable> onThrown) {
+        this.raw = raw;
+        this.onThrown = onThrown;
+    }
+
+    void setListener(Frame.@Nullable Listener value) {
+        listener = value;
+    }
+
+    /** What is about to be posted; null if nobody listens. */
+    @Nullable Frame staged(SendLedger ledger) {
+        if (listener == null) {
+            return null;
+        }
+        int frameBytes = (int) ledger.request().buffers().totalBytes();
+        return raw ? Frame.raw(frameBytes) : Frame.read(ledger.slots(), ledger.slotOffset(), frameBytes);
+    }
+
+    /**
+     * It was posted. What the listener throws ends the connection, but the frame is with the device: its sender goes on
+     * as if nothing were.
+     */
+    void sent(@Nullable Frame frame) {
+        Frame.Listener told = listener;
+        if (told != null && frame != null) {
+            try {
+                told.onFrameSent(frame);
+            } catch (Throwable e) {
+                onThrown.accept(e);
+            }
+        }
+    }
+
+    /** A frame came; returns false if the listener has thrown, and the connection ends. */
+    boolean received(ByteBuf buffer, int lengthBytes) {
+        Frame.Listener told = listener;
+        if (told == null) {
+            return true;
+        }
+        try {
+            told.onFrameReceived(
+                    raw ? Frame.raw(lengthBytes) : Frame.read(buffer, 0, Math.min(lengthBytes, buffer.capacity())));
+            return true;
+        } catch (Throwable e) {
+            onThrown.accept(e);
+            return false;
+        }
+    }
+}

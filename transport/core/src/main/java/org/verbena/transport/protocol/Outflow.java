@@ -1,0 +1,125 @@
+package org.verbena.transport.protocol;
+
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.Endpoint;
+
+/** Posts what waits in the outbox, in order and as far as it can go, and knows what the first of it waits for. */
+final class Outflow {
+    private final Outbox outbox;
+    private final SendLedger ledger;
+    private final Framer framer;
+    private final OneSided oneSided;
+    private final FrameSender frames;
+    private final Deadlines deadlines;
+    private final ConnectionCounters counters;
+    private final Peer peer;
+    /** Slots of the send queue that control frames are left. */
+    private final int reserved;
+
+    private Obstacle stall = Obstacle.NONE;
+    private long stalledSinceNanos;
+    private FlightEvents.@Nullable CreditStall stallEvent;
+
+    Outflow(
+            Outbox outbox,
+            SendLedger ledger,
+            Framer framer,
+            OneSided oneSided,
+            FrameSender frames,
+            Deadlines deadlines,
+            ConnectionCounters counters,
+            Peer peer) {
+        this.outbox = outbox;
+        this.ledger = ledger;
+        this.framer = framer;
+        this.oneSided = oneSided;
+        this.frames = frames;
+        this.deadlines = deadlines;
+        this.counters = counters;
+        this.peer = peer;
+        reserved = framer instanceof RawFramer ? 0 : Credits.CONTROL_RECEIVES;
+    }
+
+    /**
+     * Posts what can go. What the endpoint refuses fails alone.
+     *
+     * @throws RuntimeException a message was refused of which a part has gone: the connection cannot go on
+     */
+    void post(Endpoint endpoint) {
+        Operation operation = outbox.firstWaiting();
+        while (operation != null) {
+            Obstacle obstacle;
+            try {
+                obstacle = tryPost(endpoint, operation);
+            } catch (RuntimeException e) {
+                // Refused before it reached the device: what is out of it finishes, the rest is not done.
+                ledger.dropStaged();
+                operation.failure = e;
+                operation.posted = true;
+                obstacle = Obstacle.NONE;
+                if (operation.kind == Operation.Kind.MESSAGE && framer.hasBegun(operation)) {
+                    throw e;
+                }
+            }
+            if (obstacle != Obstacle.NONE) {
+                if (obstacle == Obstacle.MEMORY && !ledger.hasCopiesOut()) {
+                    deadlines.retry();
+                }
+                stallBecomes(obstacle, false);
+                return;
+            }
+            while (operation != null && operation.posted) { // several, if they went in one frame
+                outbox.removeFirstWaiting();
+                outbox.maybeComplete(operation);
+                operation = outbox.firstWaiting();
+            }
+        }
+        stallBecomes(Obstacle.NONE, false);
+    }
+
+    private Obstacle tryPost(Endpoint endpoint, Operation operation) {
+        if (ledger.free(endpoint) <= reserved) {
+            return Obstacle.SLOT;
+        }
+        return operation.kind == Operation.Kind.MESSAGE
+                ? framer.post(endpoint, operation)
+                : oneSided.post(endpoint, operation);
+    }
+
+    /** The connection has ended: nothing waits any more. */
+    void end() {
+        stallBecomes(Obstacle.NONE, true);
+    }
+
+    private void stallBecomes(Obstacle obstacle, boolean byEnd) {
+        if (obstacle == stall) {
+            return;
+        }
+        if (stall == Obstacle.CREDIT) {
+            counters.creditStallEnded(System.nanoTime() - stalledSinceNanos);
+            FlightEvents.endCreditStall(stallEvent, peer, byEnd);
+            stallEvent = null;
+        }
+        stall = obstacle;
+        switch (obstacle) {
+            case CREDIT -> {
+                frames.waited();
+                counters.creditStallBegan();
+                stalledSinceNanos = System.nanoTime();
+                stallEvent = FlightEvents.beginCreditStall(outbox.queuedBytes());
+            }
+            case SLOT -> counters.slotStallBegan();
+            case MEMORY -> counters.memoryStallBegan();
+            case NONE -> {
+                // Nothing waits.
+            }
+        }
+    }
+
+    @Override
+    public String toString() {
+        Operation waiting = outbox.firstWaiting();
+        return "queued " + outbox.queuedBytes() + " bytes in " + outbox.unfinished() + " operations"
+                + (waiting == null ? "" : ", " + waiting.describe() + " waits for " + stall.inWords());
+    }
+}

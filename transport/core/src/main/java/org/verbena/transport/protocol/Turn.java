@@ -1,0 +1,144 @@
+package org.verbena.transport.protocol;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * When the connection calls out. Every way in changes the connection's parts first and ends with {@link #settle}:
+ * outcomes are told, what can go goes, and the end is told
+ * when there is nothing else to tell. So a callback may do anything; what it does settles in the same loop, and a way
+ * in within another leaves it to that one.
+ */
+final class Turn {
+    private final Outbox outbox;
+    private final ControlFrames control;
+    private final Timeouts timeouts;
+    private final Deadlines deadlines;
+    private final Callbacks callbacks;
+    private final Runnable pump;
+
+    /** Within a batch of completions, whose end settles. */
+    private boolean inBatch;
+    /** Within something that settles when it is done, or settling. */
+    private boolean busy;
+
+    private boolean pumpAgain;
+    /** The end is still to be told, after all outcomes. */
+    private boolean endDue;
+
+    private @Nullable Throwable endCause;
+    /** What a callback has thrown and whoever called is still to be given. */
+    private @Nullable Error thrown;
+
+    Turn(
+            Outbox outbox,
+            ControlFrames control,
+            Timeouts timeouts,
+            Deadlines deadlines,
+            Callbacks callbacks,
+            Runnable pump) {
+        this.outbox = outbox;
+        this.control = control;
+        this.timeouts = timeouts;
+        this.deadlines = deadlines;
+        this.callbacks = callbacks;
+        this.pump = pump;
+    }
+
+    /** Whether this is within another way in, or a batch. */
+    boolean isWithin() {
+        return busy || inBatch;
+    }
+
+    void beginBatch() {
+        inBatch = true;
+    }
+
+    boolean isInBatch() {
+        return inBatch;
+    }
+
+    void endBatch() {
+        inBatch = false;
+    }
+
+    /** Nothing settles until this is left again; returns what {@link #leave} is to be given. */
+    boolean enter() {
+        boolean outer = busy;
+        busy = true;
+        return outer;
+    }
+
+    void leave(boolean outer) {
+        busy = outer;
+    }
+
+    /** What could not go before may go now: the pump is to run once more. */
+    void pumpAgain() {
+        pumpAgain = true;
+    }
+
+    /** The first error goes on to whoever called, when all is settled. */
+    void keep(Throwable failure) {
+        if (thrown == null && failure instanceof Error error) {
+            thrown = error;
+        }
+    }
+
+    /** The connection is over: that is told last. */
+    void end(@Nullable Throwable cause) {
+        endDue = true;
+        endCause = cause;
+    }
+
+    /**
+     * Tells and pumps until nothing is left to do.
+     *
+     * @param pumping whether something may go that could not before
+     */
+    void settle(boolean pumping) {
+        pumpAgain |= pumping;
+        if (busy || inBatch) {
+            return;
+        }
+        busy = true;
+        boolean more = true;
+        while (more) {
+            if (outbox.tellOutcome()) {
+                continue;
+            }
+            if (pumpAgain) {
+                pumpAgain = false;
+                pump.run();
+            } else if (control.takePong()) {
+                callbacks.pong(control.answeredNonce());
+            } else if (endDue) {
+                endDue = false;
+                callbacks.inactive(endCause);
+            } else {
+                more = tellDeadline();
+            }
+        }
+        busy = false;
+        Error error = thrown;
+        if (error != null) {
+            thrown = null;
+            throw error;
+        }
+    }
+
+    /** Tells the next deadline if it is nearer than the listener knows. */
+    private boolean tellDeadline() {
+        timeouts.update();
+        long nextNanos = timeouts.nextNanos();
+        boolean nearer = deadlines.takeNearer(nextNanos);
+        if (nearer) {
+            callbacks.deadline(nextNanos);
+        }
+        return nearer;
+    }
+
+    @Override
+    public String toString() {
+        return (inBatch ? ", in a batch" : "") + (busy ? ", busy" : "");
+    }
+}

@@ -1,0 +1,86 @@
+package org.verbena.transport.protocol;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import org.verbena.transport.protocol.MessageConnection.Role;
+import org.verbena.transport.protocol.SimulatedNetwork.Device;
+
+/**
+ * Connections between two processes, each with one device and one loop: the ends of a side share memory and, if the
+ * device has one, a receive queue.
+ */
+final class Crowd {
+    final List<SimulatedNetwork> networks = new ArrayList<>();
+    final List<Party> lefts = new ArrayList<>();
+    final List<Party> rights = new ArrayList<>();
+    private final Random random;
+    private final Device leftDevice;
+    private final Device rightDevice;
+    private final MessageOptions options;
+    private final long leftPoolBytes;
+    private final long rightPoolBytes;
+
+    Crowd(
+            Random random,
+            Device leftDevice,
+            Device rightDevice,
+            MessageOptions options,
+            long leftPoolBytes,
+            long rightPoolBytes) {
+        this.random = random;
+        this.leftDevice = leftDevice;
+        this.rightDevice = rightDevice;
+        this.options = options;
+        this.leftPoolBytes = leftPoolBytes;
+        this.rightPoolBytes = rightPoolBytes;
+    }
+
+    /** One more connection; it comes up as a step. Returns its left end. */
+    Party add() {
+        int number = networks.size();
+        boolean first = number == 0;
+        SimulatedNetwork network =
+                new SimulatedNetwork(random, leftDevice, rightDevice, first ? null : networks.getFirst());
+        Party left = first
+                ? Party.of("left0", Role.INITIATOR, network.left, options, leftPoolBytes)
+                : new Party("left" + number, Role.INITIATOR, network.left, lefts.getFirst());
+        Party right = first
+                ? Party.of("right0", Role.ACCEPTOR, network.right, options, rightPoolBytes)
+                : new Party("right" + number, Role.ACCEPTOR, network.right, rights.getFirst());
+        left.other = right;
+        right.other = left;
+        networks.add(network);
+        lefts.add(left);
+        rights.add(right);
+        byte[] data = PrivateData.of(options);
+        network.connect(left.connection, data, right.connection, data);
+        return left;
+    }
+
+    /** Until nothing can happen anywhere. */
+    void settle() {
+        boolean moved = true;
+        while (moved) {
+            moved = false;
+            for (SimulatedNetwork one : networks) {
+                while (one.step()) {
+                    moved = true;
+                }
+            }
+        }
+    }
+
+    /** All left ends close; then all memory must be free. */
+    void close() throws Exception {
+        lefts.forEach(party -> party.connection.close());
+        settle();
+        for (List<Party> side : List.of(lefts, rights)) {
+            for (Party party : side) {
+                party.releaseKept(Integer.MAX_VALUE);
+            }
+            settle();
+            side.getFirst().checkMemory();
+        }
+    }
+}
