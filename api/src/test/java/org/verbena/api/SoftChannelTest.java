@@ -15,15 +15,18 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.protocol.Frame;
 import org.verbena.transport.protocol.Framing;
@@ -51,6 +54,85 @@ class SoftChannelTest extends ChannelSuite {
             assertThat(System.nanoTime() - begin)
                     .isBetween(TimeUnit.MILLISECONDS.toNanos(250), TimeUnit.SECONDS.toNanos(10));
             Patience.until("the channel is closed", () -> !connecting.channel().isOpen());
+        }
+    }
+
+    @Test
+    void endingLoopsWhileTheirChannelsConnectLosesNothing() {
+        try (Server server = listen();
+                LoggedWarnings logged = new LoggedWarnings("io.netty")) {
+            for (int round = 0; round < 20; round++) {
+                RdmaEventLoopGroup own = new RdmaEventLoopGroup(provider(), 2);
+                List<ChannelFuture> connecting = new ArrayList<>();
+                for (int i = 0; i < 8; i++) {
+                    connecting.add(bootstrap().clone(own).connect(server.address()));
+                }
+                LockSupport.parkNanos(round * 200_000L); // each round another step of connecting
+                done("ending", own.shutdownGracefully(0, 10, TimeUnit.SECONDS));
+                for (ChannelFuture future : connecting) {
+                    assertThat(future.awaitUninterruptibly(Patience.LIMIT.toMillis()))
+                            .as("round %d: %s has an outcome", round, future)
+                            .isTrue();
+                    assertThat(future.channel().isOpen()).isFalse();
+                }
+            }
+            assertThat(logged.texts()).isEmpty();
+        }
+    }
+
+    @Test
+    void endingTheLoopsWhileAPeerIsSilentLosesNothing() throws Exception {
+        try (ServerSocket silent = new ServerSocket(0, 5, InetAddress.getByName(host()));
+                LoggedWarnings logged = new LoggedWarnings("io.netty")) {
+            RdmaEventLoopGroup own = new RdmaEventLoopGroup(provider(), 1);
+            List<ChannelFuture> connecting = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                connecting.add(bootstrap().clone(own).connect(host(), silent.getLocalPort()));
+            }
+            silent.setSoTimeout((int) Patience.LIMIT.toMillis());
+            try (Socket first = silent.accept()) {
+                assertThat(first.isConnected()).isTrue();
+                done("ending", own.shutdownGracefully(0, 10, TimeUnit.SECONDS));
+            }
+            for (ChannelFuture future : connecting) {
+                assertThat(failure("connecting", future)).isNotNull();
+            }
+            assertThat(logged.texts()).isEmpty();
+        }
+    }
+
+    @Test
+    void aLoopThatEndsWhileItAcceptsIsNothingToWarnOf() {
+        RdmaEventLoopGroup own = new RdmaEventLoopGroup(provider(), 1);
+        CompletableFuture<Channel> accepting = new CompletableFuture<>();
+        CompletableFuture<Boolean> handOver = new CompletableFuture<>();
+        try (LoggedWarnings logged = new LoggedWarnings("org.verbena")) {
+            Channel server = done(
+                            "listening",
+                            new ServerBootstrap()
+                                    .group(group, own)
+                                    .channel(RdmaServerChannel.class)
+                                    .childHandler(new ChannelInitializer<>() {
+                                        @Override
+                                        protected void initChannel(Channel child) {
+                                            // The listener's loop hands the connection over when it is let go.
+                                            child.parent()
+                                                    .eventLoop()
+                                                    .execute(() -> Patience.await("the loop to end", handOver));
+                                            accepting.complete(child);
+                                        }
+                                    })
+                                    .bind(host(), 0))
+                    .channel();
+            ChannelFuture connecting = bootstrap().connect(server.localAddress());
+            Channel child = Patience.await("a connection to accept", accepting);
+            io.netty.util.concurrent.Future<?> ended = own.shutdownGracefully(0, 10, TimeUnit.SECONDS);
+            done("the accepting channel closing", child.closeFuture());
+            done("ending", ended);
+            handOver.complete(true);
+            assertThat(failure("connecting", connecting)).isInstanceOf(ConnectionException.class);
+            done("the server closing", server.close());
+            assertThat(logged.texts()).isEmpty();
         }
     }
 

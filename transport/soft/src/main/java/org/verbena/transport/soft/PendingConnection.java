@@ -291,7 +291,8 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
             try {
                 loop.execute(() -> endpoint.accept(channel, null, requireRequest()));
             } catch (RejectedExecutionException e) {
-                LOG.warn("the event loop that should serve {} has ended", remoteAddress, e);
+                // The program has ended the loop, and with it the channel that was to serve the peer.
+                LOG.debug("the event loop that should serve {} has ended", remoteAddress, e);
                 closeQuietly(channel);
             }
         }

@@ -1,0 +1,50 @@
+package org.verbena.api;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.classic.spi.IThrowableProxy;
+import ch.qos.logback.core.AppenderBase;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.slf4j.LoggerFactory;
+
+/** What is logged at WARN and above until this is closed: what went wrong that nobody could be told of. */
+final class LoggedWarnings implements AutoCloseable {
+    private final Logger logger;
+    private final List<String> texts = new CopyOnWriteArrayList<>();
+
+    private final AppenderBase<ILoggingEvent> appender = new AppenderBase<>() {
+        @Override
+        protected void append(ILoggingEvent event) {
+            if (event.getLevel().isGreaterOrEqual(Level.WARN)) {
+                IThrowableProxy thrown = event.getThrowableProxy();
+                texts.add(event.getLoggerName() + ": " + event.getFormattedMessage()
+                        + (thrown == null ? "" : " " + thrown.getClassName() + ": " + thrown.getMessage()));
+            }
+        }
+    };
+
+    /**
+     * Begins to listen.
+     *
+     * @param loggers the name of a package whose loggers are listened to
+     */
+    LoggedWarnings(String loggers) {
+        logger = (Logger) LoggerFactory.getLogger(loggers);
+        appender.setContext(logger.getLoggerContext());
+        appender.start();
+        logger.addAppender(appender);
+    }
+
+    /** So far. */
+    List<String> texts() {
+        return texts;
+    }
+
+    @Override
+    public void close() {
+        logger.detachAppender(appender);
+        appender.stop();
+    }
+}
