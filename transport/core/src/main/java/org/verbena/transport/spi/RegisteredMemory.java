@@ -105,7 +105,8 @@ public abstract class RegisteredMemory implements AutoCloseable {
      * Creates a token for the peer.
      *
      * @return a token with address, length, key and the rights that a peer can use
-     * @throws IllegalStateException it is closed: the peer would be refused
+     * @throws IllegalStateException it is closed, or was registered without a right for peers: the peer would be
+     *     refused
      */
     public final RemoteMemory remote() {
         if (isClosed()) {
@@ -113,7 +114,12 @@ public abstract class RegisteredMemory implements AutoCloseable {
                     + " is closed: a token for it would be refused; make the token first, and close the memory when no"
                     + " peer needs it any more");
         }
-        return new RemoteMemory(address, lengthBytes, remoteKey(), access);
+        RemoteMemory token = new RemoteMemory(address, lengthBytes, remoteKey(), access);
+        if (token.access().isEmpty()) {
+            throw new IllegalStateException("registered memory at 0x" + Long.toHexString(address)
+                    + " gives peers no right: register it with REMOTE_READ, REMOTE_WRITE or REMOTE_ATOMIC");
+        }
+        return token;
     }
 
     /**

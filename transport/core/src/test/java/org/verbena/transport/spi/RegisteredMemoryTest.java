@@ -62,6 +62,18 @@ class RegisteredMemoryTest {
     }
 
     @Test
+    void hasNoTokenWithoutARightForPeers() {
+        try (Arena arena = Arena.ofConfined()) {
+            Region region = new Region(arena, false);
+            assertThatThrownBy(region::remote)
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("gives peers no right: register it with REMOTE_READ");
+            region.close();
+            assertThatThrownBy(region::remote).hasMessageContaining("is closed");
+        }
+    }
+
+    @Test
     void isNeverGoneIfTheDeviceRefuses() {
         try (Arena arena = Arena.ofConfined()) {
             Region region = new Region(arena, true);
