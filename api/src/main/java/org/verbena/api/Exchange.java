@@ -2,14 +2,20 @@ package org.verbena.api;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.util.concurrent.Future;
+import java.nio.ByteBuffer;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 
-/** One message that came in, as far as answering it goes. Any thread. */
+/** A message that arrived, as seen by whoever answers it. All methods may be called on any thread. */
 public final class Exchange {
     private final Messenger messenger;
     private final long correlation;
     private final boolean request;
     private final AtomicBoolean replied = new AtomicBoolean();
+
+    /** The message that a handler on a virtual thread has now. Written by that thread. */
+    private volatile @Nullable ByteBuf handled;
 
     Exchange(Messenger messenger, long correlation, boolean request) {
         this.messenger = messenger;
@@ -18,7 +24,7 @@ public final class Exchange {
     }
 
     /**
-     * Whether the peer waits for a reply.
+     * Tells whether the peer waits for a reply.
      *
      * @return true if it called {@code request}
      */
@@ -27,31 +33,45 @@ public final class Exchange {
     }
 
     /**
-     * Answers: the first call for a request is its reply, every other a message of its own.
+     * Answers: the first call for a request sends its reply, every other call a message of its own.
      *
-     * @param message its ownership is taken; for the message that the handler was given, that is {@code message.retain()}
+     * @param message its ownership is taken; for the message that the handler was given, pass {@code message.retain()}
      * @return done when the send has completed
      * @throws IllegalStateException it is the handler's own message, and was not retained
      */
     public Future<Void> send(ByteBuf message) {
-        messenger.checkKept(message);
-        return request && replied.compareAndSet(false, true)
-                ? messenger.send(Messenger.REPLY, correlation, message)
-                : messenger.send(Messenger.MESSAGE, 0, message);
+        messenger.checkKept(this, message);
+        return answer(message);
     }
 
     /**
      * Answers, as {@link #send(ByteBuf)} does.
      *
-     * @param message copied
-     * @return done when the send has completed
+     * @param message copied before this returns
+     * @return done, on the event loop, when the send has completed; see {@link RdmaClient} on its stages
      */
-    public Future<Void> send(byte[] message) {
-        return send(messenger.copy(message));
+    public CompletableFuture<Void> send(byte[] message) {
+        return messenger.completable(answer(messenger.copy(message)));
     }
 
     /**
-     * The connection it came on, for one-sided operations and all else.
+     * Answers, as {@link #send(ByteBuf)} does.
+     *
+     * @param message its remaining bytes are copied before this returns; its position stays
+     * @return done, on the event loop, when the send has completed; see {@link RdmaClient} on its stages
+     */
+    public CompletableFuture<Void> send(ByteBuffer message) {
+        return messenger.completable(answer(messenger.copy(message)));
+    }
+
+    private Future<Void> answer(@Nullable ByteBuf message) {
+        return message != null && request && replied.compareAndSet(false, true)
+                ? messenger.send(Messenger.REPLY, correlation, message)
+                : messenger.send(Messenger.MESSAGE, 0, message);
+    }
+
+    /**
+     * Returns the connection that the message arrived on, for one-sided operations and all else.
      *
      * @return the channel
      */
@@ -59,10 +79,18 @@ public final class Exchange {
         return messenger.channel();
     }
 
-    /** Says that the handler failed, if the peer waits still. */
+    /** Tells the peer that the handler failed, if it still waits. */
     void fail(Throwable cause) {
         if (request && replied.compareAndSet(false, true)) {
             messenger.sendFailure(correlation, cause);
         }
+    }
+
+    void setHandled(@Nullable ByteBuf message) {
+        handled = message;
+    }
+
+    @Nullable ByteBuf handled() {
+        return handled;
     }
 }

@@ -8,29 +8,16 @@ public final class Futures {
     private Futures() {}
 
     /**
-     * A {@link CompletableFuture} that ends as a Netty future does. Its dependent stages run on the thread that completes the Netty
-     * future, which is an event loop: use the {@code Async} variants for what blocks. Cancelling it cancels the Netty future.
+     * Returns a {@link CompletableFuture} that ends as a Netty future does. Its dependent stages run on the thread that
+     * completes the Netty future, which is an event loop, and must not block: use the {@code Async} methods for stages
+     * that do. Without an executor these run each stage on a virtual thread. Cancelling the future cancels the Netty
+     * future.
      *
      * @param <T> what it gives
      * @param future the Netty future
      * @return a new future
      */
     public static <T> CompletableFuture<T> toCompletable(Future<T> future) {
-        CompletableFuture<T> completable = new CompletableFuture<>();
-        future.addListener((Future<T> done) -> {
-            if (done.isSuccess()) {
-                completable.complete(done.getNow());
-            } else if (done.isCancelled()) {
-                completable.cancel(false);
-            } else {
-                completable.completeExceptionally(done.cause());
-            }
-        });
-        completable.whenComplete((value, failure) -> {
-            if (completable.isCancelled()) {
-                future.cancel(false);
-            }
-        });
-        return completable;
+        return LoopFuture.of(future, null);
     }
 }

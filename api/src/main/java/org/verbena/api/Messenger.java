@@ -1,6 +1,7 @@
 package org.verbena.api;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
@@ -9,12 +10,13 @@ import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.collection.LongObjectHashMap;
 import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
+import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
@@ -24,7 +26,8 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.ConnectionException;
 
 /**
- * The short form's end of a channel's pipeline. Each message begins with 8 bytes that say what it is and which request it belongs to:
+ * The short form's end of a channel's pipeline. Each message begins with 8 bytes that say what it is and which request
+ * it belongs to:
  *
  * <pre>{@code
  *  0      1                  8
@@ -49,9 +52,6 @@ final class Messenger extends ChannelDuplexHandler {
     /** How much of an exception's text is told to the peer, in characters. */
     private static final int FAILURE_CHARS = 1000;
 
-    /** How often the failures of a handler are logged, for each connection; what fails in between is counted. */
-    private static final long LOG_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
-
     /** Times that are further apart could not be compared. */
     private static final long MAX_TIMEOUT_NANOS = Long.MAX_VALUE >> 1;
 
@@ -64,6 +64,10 @@ final class Messenger extends ChannelDuplexHandler {
     /** Whether a peer whose request failed is told what the handler threw. */
     private final boolean describesFailures;
 
+    /** Runs the handler elsewhere than on the loop, if that was asked for. */
+    private final @Nullable VirtualHandlers virtual;
+
+    private final HandlerLog log;
     private final LongAdder lateReplies = new LongAdder();
 
     // Written by the loop, read by any thread.
@@ -76,20 +80,37 @@ final class Messenger extends ChannelDuplexHandler {
     private long lastCorrelation;
     private boolean inactive;
 
-    /** The message that the handler has now. */
+    /** The message that a handler on the loop has now. */
     private @Nullable ByteBuf handled;
 
-    private long lastLoggedNanos;
-    private long failuresNotLogged;
-    private boolean hasLogged;
+    /** When the messages of this read began to arrive. */
+    private long readBeganNanos;
+
+    private boolean inRead;
     private @Nullable Future<?> sweep;
     private long sweepNanos;
 
-    Messenger(RdmaChannel channel, MessageHandler handler, boolean pausesReading, boolean describesFailures) {
+    private Messenger(
+            RdmaChannel channel,
+            MessageHandler handler,
+            boolean virtualThreads,
+            boolean pausesReading,
+            boolean describesFailures) {
         this.channel = channel;
         this.handler = handler;
         this.pausesReading = pausesReading;
         this.describesFailures = describesFailures;
+        virtual = virtualThreads ? new VirtualHandlers(this) : null;
+        log = new HandlerLog(channel);
+    }
+
+    static Messenger ofClient(RdmaChannel channel, MessageHandler handler, boolean virtualThreads) {
+        return new Messenger(channel, handler, virtualThreads, false, false);
+    }
+
+    static Messenger ofServer(
+            RdmaChannel channel, MessageHandler handler, boolean virtualThreads, boolean describesFailures) {
+        return new Messenger(channel, handler, virtualThreads, true, describesFailures);
     }
 
     RdmaChannel channel() {
@@ -100,9 +121,19 @@ final class Messenger extends ChannelDuplexHandler {
         return lateReplies.sum();
     }
 
-    ByteBuf copy(byte[] bytes) {
-        Objects.requireNonNull(bytes, "the message is null");
-        return channel.alloc().buffer(bytes.length).writeBytes(bytes);
+    /** In registered memory; null stays null, which {@link #send} refuses. */
+    @Nullable ByteBuf copy(byte @Nullable [] bytes) {
+        return bytes == null ? null : channel.alloc().buffer(bytes.length).writeBytes(bytes);
+    }
+
+    /** As {@link #copy(byte[])}, without moving the position. */
+    @Nullable ByteBuf copy(@Nullable ByteBuffer bytes) {
+        return bytes == null ? null : channel.alloc().buffer(bytes.remaining()).writeBytes(bytes.duplicate());
+    }
+
+    /** The same future in the JDK's type. */
+    <T> CompletableFuture<T> completable(Future<T> future) {
+        return LoopFuture.of(future, channel.eventLoop());
     }
 
     /**
@@ -131,9 +162,12 @@ final class Messenger extends ChannelDuplexHandler {
      *
      * @throws IllegalStateException it would be released under the send
      */
-    void checkKept(ByteBuf message) {
-        ByteBuf now = channel.eventLoop().inEventLoop() ? handled : null;
-        if (now != null && message.refCnt() == 1 && isSame(root(message), root(now))) {
+    void checkKept(Exchange exchange, ByteBuf message) {
+        ByteBuf now = exchange.handled();
+        if (now == null && channel.eventLoop().inEventLoop()) {
+            now = handled;
+        }
+        if (now != null && message != null && message.refCnt() == 1 && isSame(root(message), root(now))) {
             throw gaveAway();
         }
     }
@@ -190,8 +224,8 @@ final class Messenger extends ChannelDuplexHandler {
     // ---- requests
     // ----------------------------------------------------------------------------------------------------------------------------
 
-    Future<ByteBuf> request(@Nullable ByteBuf message, long timeoutMillis) {
-        return start(new Request<>(message, timeoutMillis) {
+    Future<ByteBuf> request(@Nullable ByteBuf message, long timeoutNanos) {
+        return start(new Request<>(message, timeoutNanos) {
             @Override
             void answer0(ByteBuf reply) {
                 if (!trySuccess(reply)) {
@@ -202,18 +236,22 @@ final class Messenger extends ChannelDuplexHandler {
         });
     }
 
-    Future<byte[]> request(byte @Nullable [] message, long timeoutMillis) {
-        return start(new Request<>(message == null ? null : copy(message), timeoutMillis) {
+    CompletableFuture<byte[]> request(byte @Nullable [] message, long timeoutNanos) {
+        return completable(start(new CopyingRequest<byte[]>(copy(message), timeoutNanos) {
             @Override
-            void answer0(ByteBuf reply) {
-                byte[] bytes = new byte[reply.readableBytes()];
-                reply.readBytes(bytes);
-                reply.release();
-                if (!trySuccess(bytes)) {
-                    lateReplies.increment();
-                }
+            byte[] of(byte[] reply) {
+                return reply;
             }
-        });
+        }));
+    }
+
+    CompletableFuture<ByteBuffer> request(@Nullable ByteBuffer message, long timeoutNanos) {
+        return completable(start(new CopyingRequest<ByteBuffer>(copy(message), timeoutNanos) {
+            @Override
+            ByteBuffer of(byte[] reply) {
+                return ByteBuffer.wrap(reply);
+            }
+        }));
     }
 
     private <T> Future<T> start(Request<T> request) {
@@ -275,17 +313,20 @@ final class Messenger extends ChannelDuplexHandler {
         }
     }
 
-    /** A request: the promise of its reply. What it sends belongs to the channel from the start, so giving it up releases nothing early. */
+    /**
+     * A request: the promise of its reply. What it sends belongs to the channel from the start, so giving it up
+     * releases nothing early.
+     */
     private abstract class Request<T> extends DefaultPromise<T> implements Runnable {
         private final @Nullable ByteBuf message;
-        private final long timeoutMillis;
+        private final long timeoutNanos;
         private long correlation;
         private long deadlineNanos;
 
-        Request(@Nullable ByteBuf message, long timeoutMillis) {
+        Request(@Nullable ByteBuf message, long timeoutNanos) {
             super(channel.eventLoop());
             this.message = message;
-            this.timeoutMillis = timeoutMillis;
+            this.timeoutNanos = timeoutNanos;
         }
 
         /** Takes the reply over. */
@@ -317,7 +358,7 @@ final class Messenger extends ChannelDuplexHandler {
             correlation = ++lastCorrelation & CORRELATION_MASK;
             pending.put(correlation, this);
             long now = System.nanoTime();
-            deadlineNanos = now + Math.min(TimeUnit.MILLISECONDS.toNanos(timeoutMillis), MAX_TIMEOUT_NANOS);
+            deadlineNanos = now + Math.min(timeoutNanos, MAX_TIMEOUT_NANOS);
             sweepBy0(deadlineNanos, now);
             send(REQUEST, correlation, message).addListener(sent -> {
                 if (!sent.isSuccess()) {
@@ -330,7 +371,8 @@ final class Messenger extends ChannelDuplexHandler {
         private void timeOut0() {
             forget0();
             tryFailure(new RequestException.TimedOut("request to " + channel.remoteAddress() + ": no reply within "
-                    + timeoutMillis + " ms; the peer may still be working on it"));
+                    + Math.max(1, TimeUnit.NANOSECONDS.toMillis(timeoutNanos))
+                    + " ms; the peer may still be working on it"));
         }
 
         void forget0() {
@@ -351,7 +393,29 @@ final class Messenger extends ChannelDuplexHandler {
         }
     }
 
-    /** Has {@link #sweep0} run at a time at the latest. One task for all requests: nearly all are answered long before theirs would be due. */
+    /** A request whose reply is copied out of Netty's memory. */
+    private abstract class CopyingRequest<T> extends Request<T> {
+        CopyingRequest(@Nullable ByteBuf message, long timeoutNanos) {
+            super(message, timeoutNanos);
+        }
+
+        /** The reply as the caller wants it. */
+        abstract T of(byte[] reply);
+
+        @Override
+        void answer0(ByteBuf reply) {
+            byte[] bytes = ByteBufUtil.getBytes(reply);
+            reply.release();
+            if (!trySuccess(of(bytes))) {
+                lateReplies.increment();
+            }
+        }
+    }
+
+    /**
+     * Has {@link #sweep0} run at a time at the latest. One task for all requests: nearly all are answered long before
+     * theirs would be due.
+     */
     private void sweepBy0(long deadlineNanos, long nowNanos) {
         Future<?> scheduled = sweep;
         if (scheduled != null) {
@@ -391,6 +455,10 @@ final class Messenger extends ChannelDuplexHandler {
 
     @Override
     public void channelRead(ChannelHandlerContext context, Object message) {
+        if (!inRead) {
+            inRead = true;
+            readBeganNanos = System.nanoTime();
+        }
         ByteBuf frame = (ByteBuf) message;
         if (frame.readableBytes() < HEADER_BYTES) {
             int bytes = frame.readableBytes();
@@ -402,8 +470,7 @@ final class Messenger extends ChannelDuplexHandler {
         int kind = (int) (header >>> KIND_SHIFT);
         long correlation = header & CORRELATION_MASK;
         switch (kind) {
-            case MESSAGE -> handle(plain, frame);
-            case REQUEST -> handle(new Exchange(this, correlation, true), frame);
+            case MESSAGE, REQUEST -> receive(kind, correlation, frame);
             case REPLY, FAILURE -> answer(kind, correlation, frame);
             default -> {
                 frame.release();
@@ -413,16 +480,28 @@ final class Messenger extends ChannelDuplexHandler {
         }
     }
 
-    private void handle(Exchange exchange, ByteBuf message) {
-        Throwable failure = null;
+    private void receive(int kind, long correlation, ByteBuf message) {
+        VirtualHandlers elsewhere = virtual;
+        if (elsewhere != null) {
+            elsewhere.start(new Exchange(this, correlation, kind == REQUEST), message);
+            return;
+        }
         ByteBuf outer = handled;
         handled = message;
+        try {
+            handle(kind == REQUEST ? new Exchange(this, correlation, true) : plain, message);
+        } finally {
+            handled = outer;
+        }
+    }
+
+    /** Runs the handler, and releases its message. On the loop, or on a virtual thread. */
+    void handle(Exchange exchange, ByteBuf message) {
+        Throwable failure = null;
         try {
             handler.onMessage(exchange, message);
         } catch (Throwable thrown) {
             failure = thrown;
-        } finally {
-            handled = outer;
         }
         if (message.refCnt() > 0) {
             message.release();
@@ -430,28 +509,9 @@ final class Messenger extends ChannelDuplexHandler {
             failure = gaveAway();
         }
         if (failure != null) {
-            logFailure(exchange, failure);
+            log.failed(exchange, failure);
             exchange.fail(failure);
         }
-    }
-
-    /** Whoever runs this end has to see it; how often it happens may be up to the peer. */
-    private void logFailure(Exchange exchange, Throwable failure) {
-        long now = System.nanoTime();
-        if (hasLogged && now - lastLoggedNanos < LOG_INTERVAL_NANOS) {
-            failuresNotLogged++;
-            return;
-        }
-        String others = failuresNotLogged == 0 ? "" : " (and " + failuresNotLogged + " that were not logged)";
-        LOG.error(
-                "{}: the handler failed on a {}{}",
-                channel,
-                exchange.isRequest() ? "request" : "message",
-                others,
-                failure);
-        hasLogged = true;
-        lastLoggedNanos = now;
-        failuresNotLogged = 0;
     }
 
     private void answer(int kind, long correlation, ByteBuf frame) {
@@ -474,10 +534,24 @@ final class Messenger extends ChannelDuplexHandler {
 
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext context) {
-        if (pausesReading) {
-            channel.config().setAutoRead(channel.isWritable());
-        }
+        updateReading0();
         context.fireChannelWritabilityChanged();
+    }
+
+    /** Reads while the peer takes what it is sent, and handlers keep up. */
+    void updateReading0() {
+        if (pausesReading) {
+            channel.config().setAutoRead(channel.isWritable() && (virtual == null || !virtual.isFull0()));
+        }
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext context) {
+        if (inRead) {
+            inRead = false;
+            log.took(System.nanoTime() - readBeganNanos);
+        }
+        context.fireChannelReadComplete();
     }
 
     @Override

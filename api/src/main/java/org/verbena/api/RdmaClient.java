@@ -4,21 +4,21 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
-import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
-import io.netty.util.concurrent.GlobalEventExecutor;
-import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.spi.CompletionLoopOptions;
 
 /**
- * A client of messages, for those who do not want to know Netty. Its peer is an {@link RdmaServer}.
+ * A client of messages, for programs that do not use Netty otherwise. Its peer is an {@link RdmaServer}.
  *
  * <pre>{@code
  * try (RdmaClient client = RdmaClient.connect("host", 7471)) {
@@ -26,27 +26,37 @@ import org.verbena.transport.spi.CompletionLoopOptions;
  * }
  * }</pre>
  *
- * <p>Any thread, platform or virtual, except that {@link #connect} and {@link #close} wait, which event loops must not. What is sent and not
- * yet taken by the server waits in memory: wait for the futures now and then, or ask {@link #isWritable()}.
+ * <p><b>Types.</b> Methods that take the JDK's types return the JDK's: {@code byte[]} and {@link ByteBuffer} go with
+ * {@link CompletableFuture}. They are copied before the call returns, and the reply is a copy of its own on the heap,
+ * which the garbage collector frees. For a {@code MemorySegment} pass {@code segment.asByteBuffer()}. Methods that take
+ * Netty's {@link ByteBuf} return Netty's {@link Future}; they copy nothing, and ownership passes with the buffer.
+ *
+ * <p><b>Threads.</b> All methods may be called on any thread, platform or virtual, except that {@link #connect} and
+ * {@link #close} wait, which event loops must not. Futures complete on the event loop of the connection. A stage that
+ * was added before that runs there and must not block: use the {@code Async} methods for stages that do. Without an
+ * executor these run each stage on a virtual thread. To wait for such a future on its loop is refused.
+ *
+ * <p>What is sent and not yet taken by the server waits in memory: wait for the futures now and then, or ask {@link
+ * #isWritable()}.
  */
 public final class RdmaClient implements AutoCloseable {
     private final RdmaChannel channel;
     private final Messenger messenger;
     private final RdmaEventLoopGroup group;
     private final boolean ownsGroup;
-    private final long requestTimeoutMillis;
+    private final long requestTimeoutNanos;
 
     private RdmaClient(
             RdmaChannel channel,
             Messenger messenger,
             RdmaEventLoopGroup group,
             boolean ownsGroup,
-            long requestTimeoutMillis) {
+            long requestTimeoutNanos) {
         this.channel = channel;
         this.messenger = messenger;
         this.group = group;
         this.ownsGroup = ownsGroup;
-        this.requestTimeoutMillis = requestTimeoutMillis;
+        this.requestTimeoutNanos = requestTimeoutNanos;
     }
 
     /**
@@ -62,7 +72,7 @@ public final class RdmaClient implements AutoCloseable {
     }
 
     /**
-     * For options.
+     * Starts a client with options.
      *
      * @return a builder with the defaults
      */
@@ -74,7 +84,7 @@ public final class RdmaClient implements AutoCloseable {
      * Sends a message.
      *
      * @param message its ownership is taken
-     * @return done when the send has completed; that the server's program has seen it, only a reply can tell
+     * @return done when the send has completed; only a reply shows that the server's program has seen the message
      */
     public Future<Void> send(ByteBuf message) {
         return messenger.send(Messenger.MESSAGE, 0, message);
@@ -83,67 +93,99 @@ public final class RdmaClient implements AutoCloseable {
     /**
      * Sends a message.
      *
-     * @param message copied
-     * @return done when the send has completed
+     * @param message copied before this returns
+     * @return done when the send has completed, as {@link #send(ByteBuf)} says
      */
-    public Future<Void> send(byte[] message) {
-        return send(messenger.copy(message));
+    public CompletableFuture<Void> send(byte[] message) {
+        return messenger.completable(messenger.send(Messenger.MESSAGE, 0, messenger.copy(message)));
     }
 
     /**
-     * Sends a request and waits, without blocking, for its reply.
+     * Sends a message.
+     *
+     * @param message its remaining bytes are copied before this returns; its position stays
+     * @return done when the send has completed, as {@link #send(ByteBuf)} says
+     */
+    public CompletableFuture<Void> send(ByteBuffer message) {
+        return messenger.completable(messenger.send(Messenger.MESSAGE, 0, messenger.copy(message)));
+    }
+
+    /**
+     * Sends a request. Its reply may take as long as the {@linkplain Builder#requestTimeout request timeout}.
      *
      * @param message its ownership is taken
-     * @return the reply, for the caller to release. Fails with {@link RequestException}, or with the connection's cause. Cancelling it gives up waiting; the
-     *     request may have been sent
+     * @return the reply, for the caller to release. Fails with {@link RequestException}, or with the connection's
+     *     cause. Cancelling it gives up the reply; the request may have been sent
      */
     public Future<ByteBuf> request(ByteBuf message) {
-        return request(message, requestTimeoutMillis);
+        return messenger.request(message, requestTimeoutNanos);
     }
 
     /**
-     * Sends a request and waits, without blocking, for its reply.
+     * Sends a request.
      *
      * @param message its ownership is taken
-     * @param timeoutMillis how long the reply may take, 1 or more
+     * @param timeout how long the reply may take; more than zero
      * @return the reply, for the caller to release; fails as {@link #request(ByteBuf)} does
      */
-    public Future<ByteBuf> request(ByteBuf message, long timeoutMillis) {
-        return messenger.request(message, ShortForm.positive("timeoutMillis", timeoutMillis));
+    public Future<ByteBuf> request(ByteBuf message, Duration timeout) {
+        return messenger.request(message, ShortForm.positive("timeout", timeout));
     }
 
     /**
-     * Sends a request and waits, without blocking, for its reply.
+     * Sends a request. Its reply may take as long as the {@linkplain Builder#requestTimeout request timeout}.
      *
-     * @param message copied
+     * @param message copied before this returns
      * @return the reply; fails as {@link #request(ByteBuf)} does
      */
-    public Future<byte[]> request(byte[] message) {
-        return request(message, requestTimeoutMillis);
+    public CompletableFuture<byte[]> request(byte[] message) {
+        return messenger.request(message, requestTimeoutNanos);
     }
 
     /**
-     * Sends a request and waits, without blocking, for its reply.
+     * Sends a request.
      *
-     * @param message copied
-     * @param timeoutMillis how long the reply may take, 1 or more
+     * @param message copied before this returns
+     * @param timeout how long the reply may take; more than zero
      * @return the reply; fails as {@link #request(ByteBuf)} does
      */
-    public Future<byte[]> request(byte[] message, long timeoutMillis) {
-        return messenger.request(message, ShortForm.positive("timeoutMillis", timeoutMillis));
+    public CompletableFuture<byte[]> request(byte[] message, Duration timeout) {
+        return messenger.request(message, ShortForm.positive("timeout", timeout));
     }
 
     /**
-     * Whether what is sent next goes out soon.
+     * Sends a request. Its reply may take as long as the {@linkplain Builder#requestTimeout request timeout}.
      *
-     * @return false while so much waits that the sender should, too
+     * @param message its remaining bytes are copied before this returns; its position stays
+     * @return the reply, a heap buffer of its own; fails as {@link #request(ByteBuf)} does
+     */
+    public CompletableFuture<ByteBuffer> request(ByteBuffer message) {
+        return messenger.request(message, requestTimeoutNanos);
+    }
+
+    /**
+     * Sends a request.
+     *
+     * @param message its remaining bytes are copied before this returns; its position stays
+     * @param timeout how long the reply may take; more than zero
+     * @return the reply, a heap buffer of its own; fails as {@link #request(ByteBuf)} does
+     */
+    public CompletableFuture<ByteBuffer> request(ByteBuffer message, Duration timeout) {
+        return messenger.request(message, ShortForm.positive("timeout", timeout));
+    }
+
+    /**
+     * Tells whether what is sent next goes out soon.
+     *
+     * @return false while so much waits that the sender should wait, too
      */
     public boolean isWritable() {
         return channel.isWritable();
     }
 
     /**
-     * Replies that came when nobody waited for them any more, and were dropped.
+     * Returns how many replies were dropped because they arrived after their request had timed out or had been
+     * cancelled.
      *
      * @return a count
      */
@@ -152,7 +194,7 @@ public final class RdmaClient implements AutoCloseable {
     }
 
     /**
-     * The connection, for one-sided operations and all else.
+     * Returns the connection, for one-sided operations and all else.
      *
      * @return the channel
      */
@@ -161,7 +203,7 @@ public final class RdmaClient implements AutoCloseable {
     }
 
     /**
-     * Which provider it runs on.
+     * Returns the name of its provider.
      *
      * @return {@code verbs}, {@code soft} ...
      */
@@ -170,22 +212,28 @@ public final class RdmaClient implements AutoCloseable {
     }
 
     /**
-     * Sends what was given to it, closes the connection in good order, ends its threads, and waits for it. Requests without a reply fail. Idempotent.
+     * Sends what was given to it, closes the connection in good order, ends its threads, and waits until that is done.
+     * Requests without a reply fail. Idempotent. Handlers on virtual threads are neither interrupted nor waited for.
      *
-     * @throws io.netty.util.concurrent.BlockingOperationException on an event loop, as in a listener: use {@link #closeAsync()} there
+     * @throws io.netty.util.concurrent.BlockingOperationException on an event loop, as in a listener: use {@link
+     *     #closeAsync()} there
      */
     @Override
     public void close() {
         ShortForm.checkMayWait(group, "RdmaClient.close()", "use closeAsync()");
-        closeAsync().awaitUninterruptibly();
+        close0().awaitUninterruptibly();
     }
 
     /**
-     * Closes as {@link #close()} does, without waiting for it. Any thread, the event loop included.
+     * Closes as {@link #close()} does, without waiting. May be called on any thread, also on the event loop.
      *
-     * @return done when it is closed and its threads have ended
+     * @return done when it is closed and its threads have ended; cancelling it stops nothing
      */
-    public Future<?> closeAsync() {
+    public CompletableFuture<Void> closeAsync() {
+        return Futures.toCompletable(close0()).thenApply(closed -> null);
+    }
+
+    private Future<?> close0() {
         return ownsGroup ? group.shutdownGracefully(0, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS) : channel.close();
     }
 
@@ -195,8 +243,9 @@ public final class RdmaClient implements AutoCloseable {
         private String provider = ProviderChoice.configured();
         private CompletionLoopOptions loopOptions = CompletionLoopOptions.DEFAULTS;
         private @Nullable RdmaEventLoopGroup sharedGroup;
-        private long requestTimeoutMillis = 30_000;
+        private long requestTimeoutNanos = TimeUnit.SECONDS.toNanos(30);
         private @Nullable String localHost;
+        private boolean virtualThreads;
         private MessageHandler handler = (exchange, message) -> {
             throw new IllegalStateException("the client was built without onMessage");
         };
@@ -204,7 +253,8 @@ public final class RdmaClient implements AutoCloseable {
         private Builder() {}
 
         /**
-         * Chooses the provider; by default what {@value ProviderChoice#PROPERTY} says, or {@code auto}, which decides for the address.
+         * Chooses the provider. The default is what {@value ProviderChoice#PROPERTY} says, or {@code auto}, which picks
+         * one for the address.
          *
          * @param name {@code auto}, {@code verbs}, {@code soft}
          * @return this
@@ -226,9 +276,9 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
-         * Uses one of these event loops, and their provider, instead of making one. The client does not end them.
+         * Uses one of these event loops, and their provider, instead of its own. The client does not end them.
          *
-         * @param group shared with others
+         * @param group may be shared with others
          * @return this
          */
         public Builder group(RdmaEventLoopGroup group) {
@@ -250,25 +300,24 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
-         * Limits connecting, all steps together. 30 s by default.
+         * Limits how long connecting may take, all steps together. 30 s by default.
          *
-         * @param millis 1 or more
+         * @param timeout more than zero, counted in milliseconds
          * @return this
          */
-        public Builder connectTimeoutMillis(int millis) {
-            return option(
-                    ChannelOption.CONNECT_TIMEOUT_MILLIS,
-                    Math.toIntExact(ShortForm.positive("connectTimeoutMillis", millis)));
+        public Builder connectTimeout(Duration timeout) {
+            long millis = TimeUnit.NANOSECONDS.toMillis(ShortForm.positive("connectTimeout", timeout));
+            return option(ChannelOption.CONNECT_TIMEOUT_MILLIS, Math.clamp(millis, 1, Integer.MAX_VALUE));
         }
 
         /**
-         * Limits waiting for a reply, where {@code request} is not told. 30 s by default.
+         * Limits how long a reply may take where {@code request} is given no timeout. 30 s by default.
          *
-         * @param millis 1 or more
+         * @param timeout more than zero
          * @return this
          */
-        public Builder requestTimeoutMillis(long millis) {
-            requestTimeoutMillis = ShortForm.positive("requestTimeoutMillis", millis);
+        public Builder requestTimeout(Duration timeout) {
+            requestTimeoutNanos = ShortForm.positive("requestTimeout", timeout);
             return this;
         }
 
@@ -284,9 +333,9 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
-         * Hears messages of the server that are no replies. Without this they are logged as errors.
+         * Handles the server's messages that are no replies. Without this they are logged as errors.
          *
-         * @param value gets them on the event loop
+         * @param value gets them
          * @return this
          */
         public Builder onMessage(MessageHandler value) {
@@ -295,12 +344,27 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
-         * Connects and waits for it.
+         * Runs the handler of {@link #onMessage} on virtual threads, where it may block and wait for replies: one
+         * message after another, in the order of their arrival. Messages that wait for it count as kept by the program.
+         * Closing the client neither interrupts the handler nor waits for it. Off by default: the handler then runs on
+         * the event loop, and while it blocks, no reply arrives.
+         *
+         * @param virtual whether to use virtual threads
+         * @return this
+         */
+        public Builder virtualThreads(boolean virtual) {
+            virtualThreads = virtual;
+            return this;
+        }
+
+        /**
+         * Connects, and waits until that is done.
          *
          * @param host a name or address
          * @param port 1 to 65535
          * @return the client, connected
-         * @throws org.verbena.transport.spi.ConnectionException it could not; the message names address, step and reason
+         * @throws org.verbena.transport.spi.ConnectionException it could not; the message names address, step and
+         *     reason
          * @throws org.verbena.transport.ProviderUnavailableException the provider that was named cannot work here
          */
         public RdmaClient connect(String host, int port) {
@@ -313,13 +377,14 @@ public final class RdmaClient implements AutoCloseable {
             }
             RdmaEventLoopGroup group = shared == null ? ShortForm.newGroup(provider, address, 1, loopOptions) : shared;
             MessageHandler onMessage = handler;
+            boolean virtual = virtualThreads;
             Bootstrap bootstrap = new Bootstrap()
                     .group(group)
                     .channelFactory(RdmaChannel::new)
                     .handler(new ChannelInitializer<RdmaChannel>() {
                         @Override
                         protected void initChannel(RdmaChannel connecting) {
-                            connecting.pipeline().addLast(new Messenger(connecting, onMessage, false, false));
+                            connecting.pipeline().addLast(Messenger.ofClient(connecting, onMessage, virtual));
                         }
                     });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));
@@ -327,7 +392,7 @@ public final class RdmaClient implements AutoCloseable {
                 RdmaChannel channel = (RdmaChannel)
                         ShortForm.await(bootstrap.connect(address, local)).channel();
                 Messenger messenger = Objects.requireNonNull(channel.pipeline().get(Messenger.class));
-                return new RdmaClient(channel, messenger, group, shared == null, requestTimeoutMillis);
+                return new RdmaClient(channel, messenger, group, shared == null, requestTimeoutNanos);
             } catch (Throwable failure) {
                 if (shared == null) {
                     group.shutdownGracefully(0, 0, TimeUnit.MILLISECONDS);
@@ -337,25 +402,26 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
-         * Connects without waiting. The name is looked up on a virtual thread.
+         * Connects without waiting, on a virtual thread.
          *
          * @param host a name or address
          * @param port 1 to 65535
-         * @return the client, or why not as {@link #connect} throws it
+         * @return the client, or why not as {@link #connect} throws it. If it is cancelled, a client that comes
+         *     nevertheless is closed
          */
-        public Future<RdmaClient> connectAsync(String host, int port) {
-            Promise<RdmaClient> promise = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
+        public CompletableFuture<RdmaClient> connectAsync(String host, int port) {
+            CompletableFuture<RdmaClient> connected = new CompletableFuture<>();
             Thread.ofVirtual().name("verbena-connect").start(() -> {
                 try {
                     RdmaClient client = connect(host, port);
-                    if (!promise.trySuccess(client)) {
+                    if (!connected.complete(client)) {
                         client.close();
                     }
                 } catch (Throwable failure) {
-                    promise.tryFailure(failure);
+                    connected.completeExceptionally(failure);
                 }
             });
-            return promise;
+            return connected;
         }
     }
 }

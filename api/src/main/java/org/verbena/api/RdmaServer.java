@@ -12,6 +12,7 @@ import java.net.InetSocketAddress;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -19,15 +20,18 @@ import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.spi.CompletionLoopOptions;
 
 /**
- * A server of messages, for those who do not want to know Netty. Its peers are {@link RdmaClient}s.
+ * A server of messages, for programs that do not use Netty otherwise. Its peers are {@link RdmaClient}s.
  *
  * <pre>{@code
- * try (RdmaServer server = RdmaServer.bind("0.0.0.0", 7471, (exchange, message) -> exchange.send(message.retain()))) {
+ * MessageHandler echo = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
+ * try (RdmaServer server = RdmaServer.bind("0.0.0.0", 7471, echo)) {
  *     ...
  * }
  * }</pre>
  *
- * <p>While a client does not take what it is sent, nothing more is read from it. Any thread, platform or virtual.
+ * <p>{@link MessageHandler} says on which thread a handler runs and what becomes of its message. While a client does
+ * not take what it is sent, the server reads nothing more from it. All methods may be called on any thread, platform or
+ * virtual.
  */
 public final class RdmaServer implements AutoCloseable {
     private final RdmaServerChannel channel;
@@ -48,7 +52,7 @@ public final class RdmaServer implements AutoCloseable {
      *
      * @param host a name or address of this host; {@code 0.0.0.0} or {@code ::} for all of them
      * @param port 1 to 65535, or 0 for any that is free
-     * @param handler gets the messages of all clients, each on its channel's event loop
+     * @param handler gets the messages of all clients, each on its connection's event loop
      * @return the server, listening
      * @throws org.verbena.transport.spi.ConnectionException it cannot listen there; the message says why
      */
@@ -57,7 +61,7 @@ public final class RdmaServer implements AutoCloseable {
     }
 
     /**
-     * For options.
+     * Starts a server with options.
      *
      * @return a builder with the defaults
      */
@@ -66,7 +70,7 @@ public final class RdmaServer implements AutoCloseable {
     }
 
     /**
-     * Where it listens.
+     * Returns the address it listens on.
      *
      * @return the address, with the port that was taken
      */
@@ -75,7 +79,7 @@ public final class RdmaServer implements AutoCloseable {
     }
 
     /**
-     * The port.
+     * Returns the port it listens on.
      *
      * @return 1 to 65535
      */
@@ -84,7 +88,7 @@ public final class RdmaServer implements AutoCloseable {
     }
 
     /**
-     * Which provider it runs on.
+     * Returns the name of its provider.
      *
      * @return {@code verbs}, {@code soft} ...
      */
@@ -93,40 +97,46 @@ public final class RdmaServer implements AutoCloseable {
     }
 
     /**
-     * The connections that are up.
+     * Returns the connections that are up.
      *
-     * @return a live view; any thread
+     * @return a live view, for any thread
      */
     public ChannelGroup connections() {
         return connections;
     }
 
     /**
-     * The listening channel.
+     * Returns the listening channel.
      *
-     * @return for those who know Netty
+     * @return the channel, for programs that use Netty
      */
     public RdmaServerChannel channel() {
         return channel;
     }
 
     /**
-     * Stops listening, closes all connections in good order, ends its threads, and waits for it. Idempotent.
+     * Stops listening, closes all connections in good order, ends its threads, and waits until that is done.
+     * Idempotent. Handlers on virtual threads are neither interrupted nor waited for; what they send afterwards fails.
      *
-     * @throws io.netty.util.concurrent.BlockingOperationException on an event loop, as in a handler: use {@link #closeAsync()} there
+     * @throws io.netty.util.concurrent.BlockingOperationException on an event loop, as in a handler: use {@link
+     *     #closeAsync()} there
      */
     @Override
     public void close() {
         ShortForm.checkMayWait(group, "RdmaServer.close()", "use closeAsync()");
-        closeAsync().awaitUninterruptibly();
+        close0().awaitUninterruptibly();
     }
 
     /**
-     * Closes as {@link #close()} does, without waiting for it. Any thread, handlers' included.
+     * Closes as {@link #close()} does, without waiting. May be called on any thread, also in a handler.
      *
-     * @return done when it is closed and its threads have ended
+     * @return done when it is closed and its threads have ended; cancelling it stops nothing
      */
-    public Future<?> closeAsync() {
+    public CompletableFuture<Void> closeAsync() {
+        return Futures.toCompletable(close0()).thenApply(closed -> null);
+    }
+
+    private Future<?> close0() {
         if (ownsGroup) {
             return group.shutdownGracefully(0, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS);
         }
@@ -145,11 +155,13 @@ public final class RdmaServer implements AutoCloseable {
         private @Nullable RdmaEventLoopGroup sharedGroup;
         private Consumer<RdmaChannel> onConnect = connected -> {};
         private boolean describeFailures;
+        private boolean virtualThreads;
 
         private Builder() {}
 
         /**
-         * Chooses the provider; by default what {@value ProviderChoice#PROPERTY} says, or {@code auto}, which decides for the address.
+         * Chooses the provider. The default is what {@value ProviderChoice#PROPERTY} says, or {@code auto}, which picks
+         * one for the address.
          *
          * @param name {@code auto}, {@code verbs}, {@code soft}
          * @return this
@@ -160,7 +172,7 @@ public final class RdmaServer implements AutoCloseable {
         }
 
         /**
-         * Sets the number of event loops; connections are spread over them.
+         * Sets the number of event loops, over which connections are spread.
          *
          * @param count 1 or more
          * @return this
@@ -182,9 +194,9 @@ public final class RdmaServer implements AutoCloseable {
         }
 
         /**
-         * Uses these event loops, and their provider, instead of making some. The server does not end them.
+         * Uses these event loops, and their provider, instead of its own. The server does not end them.
          *
-         * @param group shared with others
+         * @param group may be shared with others
          * @return this
          */
         public Builder group(RdmaEventLoopGroup group) {
@@ -219,9 +231,10 @@ public final class RdmaServer implements AutoCloseable {
         }
 
         /**
-         * Hears of each new connection, on its event loop, before its first message: for instance to register memory.
+         * Calls this for each new connection, on its event loop, before its first message: for instance to register
+         * memory.
          *
-         * @param consumer gets the channel, active
+         * @param consumer gets the active channel; must not block
          * @return this
          */
         public Builder onConnect(Consumer<RdmaChannel> consumer) {
@@ -230,10 +243,10 @@ public final class RdmaServer implements AutoCloseable {
         }
 
         /**
-         * Tells a client whose request failed what the handler threw: class and message. Off by default, because what an exception says may be nobody else's
-         * business; the server's log always has it, with the stack.
+         * Sends a client whose request failed the class and message of what the handler threw. Off by default, because
+         * an exception's text may reveal what clients should not know. The server's log always has it, with the stack.
          *
-         * @param describe whether to tell; for clients that are trusted
+         * @param describe whether to send it; for clients that are trusted
          * @return this
          */
         public Builder describeFailures(boolean describe) {
@@ -242,11 +255,29 @@ public final class RdmaServer implements AutoCloseable {
         }
 
         /**
+         * Runs the handler on virtual threads, where it may block: each request on a thread of its own, side by side
+         * with others, and messages that are no requests one after another, in the order of their arrival. A message
+         * stays valid until its handler returns. When 1,024 messages of a connection are unfinished, the server reads
+         * nothing more from it until half of them are done. Closing the connection neither interrupts its handlers nor
+         * waits for them, and what arrived before is still handled.
+         *
+         * <p>Off by default: the handler then runs on the event loop, which is faster and keeps all messages in order,
+         * but a handler that blocks stops every connection of its loop.
+         *
+         * @param virtual whether to use virtual threads
+         * @return this
+         */
+        public Builder virtualThreads(boolean virtual) {
+            virtualThreads = virtual;
+            return this;
+        }
+
+        /**
          * Listens.
          *
          * @param host a name or address of this host; {@code 0.0.0.0} or {@code ::} for all of them
          * @param port 1 to 65535, or 0 for any that is free
-         * @param handler gets the messages of all clients, each on its channel's event loop
+         * @param handler gets the messages of all clients
          * @return the server, listening
          * @throws org.verbena.transport.spi.ConnectionException it cannot listen there; the message says why
          * @throws org.verbena.transport.ProviderUnavailableException the provider that was named cannot work here
@@ -255,6 +286,7 @@ public final class RdmaServer implements AutoCloseable {
             Objects.requireNonNull(handler, "the handler is null");
             InetSocketAddress address = ShortForm.resolve("listen on ", host, port, 0);
             boolean describe = describeFailures;
+            boolean virtual = virtualThreads;
             RdmaEventLoopGroup shared = sharedGroup;
             if (shared != null) {
                 ShortForm.checkMayWait(shared, "RdmaServer.bind()", "bind before the loops are busy");
@@ -269,7 +301,7 @@ public final class RdmaServer implements AutoCloseable {
                         @Override
                         protected void initChannel(RdmaChannel accepted) {
                             accepted.pipeline().addLast(new Welcome(accepted, connections, onConnect));
-                            accepted.pipeline().addLast(new Messenger(accepted, handler, true, describe));
+                            accepted.pipeline().addLast(Messenger.ofServer(accepted, handler, virtual, describe));
                         }
                     });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));

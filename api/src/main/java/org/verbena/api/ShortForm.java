@@ -7,6 +7,9 @@ import io.netty.util.concurrent.EventExecutor;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
 import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.ConnectionException;
@@ -17,7 +20,7 @@ final class ShortForm {
     /** Event loops of a server: as many as there are processors, but no more than most servers can use. */
     static final int SERVER_THREADS = Math.clamp(Runtime.getRuntime().availableProcessors(), 1, 8);
 
-    /** Long enough for goodbyes that are on their way. */
+    /** Long enough for CLOSE frames that are on their way. */
     static final int CLOSE_MILLIS = 5_000;
 
     private static final int MAX_PORT = 65_535;
@@ -46,7 +49,7 @@ final class ShortForm {
     static void checkMayWait(EventExecutor executor) {
         if (executor.inEventLoop()) {
             throw new BlockingOperationException("do not wait on the event loop, which completes this future: add a"
-                    + " listener, or wait on another thread");
+                    + " listener or a stage, wait on another thread, or build with virtualThreads(true)");
         }
     }
 
@@ -58,6 +61,15 @@ final class ShortForm {
                         + " waits for what this thread has to do; " + remedy + ", or call it on another thread");
             }
         }
+    }
+
+    /** In nanoseconds, saturating. */
+    static long positive(String name, Duration value) {
+        Objects.requireNonNull(value, () -> name + " is null");
+        if (!value.isPositive()) {
+            throw new IllegalArgumentException(name + " " + value + " is not positive");
+        }
+        return TimeUnit.NANOSECONDS.convert(value);
     }
 
     static long positive(String name, long value) {

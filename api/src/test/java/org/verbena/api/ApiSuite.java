@@ -11,6 +11,8 @@ import io.netty.channel.ChannelInitializer;
 import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
@@ -163,6 +165,13 @@ public abstract class ApiSuite {
                 .isTrue();
         assertThat(future.isSuccess()).as(what + " must fail").isFalse();
         return future.cause();
+    }
+
+    /** What a future failed with. */
+    protected static Throwable failure(String what, CompletableFuture<?> future) {
+        Patience.until(what + " has ended", future::isDone);
+        assertThat(future).as(what + " must fail").isCompletedExceptionally();
+        return future.isCancelled() ? new CancellationException() : future.exceptionNow();
     }
 
     protected static Inbox inbox(Channel channel) {

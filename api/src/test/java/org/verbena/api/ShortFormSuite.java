@@ -9,10 +9,17 @@ import io.netty.buffer.Unpooled;
 import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.concurrent.BlockingOperationException;
 import io.netty.util.concurrent.Future;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -20,6 +27,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -63,7 +71,7 @@ public abstract class ShortFormSuite extends ApiSuite {
         };
         try (RdmaServer server = serve(later);
                 RdmaClient client = client(server)) {
-            List<Future<byte[]>> requests = new ArrayList<>();
+            List<CompletableFuture<byte[]>> requests = new ArrayList<>();
             for (int i = 0; i < 100; i++) {
                 requests.add(client.request(patternBytes(50, i)));
             }
@@ -75,6 +83,36 @@ public abstract class ShortFormSuite extends ApiSuite {
                 assertThat(requests.get(i).get(20, TimeUnit.SECONDS)).isEqualTo(patternBytes(50, i));
             }
             assertThat(client.lateReplies()).isZero();
+        }
+    }
+
+    /**
+     * Byte for byte what clients of other releases send and expect: a kind, seven bytes that say which request, and the
+     * payload.
+     */
+    @Test
+    void theHeaderIsWhatItWas() {
+        MessageHandler handler = (exchange, message) -> {
+            switch (message.readableBytes()) {
+                case 0 -> throw new IllegalStateException("the failure");
+                default -> exchange.send(message.retain());
+            }
+        };
+        try (RdmaServer server =
+                RdmaServer.builder().group(group).describeFailures(true).bind(host(), 0, handler)) {
+            RdmaChannel client = (RdmaChannel) done("connecting", bootstrap().connect(server.localAddress()))
+                    .channel();
+            String failure = HexFormat.of()
+                    .formatHex("java.lang.IllegalStateException: the failure".getBytes(StandardCharsets.UTF_8));
+            for (String[] exchange : new String[][] {
+                {"00 00000000000000 68656c6c6f", "00 00000000000000 68656c6c6f"},
+                {"01 01020304050607 68656c6c6f", "02 01020304050607 68656c6c6f"},
+                {"01 00000000000009", "03 00000000000009" + failure}
+            }) {
+                client.writeAndFlush(Unpooled.wrappedBuffer(HexFormat.of().parseHex(exchange[0].replace(" ", ""))));
+                assertThat(HexFormat.of().formatHex(inbox(client).next())).isEqualTo(exchange[1].replace(" ", ""));
+            }
+            done("closing", client.close());
         }
     }
 
@@ -115,7 +153,7 @@ public abstract class ShortFormSuite extends ApiSuite {
                 threads.add(Thread.ofVirtual().start(() -> {
                     for (int i = 0; i < 20; i++) {
                         byte[] bytes = patternBytes(10 + number * 30, i);
-                        if (java.util.Arrays.equals(Patience.await("a reply", client.request(bytes)), bytes)) {
+                        if (Arrays.equals(Patience.await("a reply", client.request(bytes)), bytes)) {
                             right.incrementAndGet();
                         }
                     }
@@ -137,14 +175,14 @@ public abstract class ShortFormSuite extends ApiSuite {
         };
         try (RdmaServer server = serve(late);
                 RdmaClient client = client(server)) {
-            Future<byte[]> request = client.request(patternBytes(10, 1), 50);
+            CompletableFuture<byte[]> request = client.request(patternBytes(10, 1), Duration.ofMillis(50));
             assertThat(failure("the request", request))
                     .isInstanceOf(RequestException.TimedOut.class)
                     .hasMessageContaining("50 ms")
                     .hasMessageContaining(String.valueOf(server.port()));
             Patience.take("the reply", replies).run();
             Patience.until("the late reply is counted", () -> client.lateReplies() == 1);
-            Future<byte[]> next = client.request(patternBytes(10, 2));
+            CompletableFuture<byte[]> next = client.request(patternBytes(10, 2));
             Patience.take("the reply", replies).run();
             assertThat(next.get(20, TimeUnit.SECONDS)).isEqualTo(patternBytes(10, 2));
         }
@@ -161,14 +199,13 @@ public abstract class ShortFormSuite extends ApiSuite {
         };
         try (RdmaServer server = serve(onlyTheFirst);
                 RdmaClient client = client(server)) {
-            Future<byte[]> patient = client.request(new byte[] {1}, Long.MAX_VALUE);
+            CompletableFuture<byte[]> patient = client.request(new byte[] {1}, Duration.ofSeconds(Long.MAX_VALUE));
             Runnable answer = answerTheFirst.get(20, TimeUnit.SECONDS);
             long start = System.nanoTime();
-            Future<byte[]> later = client.request(new byte[1], 400);
-            Future<byte[]> sooner = client.request(new byte[1], 50);
-            for (Future<byte[]> future : List.of(sooner, later)) {
-                assertThat(future.await(20, TimeUnit.SECONDS)).isTrue();
-                assertThat(future.cause()).isInstanceOf(RequestException.TimedOut.class);
+            CompletableFuture<byte[]> later = client.request(new byte[1], Duration.ofMillis(400));
+            CompletableFuture<byte[]> sooner = client.request(new byte[1], Duration.ofMillis(50));
+            for (CompletableFuture<byte[]> future : List.of(sooner, later)) {
+                assertThat(failure("a request", future)).isInstanceOf(RequestException.TimedOut.class);
                 if (future == sooner) {
                     assertThat(later.isDone() && System.nanoTime() - start < TimeUnit.MILLISECONDS.toNanos(400))
                             .isFalse();
@@ -285,9 +322,104 @@ public abstract class ShortFormSuite extends ApiSuite {
             assertThat(failure("no request", client.request((ByteBuf) null)))
                     .isInstanceOf(NullPointerException.class)
                     .hasMessageContaining("message");
-            assertThat(failure("no request", client.request((byte[]) null))).isInstanceOf(NullPointerException.class);
-            assertThat(failure("no message", client.send((ByteBuf) null))).isInstanceOf(NullPointerException.class);
+            for (CompletableFuture<?> none : List.of(
+                    client.request((byte[]) null),
+                    client.request((ByteBuffer) null),
+                    client.send((byte[]) null),
+                    client.send((ByteBuffer) null),
+                    Futures.toCompletable(client.send((ByteBuf) null)))) {
+                assertThat(failure("nothing", none))
+                        .isInstanceOf(NullPointerException.class)
+                        .hasMessageContaining("the message is null");
+            }
             assertThat(Patience.await("a reply", client.request(new byte[3]))).hasSize(3);
+        }
+    }
+
+    @Test
+    void speaksTheTypesOfTheJdk() throws Exception {
+        MessageHandler bytes = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
+        MessageHandler buffers = MessageHandler.ofBuffer((exchange, message) -> {
+            assertThat(message.isReadOnly()).isTrue();
+            exchange.send(message);
+            assertThat(message.position()).as("the position stays").isZero();
+        });
+        for (MessageHandler handler : List.of(bytes, buffers)) {
+            try (RdmaServer server = serve(handler);
+                    RdmaClient client = client(server);
+                    Arena arena = Arena.ofConfined()) {
+                for (int size : new int[] {0, 1, 2048, 2049, 100_000, 1 << 20}) {
+                    byte[] sent = patternBytes(size, size);
+                    byte[] reused = sent.clone();
+                    CompletableFuture<byte[]> reply = client.request(reused);
+                    Arrays.fill(reused, (byte) 0); // it was copied
+                    assertThat(Patience.await("a reply", reply)).isEqualTo(sent);
+
+                    ByteBuffer direct = ByteBuffer.allocateDirect(size + 2).position(1);
+                    direct.put(sent).flip().position(1);
+                    CompletableFuture<ByteBuffer> answer = client.request(direct);
+                    assertThat(direct.position()).as("the position stays").isOne();
+                    direct.put(1, new byte[size]);
+                    assertThat(Patience.await("a reply", answer)).isEqualTo(ByteBuffer.wrap(sent));
+
+                    MemorySegment segment = arena.allocate(size);
+                    MemorySegment.copy(sent, 0, segment, ValueLayout.JAVA_BYTE, 0, size);
+                    ByteBuffer back =
+                            Patience.await("a reply", client.request(segment.asByteBuffer(), Duration.ofSeconds(20)));
+                    assertThat(MemorySegment.ofBuffer(back).mismatch(segment)).isEqualTo(-1);
+                }
+                assertThat(Patience.await("a send", client.send(ByteBuffer.allocate(5))))
+                        .isNull();
+            }
+        }
+    }
+
+    @Test
+    void futuresCompleteOnTheLoopAndTheirAsyncStagesDoNot() {
+        CompletableFuture<Void> mayAnswer = new CompletableFuture<>();
+        MessageHandler waits = (exchange, message) -> {
+            ByteBuf kept = message.retain();
+            mayAnswer.thenRun(() -> exchange.send(kept));
+        };
+        try (RdmaServer server = serve(waits);
+                RdmaClient client = client(server)) {
+            CompletableFuture<byte[]> request = client.request(new byte[3]);
+            CompletableFuture<Boolean> onTheLoop =
+                    request.thenApply(reply -> client.channel().eventLoop().inEventLoop());
+            CompletableFuture<Integer> blocking = request.thenApplyAsync(reply -> {
+                assertThat(Thread.currentThread().isVirtual()).isTrue();
+                return client.request(new byte[4]).join().length;
+            });
+            CompletableFuture<Boolean> further =
+                    blocking.thenApplyAsync(length -> Thread.currentThread().isVirtual());
+            mayAnswer.complete(null);
+            assertThat(Patience.await("a stage", onTheLoop)).isTrue();
+            assertThat(Patience.await("a stage that waits", blocking)).isEqualTo(4);
+            assertThat(Patience.await("a stage of that", further)).isTrue();
+        }
+    }
+
+    @Test
+    void aCancelledFutureOfTheJdkGivesItsReplyUp() {
+        BlockingQueue<Runnable> replies = new LinkedBlockingQueue<>();
+        MessageHandler late = (exchange, message) -> {
+            ByteBuf kept = message.retain();
+            replies.add(() -> exchange.send(kept));
+        };
+        try (RdmaServer server = serve(late);
+                RdmaClient client = client(server)) {
+            CompletableFuture<byte[]> request = client.request(new byte[3]);
+            Runnable lateReply = Patience.take("the request", replies);
+            assertThat(request.cancel(true)).isTrue();
+            CompletableFuture<ByteBuffer> timedOut =
+                    client.request(ByteBuffer.allocate(3)).orTimeout(1, TimeUnit.MILLISECONDS);
+            assertThat(failure("a future that its owner limits", timedOut)).isInstanceOf(TimeoutException.class);
+            lateReply.run();
+            Patience.until("that reply is dropped", () -> client.lateReplies() == 1);
+            Patience.take("the other reply", replies).run();
+            CompletableFuture<byte[]> next = client.request(new byte[4]);
+            Patience.take("the next reply", replies).run();
+            assertThat(Patience.await("the next reply", next)).hasSize(4);
         }
     }
 
@@ -297,11 +429,12 @@ public abstract class ShortFormSuite extends ApiSuite {
         MessageHandler silent = (exchange, message) -> there.countDown();
         RdmaServer server = serve(silent);
         try (RdmaClient client = client(server)) {
-            Future<byte[]> request = client.request(new byte[10]);
+            CompletableFuture<byte[]> request = client.request(new byte[10]);
             assertThat(there.await(20, TimeUnit.SECONDS)).isTrue();
             int port = server.port();
             server.close();
-            for (Future<?> future : List.of(request, client.request(new byte[10]), client.send(new byte[10]))) {
+            for (CompletableFuture<?> future :
+                    List.of(request, client.request(new byte[10]), client.send(new byte[10]))) {
                 assertThat(failure("what has no server", future))
                         .isInstanceOf(ConnectionException.class)
                         .hasMessageContaining(String.valueOf(port))
@@ -315,9 +448,10 @@ public abstract class ShortFormSuite extends ApiSuite {
     void aClosedClientSaysThatItIsClosed() {
         try (RdmaServer server = serve((exchange, message) -> {})) {
             RdmaClient client = client(server);
-            Future<byte[]> pending = client.request(new byte[10]);
+            CompletableFuture<byte[]> pending = client.request(new byte[10]);
             client.close();
-            for (Future<?> future : List.of(pending, client.request(new byte[10]), client.send(new byte[10]))) {
+            for (CompletableFuture<?> future :
+                    List.of(pending, client.request(new byte[10]), client.send(new byte[10]))) {
                 assertThat(failure("what is asked of a closed client", future))
                         .isInstanceOf(ConnectionException.class)
                         .hasMessageContaining("this end has closed the connection");
@@ -333,7 +467,9 @@ public abstract class ShortFormSuite extends ApiSuite {
         MessageHandler waits = (exchange, message) -> {
             RdmaServer server = itself.join();
             for (ThrowingCallable wait : List.<ThrowingCallable>of(
-                    server::close, () -> exchange.send(new byte[1]).sync())) {
+                    server::close,
+                    () -> exchange.send(Unpooled.wrappedBuffer(new byte[1])).sync(),
+                    () -> exchange.send(new byte[1]).join())) {
                 refusals.add(catchThrowable(wait));
             }
         };
@@ -344,13 +480,19 @@ public abstract class ShortFormSuite extends ApiSuite {
             CompletableFuture<Void> tried = new CompletableFuture<>();
             client.channel().eventLoop().execute(() -> {
                 for (ThrowingCallable wait : List.<ThrowingCallable>of(
-                        client::close, () -> client.request(new byte[1]).get())) {
+                        client::close,
+                        () -> client.request(new byte[1]).get(),
+                        () -> client.request(new byte[1]).get(1, TimeUnit.SECONDS),
+                        () -> client.request(ByteBuffer.allocate(1))
+                                .thenApply(reply -> reply)
+                                .join(),
+                        () -> client.send(Unpooled.wrappedBuffer(new byte[1])).sync())) {
                     refusals.add(catchThrowable(wait));
                 }
                 tried.complete(null);
             });
             Patience.await("the loop", tried);
-            for (int i = 0; i < 4; i++) {
+            for (int i = 0; i < 8; i++) {
                 assertThat(Patience.take("a refusal", refusals))
                         .isInstanceOf(BlockingOperationException.class)
                         .hasMessageContaining("do not wait on the event loop");
@@ -362,19 +504,19 @@ public abstract class ShortFormSuite extends ApiSuite {
     @Test
     void aHandlerMayCloseItsServerWithoutWaiting() {
         CompletableFuture<RdmaServer> itself = new CompletableFuture<>();
-        CompletableFuture<Future<?>> closing = new CompletableFuture<>();
+        CompletableFuture<CompletableFuture<Void>> closing = new CompletableFuture<>();
         MessageHandler closes =
                 (exchange, message) -> closing.complete(itself.join().closeAsync());
         RdmaServer server = serve(closes);
         itself.complete(server);
         try (RdmaClient client = client(server)) {
             client.send(new byte[1]);
-            done("the server closing", Patience.await("the handler", closing));
+            Patience.await("the server closing", Patience.await("the handler", closing));
             done("the client's connection", client.channel().closeFuture());
         }
         try (RdmaServer shared = RdmaServer.builder().group(group).bind(host(), 0, (exchange, message) -> {});
                 RdmaClient client = client(shared)) {
-            done("the server closing", shared.closeAsync());
+            Patience.await("the server closing", shared.closeAsync());
             done("the client's connection", client.channel().closeFuture());
         }
     }
@@ -402,17 +544,21 @@ public abstract class ShortFormSuite extends ApiSuite {
             assertThatThrownBy(() -> RdmaServer.bind(host, 1, handler)).hasMessageContaining("host");
         }
         for (int wrong : new int[] {0, -1}) {
-            assertThatThrownBy(() -> RdmaClient.builder().connectTimeoutMillis(wrong))
-                    .hasMessageContaining("connectTimeoutMillis " + wrong);
-            assertThatThrownBy(() -> RdmaClient.builder().requestTimeoutMillis(wrong))
-                    .hasMessageContaining("requestTimeoutMillis " + wrong);
+            Duration timeout = Duration.ofSeconds(wrong);
+            assertThatThrownBy(() -> RdmaClient.builder().connectTimeout(timeout))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("connectTimeout " + timeout);
+            assertThatThrownBy(() -> RdmaClient.builder().requestTimeout(timeout))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("requestTimeout " + timeout);
             assertThatThrownBy(() -> RdmaServer.builder().threads(wrong)).hasMessageContaining("threads " + wrong);
         }
         assertThatThrownBy(() -> RdmaClient.builder().provider(null)).hasMessageContaining("provider");
         assertThatThrownBy(() -> RdmaClient.builder().onMessage(null)).hasMessageContaining("handler");
         try (RdmaServer server = serve(handler);
                 RdmaClient client = client(server)) {
-            assertThatThrownBy(() -> client.request(new byte[1], 0)).hasMessageContaining("timeoutMillis 0");
+            assertThatThrownBy(() -> client.request(new byte[1], Duration.ZERO)).hasMessageContaining("timeout PT0S");
+            assertThatThrownBy(() -> client.request(new byte[1], null)).hasMessageContaining("timeout is null");
         }
     }
 
@@ -456,8 +602,7 @@ public abstract class ShortFormSuite extends ApiSuite {
                         .provider(provider())
                         .connectAsync(host(), server.port())
                         .get(20, TimeUnit.SECONDS)) {
-            CompletableFuture<Integer> length =
-                    Futures.toCompletable(client.request(new byte[7])).thenApply(bytes -> bytes.length);
+            CompletableFuture<Integer> length = client.request(new byte[7]).thenApply(bytes -> bytes.length);
             assertThat(length.get(20, TimeUnit.SECONDS)).isEqualTo(7);
         }
     }
@@ -466,7 +611,7 @@ public abstract class ShortFormSuite extends ApiSuite {
     void aFloodOfRequestsIsBoundedByTheServer() throws Exception {
         try (RdmaServer server = serve((exchange, message) -> exchange.send(message.retain()));
                 RdmaClient client = client(server)) {
-            List<Future<byte[]>> requests = new ArrayList<>();
+            List<CompletableFuture<byte[]>> requests = new ArrayList<>();
             for (int i = 0; i < 2000; i++) {
                 requests.add(client.request(patternBytes(4000, i)));
             }
@@ -481,11 +626,11 @@ public abstract class ShortFormSuite extends ApiSuite {
         MessageHandler silent = (exchange, message) -> {};
         try (RdmaServer server = serve(silent);
                 RdmaClient client = client(server)) {
-            CompletableFuture<byte[]> timedOut = Futures.toCompletable(client.request(new byte[1], 20));
+            CompletableFuture<byte[]> timedOut = client.request(new byte[1], Duration.ofMillis(20));
             assertThatThrownBy(() -> timedOut.get(20, TimeUnit.SECONDS))
                     .isInstanceOf(ExecutionException.class)
                     .hasCauseInstanceOf(RequestException.TimedOut.class);
-            Future<byte[]> request = client.request(new byte[1]);
+            Future<ByteBuf> request = client.request(Unpooled.wrappedBuffer(new byte[1]));
             Futures.toCompletable(request).cancel(true);
             assertThat(request.isCancelled()).isTrue();
         }

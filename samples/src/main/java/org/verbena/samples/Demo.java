@@ -103,7 +103,7 @@ final class Demo implements Callable<Integer> {
                 report.row("echo " + sizeName(size), EchoClient.run(client, MOST, 1, size, eachNanos), size);
             }
             report.row("echo 64 B x64", EchoClient.run(client, 4 * MOST, 64, 64, eachNanos), 64);
-            Table table = Table.decode(client.request(new byte[0]).sync().getNow());
+            Table table = TableClient.table(client);
             TableClient.checkARow(channel, table);
             report.row("read 4 KiB", TableClient.reads(channel, table, MOST, 1, eachNanos), ROW_BYTES);
             report.row("write 4 KiB", TableClient.writes(channel, table, MOST, 1, eachNanos), ROW_BYTES);

@@ -3,6 +3,7 @@ package org.verbena.it.lab;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.Future;
 import java.io.IOException;
 import java.time.Duration;
@@ -10,6 +11,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.verbena.api.RdmaChannel;
@@ -51,7 +53,7 @@ public final class DeviceLoss {
             });
             client = RdmaClient.builder()
                     .provider("verbs")
-                    .requestTimeoutMillis(LIMIT.toMillis() * 2)
+                    .requestTimeout(LIMIT.multipliedBy(2))
                     .connect(address, server.port());
         }
 
@@ -62,12 +64,10 @@ public final class DeviceLoss {
         void exchange() {
             for (int i = 0; i < 20; i++) {
                 byte[] message = ("message " + i).getBytes(java.nio.charset.StandardCharsets.UTF_8);
-                Future<byte[]> reply = client.request(message);
-                assertThat(reply.awaitUninterruptibly(LIMIT.toMillis())).isTrue();
-                assertThat(reply.isSuccess())
-                        .as("a reply over %s: %s", address, reply.cause())
-                        .isTrue();
-                assertThat(reply.getNow()).isEqualTo(message);
+                assertThat(client.request(message))
+                        .as("a reply over %s", address)
+                        .succeedsWithin(LIMIT)
+                        .isEqualTo(message);
             }
         }
 
@@ -76,7 +76,7 @@ public final class DeviceLoss {
             unanswered = new CountDownLatch(PENDING);
             Map<String, Future<?>> pending = new LinkedHashMap<>();
             for (int i = 0; i < PENDING; i++) {
-                pending.put("request " + i, client.request(new byte[100]));
+                pending.put("request " + i, client.request(Unpooled.wrappedBuffer(new byte[100])));
             }
             assertThat(unanswered.await(LIMIT.toSeconds(), TimeUnit.SECONDS)).isTrue();
             assertThat(pending.values()).noneMatch(Future::isDone);
@@ -178,13 +178,13 @@ public final class DeviceLoss {
         System.out.println("removed while the device is open: " + removing.waitFor(2, TimeUnit.SECONDS));
         kept.exchange();
         long asked = System.nanoTime();
-        Future<RdmaClient> again = RdmaClient.builder()
+        CompletableFuture<RdmaClient> again = RdmaClient.builder()
                 .provider("verbs")
-                .connectTimeoutMillis(5000)
+                .connectTimeout(Duration.ofSeconds(5))
                 .connectAsync(lost.address, 7479);
-        assertThat(again.awaitUninterruptibly(LIMIT.toMillis())).isTrue();
-        System.out.println("a new connection: " + again.cause());
-        assertThat(again.cause()).isInstanceOf(ConnectionException.class).hasMessageContaining(lost.address);
+        assertThat(again).failsWithin(LIMIT);
+        System.out.println("a new connection: " + again.exceptionNow());
+        assertThat(again.exceptionNow()).isInstanceOf(ConnectionException.class).hasMessageContaining(lost.address);
         assertThat(Duration.ofNanos(System.nanoTime() - asked)).isLessThan(Patience.LIMIT);
         lost.close();
     }
@@ -194,8 +194,8 @@ public final class DeviceLoss {
         Map<String, Future<?>> pending = new LinkedHashMap<>();
         RdmaChannel channel = lost.client.channel();
         for (int i = 0; i < PENDING; i++) {
-            pending.put("late request " + i, lost.client.request(new byte[100]));
-            pending.put("message " + i, lost.client.send(new byte[100]));
+            pending.put("late request " + i, lost.client.request(Unpooled.wrappedBuffer(new byte[100])));
+            pending.put("message " + i, lost.client.send(Unpooled.wrappedBuffer(new byte[100])));
         }
         pending.put("a read", channel.read(table, 0, channel.alloc().buffer(100, 100)));
         pending.put("a write", channel.write(table, 0, message(channel)));

@@ -1,6 +1,8 @@
 package org.verbena.samples.files;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.Future;
 import java.io.EOFException;
 import java.io.IOException;
@@ -12,6 +14,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
 import java.security.MessageDigest;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -210,7 +213,7 @@ public final class SendFile implements Callable<Integer> {
         private final Path path;
         private final FileChannel file;
         private final long sizeBytes;
-        private final long timeoutMillis;
+        private final Duration timeout;
         private final Semaphore free = new Semaphore(window);
         private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
         private MessageDigest hash = FileTransfer.newHash();
@@ -223,7 +226,7 @@ public final class SendFile implements Callable<Integer> {
             this.path = path;
             this.file = file;
             this.sizeBytes = sizeBytes;
-            timeoutMillis = FileTransfer.answerTimeoutMillis(sizeBytes);
+            timeout = Duration.ofMillis(FileTransfer.answerTimeoutMillis(sizeBytes));
         }
 
         /** Offers the file, and finds out where to begin: behind what the receiver has of it already, if that is the same. */
@@ -285,7 +288,7 @@ public final class SendFile implements Callable<Integer> {
                     ByteBuf message = read(at, bytes);
                     free.acquire();
                     long endBytes = at + bytes;
-                    client.request(message, timeoutMillis)
+                    client.request(message, timeout)
                             .addListener((Future<ByteBuf> answered) -> onAnswer(answered, endBytes, bytes, bar));
                     at = endBytes;
                 }
@@ -354,11 +357,13 @@ public final class SendFile implements Callable<Integer> {
 
         /** The rest of the answer, if it is not that something failed. */
         private ByteBuffer ask(byte[] request) throws InterruptedException {
-            Future<byte[]> answered = client.request(request, timeoutMillis).await();
+            Future<ByteBuf> answered =
+                    client.request(Unpooled.wrappedBuffer(request), timeout).await();
             if (!answered.isSuccess()) {
                 throw explain(Objects.requireNonNull(answered.cause()));
             }
-            ByteBuffer answer = ByteBuffer.wrap(answered.getNow());
+            ByteBuffer answer = ByteBuffer.wrap(ByteBufUtil.getBytes(answered.getNow()));
+            answered.getNow().release();
             if (!answer.hasRemaining() || answer.get(0) != FileTransfer.OK) {
                 throw refusal(answer);
             }

@@ -1,6 +1,8 @@
 package org.verbena.samples.table;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.Future;
 import java.util.concurrent.Callable;
 import org.verbena.api.RdmaChannel;
@@ -50,7 +52,7 @@ public final class TableClient implements Callable<Integer> {
             throw new CommandLine.ParameterException(spec.commandLine(), "--count and --window must be 1 or more");
         }
         try (RdmaClient client = RdmaClient.builder().provider(options.provider).connect(options.host, options.port)) {
-            Table table = Table.decode(client.request(new byte[0]).sync().getNow());
+            Table table = table(client);
             report.line("table: " + table.rows() + " rows of " + table.rowBytes() + " bytes");
             checkARow(client.channel(), table);
             Measurement reads = reads(client.channel(), table, count, window, Long.MAX_VALUE);
@@ -75,6 +77,16 @@ public final class TableClient implements Callable<Integer> {
                     .end();
         }
         return CommandLine.ExitCode.OK;
+    }
+
+    /** Asks the server for its table. */
+    public static Table table(RdmaClient client) throws InterruptedException {
+        ByteBuf answer = client.request(Unpooled.EMPTY_BUFFER).sync().getNow();
+        try {
+            return Table.decode(ByteBufUtil.getBytes(answer));
+        } finally {
+            answer.release();
+        }
     }
 
     /** What is written is what is read. */

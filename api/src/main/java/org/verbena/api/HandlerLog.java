@@ -1,0 +1,80 @@
+package org.verbena.api;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What a connection's handlers have logged: whoever runs this end must see it, but how often it happens may be up to
+ * the peer.
+ */
+final class HandlerLog {
+    private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
+
+    /** How often the failures of a connection's handlers are logged. Failures in between are counted. */
+    private static final long FAILURE_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /**
+     * How long handlers may keep a loop without a warning: peers and their timeouts notice such a pause, and a busy
+     * machine seldom makes one.
+     */
+    static final long SLOW_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** How often a slow handler is logged, by the whole process: all connections have the same handlers. */
+    private static final long SLOW_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+    private static final AtomicLong LAST_SLOW_NANOS = new AtomicLong(System.nanoTime() - SLOW_INTERVAL_NANOS);
+
+    private final RdmaChannel channel;
+    private long lastNanos;
+    private long notLogged;
+    private boolean hasLogged;
+
+    HandlerLog(RdmaChannel channel) {
+        this.channel = channel;
+    }
+
+    /** Any thread. */
+    void failed(Exchange exchange, Throwable failure) {
+        long others = due(System.nanoTime());
+        if (others >= 0) {
+            LOG.error(
+                    "{}: the handler failed on a {}{}",
+                    channel,
+                    exchange.isRequest() ? "request" : "message",
+                    others == 0 ? "" : " (and on " + others + " more that were not logged)",
+                    failure);
+        }
+    }
+
+    /** Returns how many failures were not logged since the last one, or -1 if this one is not to be logged either. */
+    private synchronized long due(long nowNanos) {
+        if (hasLogged && nowNanos - lastNanos < FAILURE_INTERVAL_NANOS) {
+            notLogged++;
+            return -1;
+        }
+        long others = notLogged;
+        hasLogged = true;
+        lastNanos = nowNanos;
+        notLogged = 0;
+        return others;
+    }
+
+    /** The messages of one read took so long. */
+    void took(long nanos) {
+        if (nanos < SLOW_NANOS) {
+            return;
+        }
+        long now = System.nanoTime();
+        long last = LAST_SLOW_NANOS.get();
+        if (now - last >= SLOW_INTERVAL_NANOS && LAST_SLOW_NANOS.compareAndSet(last, now)) {
+            LOG.warn(
+                    "{}: handlers kept the event loop for {} ms, and all connections of this loop waited. A handler must not"
+                            + " block it: build with virtualThreads(true), or hand the work to another thread. The stages of"
+                            + " futures run on the loop, too: use their Async methods",
+                    channel,
+                    TimeUnit.NANOSECONDS.toMillis(nanos));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+package org.verbena.api;
+
+import io.netty.buffer.ByteBuf;
+import java.util.Objects;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Runs a connection's handler on virtual threads: each request on one of its own, all other messages on one after
+ * another, in order.
+ */
+final class VirtualHandlers {
+    private static final Logger LOG = LoggerFactory.getLogger(VirtualHandlers.class);
+
+    /**
+     * How many of a connection's messages may be handled, or wait for it, at a time. Then it is not read until half of
+     * them are done, so that a client is slowed down by slow handlers as it is by a blocked loop. A virtual thread
+     * takes about a KiB; what handlers keep is more.
+     */
+    static final int MOST = 1024;
+
+    private static final int FEW = MOST / 2;
+
+    private static final ThreadFactory THREADS =
+            Thread.ofVirtual().name("verbena-handler").factory();
+
+    private record Work(Exchange exchange, ByteBuf message) {}
+
+    private final Messenger messenger;
+    private final AtomicInteger unfinished = new AtomicInteger();
+    private final Queue<Work> inOrder = new ConcurrentLinkedQueue<>();
+
+    /** How many are in the queue or were just taken from it. Whoever makes it 1 starts the thread that empties it. */
+    private final AtomicInteger queued = new AtomicInteger();
+
+    /** The loop's. */
+    private boolean full;
+
+    VirtualHandlers(Messenger messenger) {
+        this.messenger = messenger;
+    }
+
+    /** Has a message handled, whose ownership it takes. On the loop. */
+    void start(Exchange exchange, ByteBuf message) {
+        if (unfinished.incrementAndGet() >= MOST) {
+            full = true;
+            messenger.updateReading0();
+        }
+        Work work = new Work(exchange, message);
+        if (exchange.isRequest()) {
+            THREADS.newThread(() -> run(work)).start();
+            return;
+        }
+        inOrder.add(work);
+        if (queued.getAndIncrement() == 0) {
+            THREADS.newThread(this::runInOrder).start();
+        }
+    }
+
+    private void runInOrder() {
+        do {
+            run(Objects.requireNonNull(inOrder.poll(), "queued counts what is in the queue"));
+        } while (queued.decrementAndGet() > 0);
+    }
+
+    private void run(Work work) {
+        work.exchange.setHandled(work.message);
+        try {
+            messenger.handle(work.exchange, work.message);
+        } finally {
+            work.exchange.setHandled(null);
+            if (unfinished.decrementAndGet() == FEW) {
+                resume();
+            }
+        }
+    }
+
+    private void resume() {
+        try {
+            messenger.channel().eventLoop().execute(messenger::updateReading0);
+        } catch (RejectedExecutionException ended) {
+            LOG.trace("{}: the loop has ended, and reads nothing any more", messenger.channel(), ended);
+        }
+    }
+
+    /** Whether so much is unfinished that nothing more should be read. On the loop. */
+    boolean isFull0() {
+        if (full && unfinished.get() <= FEW) {
+            full = false;
+        }
+        return full;
+    }
+}
