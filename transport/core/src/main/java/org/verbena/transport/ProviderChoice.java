@@ -35,6 +35,10 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
     private static final Map<String, String> JARS =
             Map.of(NATIVE, "org.verbena:verbena-transport-verbs", "soft", "org.verbena:verbena-transport-soft");
 
+    /** Verbena's own providers, for jars that were packed into one by a tool that does not merge services files. */
+    private static final List<String> CLASSES =
+            List.of("org.verbena.transport.verbs.VerbsProvider", "org.verbena.transport.soft.SoftProvider");
+
     private static final Logger LOG = LoggerFactory.getLogger(ProviderChoice.class);
 
     /** Any local address: a provider serves it if it has any device to run on. */
@@ -158,8 +162,27 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
                     found.add(provider);
                 }
             }
+            CLASSES.forEach(name -> addUnlisted(name, found));
             found.sort(Comparator.comparingInt(RdmaProvider::rank));
             return List.copyOf(found);
+        }
+
+        /** Adds a provider that is there although no services file names it. */
+        private static void addUnlisted(String className, List<RdmaProvider> found) {
+            if (found.stream()
+                    .anyMatch(provider -> provider.getClass().getName().equals(className))) {
+                return;
+            }
+            try {
+                found.add(Class.forName(className)
+                        .asSubclass(RdmaProvider.class)
+                        .getDeclaredConstructor()
+                        .newInstance());
+            } catch (ClassNotFoundException absent) {
+                LOG.trace("{} is not there", className, absent);
+            } catch (ReflectiveOperationException | LinkageError | ClassCastException unusable) {
+                LOG.debug("{} is there and cannot be used", className, unusable);
+            }
         }
     }
 }
