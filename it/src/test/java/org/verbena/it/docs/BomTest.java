@@ -3,9 +3,12 @@ package org.verbena.it.docs;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 /** {@code verbena-bom} repeats what it does not inherit from the parent: it is the same. */
@@ -63,6 +66,16 @@ class BomTest {
                     .as(module + " stays here")
                     .isEqualTo(NOT_PUBLISHED.contains(pom.get("artifactId")));
         }
+    }
+
+    /** {@code -Pcompatibility} compares with the newest release that the changelog has. */
+    @Test
+    void knowsItsLastRelease() throws IOException {
+        Matcher release = Pattern.compile("^## \\[(\\d[^]]*)]", Pattern.MULTILINE)
+                .matcher(Files.readString(root.resolve("CHANGELOG.md")));
+        boolean released = release.find();
+        assertThat(parent.get("properties/last.release")).isEqualTo(released ? release.group(1) : "none");
+        assertThat(parent.get("properties/japicmp.skip")).isEqualTo(String.valueOf(!released));
     }
 
     @Test
