@@ -10,9 +10,9 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.protocol.Frame;
 
 /**
- * Logs what happens to an {@link RdmaChannel} or {@link RdmaStreamChannel} so that people can read it: each frame with its credits, the beginning of each message, and
- * what the pipeline is told. For debugging: put it first into the pipeline, where the channel is initialized. It logs at DEBUG; where that is off
- * frames are not even looked at.
+ * Logs what happens to an {@link RdmaChannel} or {@link RdmaStreamChannel}, for debugging: each frame with its credits,
+ * the beginning of each message, and the events of the pipeline. Put it first into the pipeline, in the channel's
+ * initializer. It logs at DEBUG; if that is off when it is added, it does not look at frames at all.
  *
  * <pre>{@code
  * [0x5d0b4e0c] > HELLO, version 1-1, framing 1, ... [grant 126, control 0, rendezvous 0]
@@ -23,7 +23,7 @@ import org.verbena.transport.protocol.Frame;
  * }</pre>
  */
 public final class FrameLogger extends ChannelDuplexHandler {
-    /** How much of a message is shown unless told. */
+    /** How many bytes of a message are shown by default. */
     private static final int SHOWN_BYTES = 16;
 
     private final Logger log;
@@ -35,11 +35,11 @@ public final class FrameLogger extends ChannelDuplexHandler {
     }
 
     /**
-     * Logs as told.
+     * Logs to a logger of the program.
      *
-     * @param log where to, at DEBUG
-     * @param shownBytes how much of each message is shown; 0 for nothing, where messages are secret
-     * @throws IllegalArgumentException negative
+     * @param log gets everything, at DEBUG
+     * @param shownBytes how many bytes of each message are shown; 0 if messages are secret
+     * @throws IllegalArgumentException if {@code shownBytes} is negative
      */
     public FrameLogger(Logger log, int shownBytes) {
         if (shownBytes < 0) {

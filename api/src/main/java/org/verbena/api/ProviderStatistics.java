@@ -6,15 +6,15 @@ import org.verbena.transport.spi.ProviderCounters;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
- * What all channels of a provider have done so far in this process, and how it is with them now.
+ * The counters and current figures of all channels of a provider in this process.
  *
  * @param provider its name
- * @param openConnections connections now, those that are coming up or ending included
- * @param connections connections so far, attempts included
- * @param lostConnections of these, those that did not come up or did not end in good order
+ * @param openConnections connections now, including those that are being set up or closed
+ * @param connections connections so far, including attempts
+ * @param lostConnections how many of these could not be set up, or were lost
  * @param messages the sum over all connections, those that have ended included
- * @param loops what the completion loops have done, and what is registered
- * @param sendBuffers the pools that {@code channel.alloc()} gives from, of all devices
+ * @param loops the completion loops, and how much memory is registered
+ * @param sendBuffers the pools that {@code channel.alloc()} allocates from, of all devices
  * @param receiveBuffers the pools that messages are received into, of all devices
  */
 public record ProviderStatistics(
@@ -28,10 +28,11 @@ public record ProviderStatistics(
         BufferPoolMetrics receiveBuffers) {
 
     /**
-     * Asks.
+     * Takes a snapshot.
      *
-     * @param provider of {@link RdmaEventLoopGroup#provider()} or {@link org.verbena.transport.ProviderChoice#installed()}
-     * @return a snapshot; each number is from a moment ago at the latest
+     * @param provider of {@link RdmaEventLoopGroup#provider()} or {@link
+     *     org.verbena.transport.ProviderChoice#installed()}
+     * @return the snapshot, weakly consistent: values may lag slightly, and not all by the same amount
      */
     public static ProviderStatistics of(RdmaProvider provider) {
         return ProviderAccount.of(provider).snapshot();

@@ -16,26 +16,27 @@ import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
- * Event loops of one RDMA provider: what {@code NioEventLoopGroup} is to sockets. Each loop owns the completion queues of its channels, so
- * completions, promises, handlers and user callbacks of a channel all run on one thread.
+ * Event loops of one RDMA provider: what {@code NioEventLoopGroup} is to sockets. Each loop owns the completion queues
+ * of its channels, so completions, promises, handlers and user callbacks of a channel all run on one thread.
  *
- * <p>The provider is {@code auto} (verbs where a device is up, else soft), {@code verbs} or {@code soft}; where the program does not say, the
- * system property {@value ProviderChoice#PROPERTY} does. What was picked is logged once at INFO. A provider that is named and cannot
- * work fails the constructor with {@link org.verbena.transport.ProviderUnavailableException}; it never falls back.
+ * <p>The provider is {@code auto} (verbs if a device is up, else soft), {@code verbs} or {@code soft}. The default is
+ * what the system property {@value ProviderChoice#PROPERTY} says. The choice is logged once, at INFO. If a provider is
+ * named and cannot work, the constructor throws {@link org.verbena.transport.ProviderUnavailableException}; it never
+ * falls back to another.
  */
 public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
-    /** Long enough for goodbyes that are on their way. */
+    /** Long enough for CLOSE frames that are on their way. */
     private static final long CLOSE_MILLIS = 5_000;
 
     private final RdmaProvider provider;
 
-    /** Loops of the configured provider, as many as Netty makes by default: two a processor. */
+    /** Makes loops of the configured provider, as many as Netty makes by default: two for each processor. */
     public RdmaEventLoopGroup() {
         this(0);
     }
 
     /**
-     * Loops of the configured provider.
+     * Makes loops of the configured provider.
      *
      * @param threads how many; 0 for Netty's default
      */
@@ -44,7 +45,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     }
 
     /**
-     * Loops of a provider.
+     * Makes loops of a provider.
      *
      * @param providerName {@code auto}, {@code verbs}, {@code soft}
      * @param threads how many; 0 for Netty's default
@@ -55,7 +56,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     }
 
     /**
-     * Loops of a provider that wait as told.
+     * Makes loops of a provider, with options.
      *
      * @param providerName {@code auto}, {@code verbs}, {@code soft}
      * @param threads how many; 0 for Netty's default
@@ -67,7 +68,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     }
 
     /**
-     * Loops of a provider that was chosen before, for instance for an address.
+     * Makes loops of a provider that was chosen before, for instance for an address.
      *
      * @param choice the provider
      * @param threads how many; 0 for Netty's default
@@ -87,26 +88,27 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     }
 
     /**
-     * The provider of all loops of this group.
+     * Returns the provider of all loops of this group.
      *
-     * @return never null
+     * @return the provider
      */
     public RdmaProvider provider() {
         return provider;
     }
 
     /**
-     * What all channels of this group's provider have done, also those of other groups.
+     * Returns the counters of all channels of this group's provider, those of other groups included.
      *
-     * @return a snapshot; each number is from a moment ago at the latest
+     * @return a snapshot, weakly consistent: values may lag slightly, and not all by the same amount
      */
     public ProviderStatistics providerStatistics() {
         return ProviderStatistics.of(provider);
     }
 
     /**
-     * Closes all channels of these loops as {@code close} does, ends the loops, and waits for it; on one of its own loops it does not wait. What is not closed
-     * after 5 s is cut off. {@link #shutdownGracefully()} does the same without waiting. Idempotent.
+     * Closes all channels of these loops in good order, ends the loops, and waits until that is done; called on one of
+     * its own loops it does not wait. Channels that are not closed after 5 s are cut off. {@link #shutdownGracefully()}
+     * does the same without waiting. Idempotent.
      */
     @Override
     public void close() {

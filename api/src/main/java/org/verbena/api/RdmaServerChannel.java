@@ -24,12 +24,13 @@ import org.verbena.transport.spi.RateLimitedLog;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
- * A Netty server channel that listens for RDMA connections, for a {@code ServerBootstrap} whose groups are {@link RdmaEventLoopGroup}s of one
- * provider. Each {@link RdmaChannel} it accepts becomes active once both sides have agreed on the protocol.
+ * A Netty server channel that listens for RDMA connections, for a {@code ServerBootstrap} whose groups are {@link
+ * RdmaEventLoopGroup}s of one provider. Each {@link RdmaChannel} that it accepts becomes active once both ends have
+ * agreed on the protocol.
  *
- * <p>Options: {@code SO_BACKLOG} (requests that may wait), {@code SO_REUSEADDR}, {@code AUTO_READ}. With auto-read off, requests wait for
- * {@link #read()}, which takes {@code MAX_MESSAGES_PER_READ} of them at the most, and those beyond the backlog are rejected. Peers that gave up meanwhile are
- * forgotten.
+ * <p>Options: {@code SO_BACKLOG} (how many connection requests may wait), {@code SO_REUSEADDR}, {@code AUTO_READ}. With
+ * auto-read off, requests wait for {@link #read()}, which accepts up to {@code MAX_MESSAGES_PER_READ} of them; those
+ * beyond the backlog are rejected. Requests of peers that have given up are dropped.
  *
  * <pre>{@code
  * OPEN --bind--> BINDING --listening--> ACTIVE --close--> CLOSED

@@ -20,19 +20,22 @@ import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.RdmaException;
 
 /**
- * A Netty channel that is to handlers what a socket channel is, over an RDMA connection: bytes without boundaries, in order, with half close. It takes the
- * place of TCP under gRPC, HTTP and {@code SslHandler}; a program changes the channel class and the event loop group and nothing else.
+ * A Netty channel that looks to handlers like a socket channel, over an RDMA connection: a stream of bytes, in order,
+ * with half close. It replaces TCP under gRPC, HTTP and {@code SslHandler}; a program changes the channel class and the
+ * event loop group and nothing else.
  *
- * <p><b>Writing.</b> {@code ByteBuf} and {@link FileRegion}. The small writes of one flush share one frame; large ones fill frame after frame, or with
- * {@link RdmaChannelOption#RENDEZVOUS_THRESHOLD_BYTES} are read by the peer out of this side's memory. A write's promise is its send's completion, as for {@link RdmaChannel}. Reads bring what has come, in
- * buffers of registered memory.
+ * <p><b>Writing.</b> {@code ByteBuf} and {@link FileRegion}. The small writes of one flush share a frame; large ones
+ * fill frame after frame, or, with {@link RdmaChannelOption#RENDEZVOUS_THRESHOLD_BYTES}, the peer reads them out of
+ * this end's memory. A write's promise completes with its send, as for {@link RdmaChannel}. Inbound buffers hold what
+ * has arrived, in registered memory.
  *
- * <p><b>Half close.</b> {@link #shutdownOutput()} sends what was flushed and tells the peer that nothing follows. A peer's end closes the channel, or with
- * {@code ALLOW_HALF_CLOSURE} fires {@link ChannelInputShutdownEvent} and leaves this side's half open. A peer that closes altogether ends both halves: the
- * channel closes then.
+ * <p><b>Half close.</b> {@link #shutdownOutput()} sends what was flushed and tells the peer that nothing follows. When
+ * the peer shuts down its output, the channel closes, or, with {@code ALLOW_HALF_CLOSURE}, fires {@link
+ * ChannelInputShutdownEvent} and stays open for output. When the peer closes both halves, the channel closes.
  *
- * <p><b>Failures</b> are those of sockets, with the RDMA failure as their cause: {@link ConnectException}, {@link ConnectTimeoutException} or
- * {@link SocketException}. Options that only TCP has ({@code TCP_NODELAY}, {@code SO_KEEPALIVE}, {@code SO_LINGER} ...) are accepted and do nothing.
+ * <p><b>Failures</b> are those of sockets, with the RDMA failure as their cause: {@link ConnectException}, {@link
+ * ConnectTimeoutException} or {@link SocketException}. Options that only TCP has ({@code TCP_NODELAY}, {@code
+ * SO_KEEPALIVE}, {@code SO_LINGER} ...) are accepted and do nothing.
  */
 public final class RdmaStreamChannel extends AbstractRdmaChannel implements DuplexChannel {
     // Written by the loop, read by any thread.
@@ -43,7 +46,7 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
     private boolean inputShutdownReadTold;
     private final CauseMemo told = new CauseMemo(RdmaStreamChannel::asSocketsSay);
 
-    /** Makes one to connect with, for a bootstrap. */
+    /** Makes a channel to connect with, for a bootstrap. */
     public RdmaStreamChannel() {
         super(null, null);
     }
@@ -86,9 +89,9 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
     }
 
     /**
-     * Reads nothing more: what still comes is thrown away, so that the peer is not held up by it.
+     * Stops reading: what still arrives is discarded, so that it does not hold up the peer.
      *
-     * @param promise done at once
+     * @param promise completes at once
      * @return the promise
      */
     @Override
@@ -103,9 +106,9 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
     }
 
     /**
-     * Closes this side's half when what was flushed has been sent; what was written and not flushed fails.
+     * Closes the output once what was flushed has been sent. What was written and not flushed fails.
      *
-     * @param promise done when the peer will see the end
+     * @param promise completes when the end of the stream has been sent
      * @return the promise
      */
     @Override

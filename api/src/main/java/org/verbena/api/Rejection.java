@@ -22,7 +22,8 @@ final class Rejection {
      *
      * @param rejected as the provider tells it
      * @param framing of the channel that connected
-     * @return the exception to tell, with the provider's as its cause; the provider's own if the server said nothing that is text
+     * @return the exception to tell, with the provider's as its cause; the provider's own if the server said nothing
+     *     that is text
      */
     static ConnectionException explain(ConnectionException.Rejected rejected, Framing framing) {
         byte[] data = rejected.privateData();

@@ -5,8 +5,9 @@ import org.verbena.transport.spi.WorkCompletionException;
 import org.verbena.transport.spi.WorkStatus;
 
 /**
- * The peer refused a read, write or atomic: its key is wrong or was invalidated, the range is outside its region, or a right was not given. As
- * reliable connections have it, this ends the connection; everything pending on it fails with this exception.
+ * The peer refused a read, write or atomic: the key is wrong or was invalidated, the range is outside the region, or
+ * the region does not give the right. On reliable connections this ends the connection, and everything pending on it
+ * fails with this exception.
  *
  * <p>Source: InfiniBand Architecture Specification 1.4, 9.9.2.4; RFC 5040, 7.1
  */

@@ -3,7 +3,7 @@ package org.verbena.api;
 import java.io.Serial;
 import org.verbena.transport.spi.RdmaException;
 
-/** A request that got no reply. The connection goes on. */
+/** A request failed without a reply. The connection stays up. */
 public sealed class RequestException extends RdmaException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -12,7 +12,7 @@ public sealed class RequestException extends RdmaException {
         super(message);
     }
 
-    /** No reply came in time. One that comes later is dropped and counted ({@link RdmaClient#lateReplies()}). */
+    /** No reply arrived in time. One that arrives later is dropped and counted ({@link RdmaClient#lateReplies()}). */
     public static final class TimedOut extends RequestException {
         @Serial
         private static final long serialVersionUID = 1L;
@@ -23,8 +23,8 @@ public sealed class RequestException extends RdmaException {
     }
 
     /**
-     * The peer's handler threw instead of replying. The peer's log says what, and this message as well if the server
-     * {@linkplain RdmaServer.Builder#describeFailures(boolean) describes failures}.
+     * The peer's handler threw instead of replying. The peer's log has the exception, and so has this message if the
+     * server {@linkplain RdmaServer.Builder#describeFailures(boolean) describes failures}.
      */
     public static final class Failed extends RequestException {
         @Serial
