@@ -178,6 +178,30 @@ class SoftChannelTest extends ChannelSuite {
     }
 
     @Test
+    void asksForAnotherServerOnlyWhereThePortIsTaken() {
+        try (Server server = listen()) {
+            assertThat(failure("listening on a port that is taken", serving().bind(server.address())))
+                    .hasMessageContaining("is another server on that port?");
+        }
+        assertThat(failure("listening on another host's address", serving().bind("192.0.2.1", 0)))
+                .hasMessageContaining("this host has no such address")
+                .hasMessageNotContaining("another server");
+    }
+
+    private ServerBootstrap serving() {
+        return new ServerBootstrap()
+                .group(group)
+                .channel(RdmaServerChannel.class)
+                .option(ChannelOption.SO_REUSEADDR, false)
+                .childHandler(new ChannelInitializer<>() {
+                    @Override
+                    protected void initChannel(Channel child) {
+                        // nobody comes
+                    }
+                });
+    }
+
+    @Test
     void aServerForgetsPeersThatGaveUp() {
         AtomicInteger children = new AtomicInteger();
         ChannelHandler counts = new ChannelInitializer<>() {
