@@ -463,8 +463,7 @@ final class Messenger extends ChannelDuplexHandler {
         if (frame.readableBytes() < HEADER_BYTES) {
             int bytes = frame.readableBytes();
             frame.release();
-            throw new IllegalStateException("a message of " + bytes + " bytes is no message of the short form: its peer"
-                    + " must be an RdmaClient or RdmaServer");
+            throw notTheShortForm("of " + bytes + " bytes");
         }
         long header = frame.readLong();
         int kind = (int) (header >>> KIND_SHIFT);
@@ -474,10 +473,14 @@ final class Messenger extends ChannelDuplexHandler {
             case REPLY, FAILURE -> answer(kind, correlation, frame);
             default -> {
                 frame.release();
-                throw new IllegalStateException("a message of kind " + kind
-                        + " is no message of the short form: its peer must be an RdmaClient or RdmaServer");
+                throw notTheShortForm("of kind " + kind);
             }
         }
+    }
+
+    private static IllegalStateException notTheShortForm(String what) {
+        return new IllegalStateException("a message " + what + " is not from an RdmaClient or RdmaServer: have the peer"
+                + " use one, or serve it with a plain RdmaChannel");
     }
 
     private void receive(int kind, long correlation, ByteBuf message) {

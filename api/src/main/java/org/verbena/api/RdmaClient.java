@@ -29,7 +29,8 @@ import org.verbena.transport.spi.CompletionLoopOptions;
  * <p><b>Types.</b> Methods that take the JDK's types return the JDK's: {@code byte[]} and {@link ByteBuffer} go with
  * {@link CompletableFuture}. They are copied before the call returns, and the reply is a copy of its own on the heap,
  * which the garbage collector frees. For a {@code MemorySegment} pass {@code segment.asByteBuffer()}. Methods that take
- * Netty's {@link ByteBuf} return Netty's {@link Future}; they copy nothing, and ownership passes with the buffer.
+ * Netty's {@link ByteBuf} return Netty's {@link Future}; ownership passes with the buffer, which is sent without a copy
+ * unless it is short.
  *
  * <p><b>Threads.</b> All methods may be called on any thread, platform or virtual, except that {@link #connect} and
  * {@link #close} wait, which event loops must not. Futures complete on the event loop of the connection. A stage that

@@ -4,6 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.AppenderBase;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.util.IllegalReferenceCountException;
@@ -31,6 +35,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Patience;
 
@@ -113,6 +118,36 @@ public abstract class ShortFormSuite extends ApiSuite {
                 assertThat(HexFormat.of().formatHex(inbox(client).next())).isEqualTo(exchange[1].replace(" ", ""));
             }
             done("closing", client.close());
+        }
+    }
+
+    @Test
+    void aPeerThatDoesNotUseTheShortFormIsCutOffWithAReason() {
+        BlockingQueue<String> logged = new LinkedBlockingQueue<>();
+        AppenderBase<ILoggingEvent> appender = new AppenderBase<>() {
+            @Override
+            protected void append(ILoggingEvent event) {
+                if (event.getLevel() == Level.WARN) {
+                    logged.add(event.getFormattedMessage());
+                }
+            }
+        };
+        Logger logger = (Logger) LoggerFactory.getLogger(Messenger.class);
+        appender.start();
+        logger.addAppender(appender);
+        try (RdmaServer server = serve((exchange, message) -> {})) {
+            for (byte[] message : new byte[][] {{'h', 'e', 'l', 'l', 'o'}, {9, 0, 0, 0, 0, 0, 0, 0}}) {
+                RdmaChannel client =
+                        (RdmaChannel) done("connecting", bootstrap().connect(server.localAddress()))
+                                .channel();
+                client.writeAndFlush(Unpooled.wrappedBuffer(message));
+                done("the server closing the connection", client.closeFuture());
+                assertThat(Patience.take("a warning", logged))
+                        .contains(message[0] == 9 ? "of kind 9" : "of 5 bytes")
+                        .contains("not from an RdmaClient or RdmaServer");
+            }
+        } finally {
+            logger.detachAppender(appender);
         }
     }
 
