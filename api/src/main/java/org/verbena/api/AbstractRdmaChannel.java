@@ -42,10 +42,10 @@ import org.verbena.transport.spi.RemoteMemory;
  * one-sided operations on the peer's memory ({@link RemoteMemoryOperations}). {@link RdmaChannel} carries messages,
  * {@link RdmaStreamChannel} bytes as a socket does.
  *
- * <p><b>Closing</b> sends what was flushed, files of any length included, says goodbye and lets go. It gives up when
- * the peer takes nothing for {@link RdmaChannelOption#CLOSE_TIMEOUT_MILLIS}. When the connection is lost, everything
- * pending fails with the first cause, {@code exceptionCaught} has it, and the channel closes. A channel lives on one
- * event loop: {@link #deregister()} closes it once it is connected.
+ * <p><b>Closing</b> sends what was flushed, files of any length included, tells the peer, and disconnects. It gives up
+ * if the peer accepts nothing for {@link RdmaChannelOption#CLOSE_TIMEOUT_MILLIS}. If the connection is lost, everything
+ * pending fails with the first cause, {@code exceptionCaught} gets it, and the channel closes. A channel stays on one
+ * event loop: {@link #deregister()} closes a connected channel.
  *
  * <pre>{@code
  * OPEN --connect, or accepted and registered--> CONNECTING --agreed with the peer--> ACTIVE --close--> CLOSING
@@ -179,10 +179,10 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     }
 
     /**
-     * This channel's memory: where to register what its reads, writes and atomics use, on this side or for its peer.
-     * What is registered here is for this channel's peer alone: its token opens nothing to others, and nothing to
-     * anybody once the channel is closed. The region itself lives until it is closed. Devices that cannot bind memory
-     * to a connection say so with {@link EndpointCapabilities#connectionMemory()}: there it is {@link #sharedMemory()}.
+     * Returns the domain in which memory is registered for this channel: for its own reads, writes and atomics, and for
+     * those of its peer. Only this channel's peer can use the token of such a region, and nobody once the channel is
+     * closed. The region stays registered until it is closed. On devices that cannot bind memory to a connection
+     * ({@link EndpointCapabilities#connectionMemory()} is false) this is {@link #sharedMemory()}.
      *
      * @return the domain of this channel
      * @throws NotYetConnectedException before the channel is active
@@ -192,9 +192,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     }
 
     /**
-     * The device's memory, for regions that several peers use: <b>whoever has the token of such a region may use
-     * it</b>, over any channel of the device, for as long as the region lives. It is the same for all channels of a
-     * device, so a region is registered once a device.
+     * Returns the domain in which memory is registered for several peers: <b>whoever has the token of such a region can
+     * use it</b>, over any channel of the device, until the region is closed. All channels of a device share the
+     * domain, so a region is registered once for each device.
      *
      * @return the domain of the device
      * @throws NotYetConnectedException before the channel is active
@@ -211,9 +211,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     }
 
     /**
-     * What the connection can do.
+     * Returns what the connection can do.
      *
-     * @return limits and features in force
+     * @return its limits and features
      * @throws NotYetConnectedException before the channel is active
      */
     public EndpointCapabilities capabilities() {
@@ -225,10 +225,11 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     }
 
     /**
-     * What this channel has done so far, and how it is now: messages, bytes, credits, stalls. Any thread, also when it
-     * is closed. See {@link RdmaEventLoopGroup#providerStatistics()} for all channels together.
+     * Returns the counters and current figures of this channel: messages, bytes, credits, stalls. May be called on any
+     * thread, also after the channel has closed. {@link RdmaEventLoopGroup#providerStatistics()} sums up all channels.
      *
-     * @return a snapshot; each number is from a moment ago at the latest; all 0 before it connects
+     * @return a snapshot, weakly consistent: values may lag slightly, and not all by the same amount; all 0 before it
+     *     connects
      */
     public MessageStatistics statistics() {
         MessageConnection begun = connection;
