@@ -28,6 +28,9 @@ final class Javadoc {
             "org.verbena.api", "api",
             "org.verbena.grpc", "adapters/grpc"));
 
+    /** In every page's bar, which is blue. */
+    private static final String HOME = "<a style=\"color: #fff\" href=\"{@docRoot}/../index.html\">Documentation</a>";
+
     private final Path repository;
     private final Path out;
     private final String version;
@@ -43,7 +46,7 @@ final class Javadoc {
         List<String> arguments = new ArrayList<>(List.of(
                 "-d", out.toString(), "-quiet", "-notimestamp", "-Xdoclint:all,-missing", "-encoding", "UTF-8"));
         arguments.addAll(List.of("-windowtitle", "Verbena " + version, "-doctitle", "Verbena " + version));
-        arguments.addAll(List.of("-header", "<a href=\"{@docRoot}/../index.html\">Documentation</a>"));
+        arguments.addAll(List.of("-header", HOME));
         arguments.addAll(List.of("--module-path", libraries()));
         MODULES.forEach((module, folder) -> arguments.addAll(
                 List.of("--module-source-path", module + "=" + repository.resolve(folder + "/src/main/java"))));
@@ -80,7 +83,7 @@ final class Javadoc {
     private void addType(Search search, Path moduleFolder, Path file) {
         try {
             Element description =
-                    Jsoup.parse(Files.readString(file)).selectFirst("section.class-description > div.block");
+                    Jsoup.parse(Files.readString(file)).selectFirst("section.class-description div.block");
             String name = file.getFileName().toString().replaceFirst("\\.html$", "");
             Path packageFolder = moduleFolder.relativize(file.getParent());
             search.add(

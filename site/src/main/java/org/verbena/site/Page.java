@@ -18,7 +18,7 @@ import org.jsoup.nodes.Document;
 import org.jsoup.nodes.Element;
 import org.jspecify.annotations.Nullable;
 
-/** A page as HTML: its links lead to the site's files, its tables scroll by themselves, and its headings have anchors. */
+/** A page as HTML: links lead to the site's files, tables scroll by themselves, and headings have anchors. */
 final class Page {
     private static final List<Extension> EXTENSIONS = List.of(TablesExtension.create());
     private static final Parser PARSER = Parser.builder().extensions(EXTENSIONS).build();

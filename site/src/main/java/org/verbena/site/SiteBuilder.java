@@ -16,7 +16,8 @@ import org.jsoup.nodes.Entities;
  * Builds the site from the pages that {@code site/navigation.txt} lists and from the Javadoc of the published modules.
  * It needs no network, and what it writes needs no server.
  *
- * <p>Arguments: the repository, the folder to write into, the version, then {@code NAME=RESOURCE} for each file of a web jar.
+ * <p>Arguments: the repository, the folder to write into, the version, then {@code NAME=RESOURCE} for each file of a
+ * web jar.
  */
 final class SiteBuilder {
     private static final String WEB_JARS = "META-INF/resources/webjars/";

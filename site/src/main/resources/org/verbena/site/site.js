@@ -80,7 +80,8 @@ function excerpt(text, query) {
   const places = query.toLowerCase().split(/[^\p{L}\p{N}_]+/u).filter(word => word).map(term => lower.indexOf(term)).filter(place => place >= 0);
   const start = Math.max(0, Math.min(...places, text.length) - 40);
   const from = places.length === 0 || start === 0 ? 0 : text.indexOf(" ", start) + 1;
-  return (from > 0 ? "… " : "") + text.slice(from, from + 140) + (text.length > from + 140 ? " …" : "");
+  const to = text.length > from + 140 ? text.lastIndexOf(" ", from + 140) : text.length;
+  return (from > 0 ? "… " : "") + text.slice(from, to) + (to < text.length ? " …" : "");
 }
 
 function show() {
