@@ -23,7 +23,8 @@ import java.util.stream.Stream;
 @SuppressWarnings("NullAway") // processes and results that are not there yet
 public final class Main {
     private static final List<String> JVM_FLAGS = List.of("-Xms1g", "-Xmx1g");
-    private static final List<String> PROPERTIES = List.of("java.library.path", Place.PROVIDER, Place.HOST);
+    private static final List<String> PROPERTIES =
+            List.of("java.library.path", Place.PROVIDER, Place.HOST, Workload.ONLY);
     private static final int START_SECONDS = 120; // an emulated machine takes most of a minute to start a JVM with gRPC
     private static final int DRAIN_SECONDS =
             20; // for the echoes of a workload that are still outstanding when its time is up
@@ -167,7 +168,6 @@ public final class Main {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(JVM_FLAGS);
-        command.add("-D" + Workload.ONLY + "=" + System.getProperty(Workload.ONLY, ".*"));
         for (String property : PROPERTIES) {
             if (System.getProperty(property) != null) {
                 command.add("-D" + property + "=" + System.getProperty(property));
