@@ -7,9 +7,11 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.jsoup.nodes.Entities;
 
 /**
@@ -44,7 +46,7 @@ final class SiteBuilder {
     public static void main(String... arguments) throws IOException {
         Path repository = Path.of(arguments[0]).toAbsolutePath().normalize();
         SiteBuilder builder = new SiteBuilder(repository, Path.of(arguments[1]), arguments[2]);
-        Files.createDirectories(builder.out);
+        empty(builder.out);
         builder.writePages();
         for (String asset : Arrays.asList(arguments).subList(3, arguments.length)) {
             int equals = asset.indexOf('=');
@@ -54,6 +56,18 @@ final class SiteBuilder {
         builder.copyResource("org/verbena/site/site.js", "site.js");
         new Javadoc(repository, builder.out.resolve("api"), arguments[2]).write(builder.search);
         Files.writeString(builder.out.resolve("search-data.js"), builder.search.toScript());
+    }
+
+    /** Pages of an earlier run would stay, and their links lead nowhere. */
+    private static void empty(Path folder) throws IOException {
+        if (Files.exists(folder)) {
+            try (Stream<Path> files = Files.walk(folder)) {
+                for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                    Files.delete(file);
+                }
+            }
+        }
+        Files.createDirectories(folder);
     }
 
     private void writePages() throws IOException {
