@@ -67,7 +67,7 @@ public record CmEvent(
     }
 
     /**
-     * What happened, in words.
+     * A description of the event.
      *
      * @return type, status, what they mean and, where there is something to do, what
      */

@@ -6,13 +6,13 @@ import org.verbena.cm.ffm.RdmaCmEvent;
 import org.verbena.verbs.AddressVector;
 
 /**
- * How to send datagrams to whom an event is about: the peer that answered a look-up, or the group that was joined.
+ * The parameters to send datagrams to the subject of an event: the peer that answered a look-up, or the group that was
+ * joined.
  *
  * @param privateData of the request or its answer; copied
  * @param address of the peer or group, to make an address handle of
  * @param queuePairNumber to send to; 0xffffff for a group
- * @param queueKey to send with
- *     <p>Source: rdma_get_cm_event(3), ibv_create_ah(3)
+ * @param queueKey to send with <p>Source: rdma_get_cm_event(3), ibv_create_ah(3)
  */
 public record DatagramParameters(byte[] privateData, AddressVector address, int queuePairNumber, int queueKey) {
 

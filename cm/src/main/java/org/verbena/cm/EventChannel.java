@@ -22,18 +22,18 @@ import org.verbena.cm.ffm.RdmaEventChannel;
 import org.verbena.verbs.ffm.Errno;
 
 /**
- * Where the events of ids arrive.
+ * Receives the events of ids.
  *
- * <p>An event is copied whole and acknowledged before it is handed out. So no event is ever outstanding, and closing an id, which
- * librdmacm makes wait for the id's unacknowledged events, never hangs. An id is found again by a number that is never used twice
- * and not by its address, which librdmacm does use again.
+ * <p>An event is copied whole and acknowledged before it is handed out. So no event is ever outstanding, and closing an
+ * id, which librdmacm makes wait for the id's unacknowledged events, never hangs. An id is found again by a number that
+ * is never used twice and not by its address, which librdmacm does use again.
  *
- * <p>The descriptor is non-blocking: wait for it to be readable, in an event loop of your own or with {@link #get}, then take events
- * with {@link #tryGet} until there is none.
+ * <p>The descriptor is non-blocking: wait for it to be readable, in an event loop of your own or with {@link #get},
+ * then take events with {@link #tryGet} until there is none.
  *
- * <p>All methods may be called on any thread. A lock of the channel keeps librdmacm's work on an event (it moves the queue pair to its
- * next state while handing out the event) apart from the destruction of that queue pair or id on another thread; it is held for one
- * system call at a time and never while waiting.
+ * <p>All methods may be called on any thread. A lock of the channel keeps librdmacm's work on an event (it moves the
+ * queue pair to its next state while handing out the event) apart from the destruction of that queue pair or id on
+ * another thread; it is held for one system call at a time and never while waiting.
  *
  * <p>Source: rdma_create_event_channel(3), rdma_get_cm_event(3)
  */
@@ -102,7 +102,7 @@ public final class EventChannel implements AutoCloseable {
     }
 
     /**
-     * What becomes readable when an event waits.
+     * The descriptor that becomes readable when an event is pending.
      *
      * @return a file descriptor, valid until the channel is closed
      */
@@ -111,7 +111,7 @@ public final class EventChannel implements AutoCloseable {
     }
 
     /**
-     * Takes the next event, if one waits.
+     * Takes the next event, if one is pending.
      *
      * @return null if none does
      * @throws IllegalStateException if the channel is closed

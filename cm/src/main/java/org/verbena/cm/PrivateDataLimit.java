@@ -1,11 +1,11 @@
 package org.verbena.cm;
 
 /**
- * How much private data a message of the connection manager carries. The kernel would refuse more with a bare EINVAL.
+ * The limits of private data in messages of the connection manager. Beyond them the kernel only reports EINVAL.
  *
- * <p>InfiniBand and RoCE: the fields of IBTA's messages, less the 36 bytes of the IP header that RDMA_PS_TCP and RDMA_PS_UDP requests
- * carry when they are addressed by IP. iWARP: an MPA frame of at most 255 bytes, as the kernel counts them in one byte, less the 4 bytes
- * of enhanced MPA.
+ * <p>InfiniBand and RoCE: the fields of IBTA's messages, less the 36 bytes of the IP header that RDMA_PS_TCP and
+ * RDMA_PS_UDP requests carry when they are addressed by IP. iWARP: an MPA frame of at most 255 bytes, as the kernel
+ * counts them in one byte, less the 4 bytes of enhanced MPA.
  */
 enum PrivateDataLimit {
     CONNECT("rdma_connect", 92 - 36, 92, 216 - 36, 216),

@@ -6,11 +6,12 @@ import java.util.regex.Pattern;
 import org.verbena.verbs.address.Gid;
 
 /**
- * What a peer needs to know of a queue pair to connect to it without a connection manager.
+ * The address of a queue pair, which a peer needs to connect to it without a connection manager.
  *
  * @param lid of the port; 0 on RoCE
  * @param queuePairNumber 24 bits
- * @param packetSequenceNumber the first one it will send with, 24 bits; random, so that strays of an older connection are told apart
+ * @param packetSequenceNumber the first one it will send with, 24 bits; random, so that strays of an older connection
+ *     are told apart
  * @param gid of the port; zero without a global route
  */
 public record QueuePairAddress(int lid, int queuePairNumber, int packetSequenceNumber, Gid gid) {
