@@ -4,13 +4,13 @@ for (const code of document.querySelectorAll('code[class^="language-"]')) {
   Prism.highlightElement(code);
 }
 
-const menuButton = document.getElementById("menu-button");
+const menuButton = document.getElementById("ui-menu-button");
 menuButton.addEventListener("click", () => {
   menuButton.setAttribute("aria-expanded", document.body.classList.toggle("open"));
 });
 
-const input = document.getElementById("search");
-const results = document.getElementById("results");
+const input = document.getElementById("ui-search");
+const results = document.getElementById("ui-results");
 let index = null;
 let loading = null;
 

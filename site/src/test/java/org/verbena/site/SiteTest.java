@@ -89,17 +89,27 @@ class SiteTest {
         assertThat(pictures).allMatch(picture -> picture.attr("alt").length() > 40);
     }
 
+    /** Headings name themselves, and may take a name that the page needs for itself. */
+    @Test
+    void namesAreUnique() throws IOException {
+        for (Path page : ownPages()) {
+            assertThat(parse(page).select("[id]").eachAttr("id"))
+                    .as(page.toString())
+                    .doesNotHaveDuplicates();
+        }
+    }
+
     @Test
     void menuHasEveryPage() throws IOException {
         List<Path> pages = ownPages();
         assertThat(pages).hasSizeGreaterThan(15);
         for (Path page : pages) {
             Document document = parse(page);
-            assertThat(document.select("#menu a[href]").eachAttr("href"))
+            assertThat(document.select("#ui-menu a[href]").eachAttr("href"))
                     .containsAll(pages.stream()
                             .map(other -> other.getFileName().toString())
                             .toList());
-            assertThat(document.select("#menu a[aria-current=page]").eachAttr("href"))
+            assertThat(document.select("#ui-menu a[aria-current=page]").eachAttr("href"))
                     .containsExactly(page.getFileName().toString());
         }
     }
