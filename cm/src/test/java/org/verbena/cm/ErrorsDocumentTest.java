@@ -37,8 +37,8 @@ class ErrorsDocumentTest {
         StringBuilder text = new StringBuilder("""
                 # Troubleshooting: errors of the connection manager
 
-                The messages of the exceptions and events of `org.verbena.cm`. This page is generated from the tables
-                that they come from.
+                The messages of the exceptions and events of `org.verbena.cm`. This page is generated from the
+                tables that they come from.
 
                 ## Events
 
