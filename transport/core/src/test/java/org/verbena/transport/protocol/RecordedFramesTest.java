@@ -66,7 +66,7 @@ class RecordedFramesTest {
     private void initiate(MessageOptions options, String peersData, String helloAck) {
         party = Party.of("initiator", Role.INITIATOR, network.left, options);
         start(helloAck);
-        network.connect(party.connection, bytes(peersData), peer, MessageConnection.privateData(options));
+        network.connect(party.connection, bytes(peersData), peer, PrivateData.of(options));
         settle();
     }
 
@@ -74,7 +74,7 @@ class RecordedFramesTest {
     private void accept(MessageOptions options, String peersData, String hello) {
         party = Party.of("acceptor", Role.ACCEPTOR, network.right, options);
         start(null);
-        network.connect(peer, MessageConnection.privateData(options), party.connection, bytes(peersData));
+        network.connect(peer, PrivateData.of(options), party.connection, bytes(peersData));
         settle();
         peer.says("01 00" + NO_HEADER_FIELDS + hello);
     }
@@ -98,14 +98,14 @@ class RecordedFramesTest {
 
     @Test
     void privateData() {
-        assertThat(MessageConnection.privateData(OPTIONS)).isEqualTo(bytes("5652424e 01 01 01 00"));
-        assertThat(MessageConnection.privateData(OPTIONS.withFraming(Framing.STREAM)))
+        assertThat(PrivateData.of(OPTIONS)).isEqualTo(bytes("5652424e 01 01 01 00"));
+        assertThat(PrivateData.of(OPTIONS.withFraming(Framing.STREAM)))
                 .isEqualTo(bytes("5652424e 01 01 02 00"));
-        assertThat(MessageConnection.privateData(OPTIONS.withFraming(Framing.RAW)))
+        assertThat(PrivateData.of(OPTIONS.withFraming(Framing.RAW)))
                 .isEmpty();
         assertThat(Wire.rejection("no, it is full"))
                 .isEqualTo(bytes("5652424e ff 0e 6e 6f 2c 20 69 74 20 69 73 20 66 75 6c 6c"));
-        assertThat(MessageConnection.rejectionReason(bytes("5652424e ff 0e 6e 6f 2c 20 69 74 20 69 73 20 66 75 6c 6c")))
+        assertThat(PrivateData.reason(bytes("5652424e ff 0e 6e 6f 2c 20 69 74 20 69 73 20 66 75 6c 6c")))
                 .isEqualTo("no, it is full");
         assertThat(Wire.rejection("x".repeat(49))).hasSize(6 + 48).endsWith("x".getBytes(UTF_8));
     }
