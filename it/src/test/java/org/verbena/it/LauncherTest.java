@@ -140,6 +140,21 @@ class LauncherTest {
     }
 
     @Test
+    void runsWhatADistributionHasAndBuildsNothing() throws Exception {
+        jdk("jdk-25", "25");
+        Path root = Files.createDirectories(folder.resolve("a distribution"));
+        Path bin = Files.createDirectories(root.resolve("bin")).resolve("verbena");
+        executable(bin, Files.readString(launcher));
+        Files.writeString(root.resolve("verbena.jar"), "");
+        Files.writeString(root.resolve("verbena.args"), "");
+        Outcome outcome = run(bin, "demo");
+        assertThat(outcome.errors()).isEmpty();
+        assertThat(outcome.output())
+                .isEqualTo("jdk-25 <@" + root.resolve("verbena.args") + "><-jar><" + root.resolve("verbena.jar")
+                        + "><demo>\n");
+    }
+
+    @Test
     void prefersJavaHome() throws Exception {
         jdk("jdk-25", "25");
         environment.put("JAVA_HOME", jdk("jdk-26", "26.0.1").toString());
