@@ -99,10 +99,8 @@ class RecordedFramesTest {
     @Test
     void privateData() {
         assertThat(PrivateData.of(OPTIONS)).isEqualTo(bytes("5652424e 01 01 01 00"));
-        assertThat(PrivateData.of(OPTIONS.withFraming(Framing.STREAM)))
-                .isEqualTo(bytes("5652424e 01 01 02 00"));
-        assertThat(PrivateData.of(OPTIONS.withFraming(Framing.RAW)))
-                .isEmpty();
+        assertThat(PrivateData.of(OPTIONS.withFraming(Framing.STREAM))).isEqualTo(bytes("5652424e 01 01 02 00"));
+        assertThat(PrivateData.of(OPTIONS.withFraming(Framing.RAW))).isEmpty();
         assertThat(Wire.rejection("no, it is full"))
                 .isEqualTo(bytes("5652424e ff 0e 6e 6f 2c 20 69 74 20 69 73 20 66 75 6c 6c"));
         assertThat(PrivateData.reason(bytes("5652424e ff 0e 6e 6f 2c 20 69 74 20 69 73 20 66 75 6c 6c")))

@@ -127,8 +127,7 @@ final class EndpointResources {
         VerbsDevice used = device();
         VerbsSharedReceiveQueue shared = receives.shared();
         boolean iwarp = used.isIwarp();
-        int readSges =
-                Math.min(options.maxSges(), Math.max(1, used.attributes().maxReadSges()));
+        int readSges = Math.min(options.maxSges(), Math.max(1, used.attributes().maxReadSges()));
         return new EndpointCapabilities.Builder()
                 .sendDepth(options.sendDepth())
                 .receiveDepth(shared == null ? receives.depth() : shared.depth())
