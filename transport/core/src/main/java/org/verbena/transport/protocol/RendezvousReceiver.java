@@ -22,7 +22,9 @@ final class RendezvousReceiver {
     /** One read's length: long enough for full speed, short enough that other work gets its turn. */
     static final int READ_CHUNK_BYTES = 1 << 20;
 
-    private static final Set<MemoryDomain.Access> READ_SINK =
+    private static final Set<MemoryDomain.Access> LOCAL = Set.of(MemoryDomain.Access.LOCAL_WRITE);
+
+    private static final Set<MemoryDomain.Access> LOCAL_AND_REMOTE =
             Set.of(MemoryDomain.Access.LOCAL_WRITE, MemoryDomain.Access.REMOTE_WRITE);
 
     private final MessageOptions options;
@@ -160,6 +162,7 @@ final class RendezvousReceiver {
         }
     }
 
+<<<<<<< HEAD
     private boolean takeMemory(Endpoint endpoint, Inbound inbound) {
         if (options.framing() == Framing.STREAM) {
             inbound.message = pooledSink(inbound.totalBytes);
@@ -230,11 +233,19 @@ final class RendezvousReceiver {
      * Memory outside the pool, for a stream whose user holds all of the pool's and may be waiting for these bytes; null
      * if it cannot be registered.
      */
+=======
+    /** What memory that is read into must be registered for: no more than the adapter asks. */
+    private Set<MemoryDomain.Access> sinkAccess() {
+        return capabilities.readSinkNeedsRemoteWrite() ? LOCAL_AND_REMOTE : LOCAL;
+    }
+
+    /** Memory outside the pool, for a stream whose user holds all of the pool's and may be waiting for these bytes; null if it cannot be registered. */
+>>>>>>> ceee600 (verbs: bind a connection's memory to its queue pair)
     private @Nullable ByteBuf registeredSink(Endpoint endpoint, Inbound inbound) {
         ByteBuf memory = ByteBufAllocator.DEFAULT.directBuffer(inbound.totalBytes);
         try {
             inbound.registration = OperationRegistration.register(
-                    memory, 0, inbound.totalBytes, endpoint.connectionMemory(), READ_SINK);
+                    memory, 0, inbound.totalBytes, endpoint.connectionMemory(), sinkAccess());
         } catch (RdmaException e) {
             // The limit of locked memory may be reached: later, then.
             inbound.registration = null;
@@ -265,7 +276,7 @@ final class RendezvousReceiver {
         }
         try {
             inbound.registration = OperationRegistration.register(
-                    message, 0, inbound.totalBytes, endpoint.connectionMemory(), READ_SINK);
+                    message, 0, inbound.totalBytes, endpoint.connectionMemory(), sinkAccess());
         } catch (RdmaException e) {
             // The limit of locked memory may be reached: later, then.
             inbound.registration = null;
