@@ -34,7 +34,7 @@ class LockedMemoryTest {
                         .as("%s", device)
                         .hasMessageContaining("the server cannot serve another connection now");
             }
-            server.awaitLine("WARN.*Refused the connection of .*ulimit -l", Duration.ofSeconds(10));
+            server.awaitLine("WARN.*the connection of .* did not come up: .*ulimit -l", Duration.ofSeconds(10));
         }
     }
 }

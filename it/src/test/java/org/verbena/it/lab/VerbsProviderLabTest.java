@@ -6,6 +6,7 @@ import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import java.lang.foreign.Arena;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -34,6 +35,9 @@ import org.verbena.transport.verbs.VerbsProvider;
 @Timeout(value = 90, unit = TimeUnit.SECONDS)
 class VerbsProviderLabTest {
     private static final VerbsProvider PROVIDER = new VerbsProvider();
+
+    /** In siw's network. */
+    private static final String HANGING = "10.78.0.251";
 
     private final List<RecordingEndpointHandler> handlers = new ArrayList<>();
     private final List<RegisteredMemory> regions = new ArrayList<>();
@@ -135,20 +139,33 @@ class VerbsProviderLabTest {
     @Test
     void connectsThatHangDoNotHoldUpOthers() {
         List<RecordingEndpointHandler> hanging = new ArrayList<>();
-        for (int i = 0; i < 20; i++) {
-            // Few calls are made to one address at a time: these have a port each, and hang all.
-            InetSocketAddress silent = new InetSocketAddress(LabDevice.SIW.silentAddress(), 7480 + i);
-            RecordingEndpointHandler client = new RecordingEndpointHandler("hanging " + i, group.next());
-            hanging.add(client);
-            PROVIDER.connect(group.next(), silent, options(8, 8, 3000, 7), client);
+        // Somebody has the address, for the kernel, and does not answer.
+        neighbour("replace", HANGING, "lladdr", "02:00:00:00:00:fa", "nud", "permanent");
+        try {
+            for (int i = 0; i < 20; i++) {
+                // Few calls are made to one address at a time: these have a port each, and hang all.
+                InetSocketAddress silent = new InetSocketAddress(HANGING, 7480 + i);
+                RecordingEndpointHandler client = new RecordingEndpointHandler("hanging " + i, group.next());
+                hanging.add(client);
+                PROVIDER.connect(group.next(), silent, options(8, 8, 3000, 7), client);
+            }
+            for (RecordingEndpointHandler client : hanging) {
+                assertThat(client.awaitDisconnected())
+                        .isInstanceOf(ConnectionException.TimedOut.class)
+                        .hasMessageContaining("while the kernel opens the TCP connection");
+            }
+            connect(LabDevice.SIW, options(8, 8, 20_000, 7));
+        } finally {
+            neighbour("delete", HANGING);
         }
-        for (RecordingEndpointHandler client : hanging) {
-            assertThat(client.awaitDisconnected())
-                    .isInstanceOf(ConnectionException.TimedOut.class)
-                    .hasMessageContaining("while the kernel opens the TCP connection");
-        }
-        connect(LabDevice.SIW, options(8, 8, 20_000, 7));
         hanging.forEach(RecordingEndpointHandler::assertNoViolations);
+    }
+
+    private static void neighbour(String change, String address, String... more) {
+        List<String> command = new ArrayList<>(List.of("ip", "neighbour", change, address));
+        command.addAll(List.of(more));
+        command.addAll(List.of("dev", LabDevice.SIW.interfaceName()));
+        PeerProgram.run(Duration.ofSeconds(20), command.toArray(String[]::new));
     }
 
     @ParameterizedTest

@@ -162,7 +162,6 @@ final class RendezvousReceiver {
         }
     }
 
-<<<<<<< HEAD
     private boolean takeMemory(Endpoint endpoint, Inbound inbound) {
         if (options.framing() == Framing.STREAM) {
             inbound.message = pooledSink(inbound.totalBytes);
@@ -229,18 +228,15 @@ final class RendezvousReceiver {
         }
     }
 
-    /**
-     * Memory outside the pool, for a stream whose user holds all of the pool's and may be waiting for these bytes; null
-     * if it cannot be registered.
-     */
-=======
     /** What memory that is read into must be registered for: no more than the adapter asks. */
     private Set<MemoryDomain.Access> sinkAccess() {
         return capabilities.readSinkNeedsRemoteWrite() ? LOCAL_AND_REMOTE : LOCAL;
     }
 
-    /** Memory outside the pool, for a stream whose user holds all of the pool's and may be waiting for these bytes; null if it cannot be registered. */
->>>>>>> ceee600 (verbs: bind a connection's memory to its queue pair)
+    /**
+     * Memory outside the pool, for a stream whose user holds all of the pool's and may be waiting for these bytes; null
+     * if it cannot be registered.
+     */
     private @Nullable ByteBuf registeredSink(Endpoint endpoint, Inbound inbound) {
         ByteBuf memory = ByteBufAllocator.DEFAULT.directBuffer(inbound.totalBytes);
         try {
