@@ -482,14 +482,15 @@ public abstract class ProviderContract {
         InetSocketAddress address = listener.awaitListening().localAddress();
         RecordingEndpointHandler client = newLoser("client");
         long start = System.nanoTime();
-        connect(address, withTimeout(700), client);
+        // Long before the listener itself gives up, on a busy machine as well.
+        connect(address, withTimeout(200), client);
         IncomingConnection request = listener.awaitRequest();
 
         assertThat(client.awaitDisconnected())
                 .isInstanceOf(ConnectionException.TimedOut.class)
                 .hasMessageContaining(Integer.toString(address.getPort()))
-                .hasMessageContaining("700");
-        assertThat(System.nanoTime() - start).isGreaterThanOrEqualTo(TimeUnit.MILLISECONDS.toNanos(690));
+                .hasMessageContaining("200");
+        assertThat(System.nanoTime() - start).isGreaterThanOrEqualTo(TimeUnit.MILLISECONDS.toNanos(190));
         assertThat(client.isConnected()).isFalse();
         client.assertNoViolations();
 
