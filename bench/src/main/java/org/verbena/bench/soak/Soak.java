@@ -2,6 +2,7 @@ package org.verbena.bench.soak;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -12,6 +13,7 @@ import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -156,7 +158,7 @@ public final class Soak {
         System.out.printf(
                 "%s: %d connections, %d messages, %d requests, %d MiB streamed, %d one-sided; %d kills, %d stops, %d cuts; %d of %d futures"
                         + " told; resident %d MiB, the server %d MiB; %d violations%n",
-                java.time.Duration.ofNanos(ManagementFactory.getRuntimeMXBean().getUptime() * 1_000_000)
+                Duration.ofNanos(ManagementFactory.getRuntimeMXBean().getUptime() * 1_000_000)
                         .truncatedTo(java.time.temporal.ChronoUnit.SECONDS),
                 connections.get(),
                 messages.get(),
@@ -328,7 +330,8 @@ public final class Soak {
     }
 
     private RdmaClient connect(RdmaClient.Builder builder) {
-        RdmaClient client = builder.group(group).connectTimeoutMillis(10_000).connect(host, messagePort);
+        RdmaClient client =
+                builder.group(group).connectTimeout(Duration.ofSeconds(10)).connect(host, messagePort);
         connections.incrementAndGet();
         channels.add(client.channel());
         return client;
@@ -420,7 +423,9 @@ public final class Soak {
     private void useMemory() throws Exception {
         try (RdmaClient client = connect(RdmaClient.builder())) {
             RdmaChannel channel = client.channel();
-            RemoteMemory memory = RemoteMemory.decode(outcome(client.request(new byte[0]), "a request for a token"));
+            ByteBuf token = outcome(client.request(Unpooled.EMPTY_BUFFER), "a request for a token");
+            RemoteMemory memory = RemoteMemory.decode(token);
+            token.release();
             byte[] expected = new byte[SoakServer.MEMORY_BYTES];
             long counter = 0;
             int count = 1 + ThreadLocalRandom.current().nextInt(1_000);
