@@ -40,6 +40,9 @@ final class SimulatedNetwork {
 
     int receiverNotReady;
 
+    /** Whether a message without a receive ends the connection, as devices do, and not the test. */
+    boolean endsOnOverrun;
+
     SimulatedNetwork(Random random, Device leftDevice, Device rightDevice) {
         this(random, leftDevice, rightDevice, null);
     }
