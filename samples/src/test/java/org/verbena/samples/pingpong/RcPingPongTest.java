@@ -251,7 +251,7 @@ class RcPingPongTest {
                 .getCommandSpec()
                 .options()
                 .stream()
-                .filter(option -> !List.of("-h", "--version").contains(option.names()[0]))
+                .filter(option -> !List.of("-h", "--version", "--json").contains(option.names()[0]))
                 .map(option -> option.names()[0] + ", " + option.names()[1])
                 .toList();
         assertThat(ours).containsExactlyInAnyOrderElementsOf(theirs);

@@ -674,9 +674,10 @@ public abstract class ProviderContract {
         }
     }
 
-    /** The offset of the first address that begins a page. */
+    /** The offset of an address that begins a page, with room for some bytes before it, in a region of two pages. */
     private static long firstPage(RegisteredMemory region) {
-        return PAGE_BYTES - (region.address() & PAGE_BYTES - 1);
+        long offset = PAGE_BYTES - (region.address() & PAGE_BYTES - 1);
+        return offset < 64 ? offset + PAGE_BYTES : offset;
     }
 
     @Test
