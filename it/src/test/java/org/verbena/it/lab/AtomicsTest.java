@@ -55,7 +55,7 @@ class AtomicsTest extends ApiSuite {
         clients.add(connect(server));
         clients.add(connect(server));
         region = server.next()
-                .memory()
+                .sharedMemory()
                 .register(words, Access.LOCAL_WRITE, Access.REMOTE_READ, Access.REMOTE_WRITE, Access.REMOTE_ATOMIC);
         token = region.remote();
     }
