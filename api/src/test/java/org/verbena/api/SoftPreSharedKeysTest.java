@@ -1,7 +1,6 @@
 package org.verbena.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
@@ -9,19 +8,12 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
-import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
 import java.util.Set;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
-import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.PreSharedKeys;
 import org.verbena.transport.protocol.PrivateData;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.EndpointOptions;
@@ -33,78 +25,10 @@ import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.RemoteMemory;
 import org.verbena.transport.spi.WorkRequest;
 
-/** Servers that ask for a key, and who comes with and without it. */
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
-class SoftPreSharedKeysTest {
-    private static final PreSharedKeys KEYS = PreSharedKeys.of("2026", secret(1));
-
-    private final CopyOnWriteArrayList<RdmaChannel> connected = new CopyOnWriteArrayList<>();
-
-    private static byte[] secret(int fill) {
-        byte[] secret = new byte[32];
-        Arrays.fill(secret, (byte) fill);
-        return secret;
-    }
-
-    private RdmaServer serve(@Nullable PreSharedKeys keys) {
-        RdmaServer.Builder builder =
-                RdmaServer.builder().provider("soft").threads(1).onConnect(connected::add);
-        if (keys != null) {
-            builder.option(RdmaChannelOption.PRE_SHARED_KEYS, keys);
-        }
-        return builder.bind("127.0.0.1", 0, (exchange, message) -> exchange.send(message.retain()));
-    }
-
-    private static RdmaClient connect(RdmaServer server, @Nullable PreSharedKeys keys) {
-        RdmaClient.Builder builder = RdmaClient.builder().provider("soft");
-        if (keys != null) {
-            builder.option(RdmaChannelOption.PRE_SHARED_KEYS, keys);
-        }
-        return builder.connect("127.0.0.1", server.port());
-    }
-
-    @Test
-    void whoHasTheKeyIsServed() {
-        try (RdmaServer server = serve(KEYS);
-                RdmaClient client = connect(server, KEYS)) {
-            byte[] hello = "hello".getBytes(StandardCharsets.UTF_8);
-            assertThat(Patience.await("an answer", client.request(hello))).isEqualTo(hello);
-            assertThat(client.channel().config().getOption(RdmaChannelOption.PRE_SHARED_KEYS))
-                    .hasToString("PreSharedKeys[2026]");
-            assertThat(server.channel().strangers().count()).isZero();
-        }
-    }
-
-    @Test
-    void whoHasNoneIsToldWhatToDo() {
-        try (RdmaServer server = serve(KEYS)) {
-            assertThatThrownBy(() -> connect(server, null))
-                    .hasMessageContaining(
-                            "a pre-shared key is required (set RdmaChannelOption.PRE_SHARED_KEYS to a key that the server has)");
-            Patience.until(
-                    "the operator is told", () -> server.channel().strangers().count() == 1);
-            assertThat(connected).isEmpty();
-        }
-    }
-
-    @Test
-    void whoHasAnotherIsToldNothingAndTheOperatorIs() {
-        try (RdmaServer server = serve(KEYS)) {
-            assertThatThrownBy(() -> connect(server, PreSharedKeys.of("2026", secret(2))))
-                    .hasMessageContaining("does it have the pre-shared key of this end, with the same secret?");
-            Patience.until(
-                    "the operator is told", () -> server.channel().strangers().count() == 1);
-            assertThat(connected).isEmpty();
-        }
-    }
-
-    @Test
-    void aServerThatAsksForNoneIsLeft() {
-        try (RdmaServer server = serve(null)) {
-            assertThatThrownBy(() -> connect(server, KEYS))
-                    .hasMessageContaining("it has no pre-shared keys")
-                    .hasMessageContaining("Both ends need the same pre-shared key");
-        }
+class SoftPreSharedKeysTest extends PreSharedKeysSuite {
+    @Override
+    protected String provider() {
+        return "soft";
     }
 
     /** A token that leaked is of no use to who cannot prove the key; without keys, to show the difference, it is. */

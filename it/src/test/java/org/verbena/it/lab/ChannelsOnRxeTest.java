@@ -6,6 +6,7 @@ import org.junit.jupiter.api.Tag;
 import org.verbena.api.ChannelSuite;
 import org.verbena.api.HandlerSuite;
 import org.verbena.api.OneSidedSuite;
+import org.verbena.api.PreSharedKeysSuite;
 import org.verbena.api.ShortFormSuite;
 
 /** The Channel API on verbs over soft RoCE. */
@@ -71,6 +72,23 @@ class ChannelsOnRxeTest {
 
     @Nested
     class Handlers extends HandlerSuite {
+        {
+            traceFewerBuffers();
+        }
+
+        @Override
+        protected String provider() {
+            return "verbs";
+        }
+
+        @Override
+        protected String host() {
+            return LabDevice.RXE.address();
+        }
+    }
+
+    @Nested
+    class Keys extends PreSharedKeysSuite {
         {
             traceFewerBuffers();
         }

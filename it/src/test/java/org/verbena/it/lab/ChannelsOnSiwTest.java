@@ -6,6 +6,7 @@ import org.junit.jupiter.api.Tag;
 import org.verbena.api.ChannelSuite;
 import org.verbena.api.HandlerSuite;
 import org.verbena.api.OneSidedSuite;
+import org.verbena.api.PreSharedKeysSuite;
 import org.verbena.api.ShortFormSuite;
 import org.verbena.transport.spi.ConnectionException;
 
@@ -84,6 +85,23 @@ class ChannelsOnSiwTest {
 
     @Nested
     class Handlers extends HandlerSuite {
+        {
+            traceFewerBuffers();
+        }
+
+        @Override
+        protected String provider() {
+            return "verbs";
+        }
+
+        @Override
+        protected String host() {
+            return LabDevice.SIW.address();
+        }
+    }
+
+    @Nested
+    class Keys extends PreSharedKeysSuite {
         {
             traceFewerBuffers();
         }
