@@ -56,8 +56,7 @@ public interface Endpoint {
      * The domain for memory that only this connection's peer may access. Valid from {@code onPrepared} on. A key of
      * this domain opens its region to no other peer, and to none once the connection has ended; this peer may
      * invalidate it by a send with invalidate. The region itself stays registered until it is closed, and the device's
-     * endpoints may name it in their work requests. A peer that learns the key from what is posted next on this endpoint
-     * finds the region open; a key that reaches it another way may arrive too early.
+     * endpoints may name it in their work requests.
      *
      * @return {@link #memoryDomain()} if {@link EndpointCapabilities#connectionMemory()} is false
      */

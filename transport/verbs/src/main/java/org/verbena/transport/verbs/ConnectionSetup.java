@@ -420,7 +420,6 @@ final class ConnectionSetup implements CmEventSink {
         if (made == null) {
             return true;
         }
-        endpoint.endWindows();
         try {
             made.close();
             return true;

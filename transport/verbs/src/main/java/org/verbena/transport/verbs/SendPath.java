@@ -160,35 +160,6 @@ final class SendPath {
         return true;
     }
 
-    /**
-     * Binds a memory window, at once: its completion has {@link WorkRequestId#BINDING} in the place of a slot.
-     *
-     * @param memory with a window
-     * @return false if the device refused it, or what had been staged before: {@link Events#onSendsRefused} has been told
-     */
-    boolean bind(ConnectionWindows.Bound memory) {
-        SendQueue staging = VerbsEndpoint.required(queue);
-        if (!flush()) {
-            return false;
-        }
-        long wrId = WorkRequestId.of(index, generation, WorkRequestId.SEND, WorkRequestId.BINDING);
-        staging.bindWindow(
-                wrId,
-                SendFlags.SIGNALED,
-                memory.window(),
-                memory.remoteKey(),
-                memory.region(),
-                0,
-                memory.lengthBytes(),
-                memory.rights());
-        int errno = staging.tryFlush();
-        if (errno != 0) {
-            staging.discard();
-            events.onSendsRefused(errno, ring.count(), ring.count());
-        }
-        return errno == 0;
-    }
-
     private void stage(SendQueue staging, WorkRequest work, EndpointCapabilities can) {
         long wrId = WorkRequestId.of(index, generation, WorkRequestId.SEND, ring.next());
         ScatterGatherList pieces = work.buffers();

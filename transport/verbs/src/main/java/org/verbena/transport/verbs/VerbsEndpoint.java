@@ -22,7 +22,6 @@ import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkCompletionException;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.QueuePair;
@@ -294,7 +293,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
                     .readDepth(Math.min(known.readDepth(), told.initiatorDepth()))
                     .build();
         }
-        bindWaiting0();
         try {
             handler.onConnected(this, request == null ? event.privateData() : request.privateData());
         } catch (Throwable thrown) {
@@ -369,7 +367,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             return false;
         }
         PostChecks.operation(work, can);
-        if (state != State.CONNECTED || sends.isFull() || hasBindingsWaiting()) {
+        if (state != State.CONNECTED || sends.isFull()) {
             return false;
         }
         PostChecks.request(work, can, resources.device().memoryDomain());
@@ -392,46 +390,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     @Override
     public int freeSendSlots() {
         checkLoop();
-        return state == State.CONNECTED && !hasBindingsWaiting() ? sends.free() : 0;
-    }
-
-    private boolean hasBindingsWaiting() {
-        ConnectionWindows windows = resources.windows();
-        return windows != null && windows.hasWaiting();
-    }
-
-    private void bindWaiting0() {
-        ConnectionWindows windows = resources.windows();
-        if (windows != null) {
-            windows.bindWaiting0();
-        }
-    }
-
-    /** Runs something on the loop: at once if this is its thread, as with {@code channel.write}. Any thread. */
-    void onLoop(Runnable task) {
-        if (loop.inEventLoop()) {
-            task.run();
-        } else {
-            execute(task);
-        }
-    }
-
-    /** Posts the binding of a memory window. */
-    void postBinding0(ConnectionWindows.Bound memory) {
-        sends.bind(memory);
-    }
-
-    /** The oldest binding has completed. */
-    void onBinding0(WorkStatus status, int vendorError) {
-        noteProgress();
-        if (status != WorkStatus.SUCCESS && status != WorkStatus.FLUSHED) {
-            drain(explain(
-                    new WorkCompletionException("binding a memory window on " + connection(), status, vendorError)));
-        }
-        ConnectionWindows windows = resources.windows();
-        if (windows != null) {
-            windows.onBound0();
-        }
+        return state == State.CONNECTED ? sends.free() : 0;
     }
 
     @Override
@@ -461,10 +420,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     /** Where its completions go. */
     CompletionReports reports() {
         return reports;
-    }
-
-    boolean isEnding() {
-        return state == State.DRAINING || state == State.CLOSED;
     }
 
     boolean is(State which) {
@@ -675,10 +630,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             }
             resources.remove();
         }
-        ConnectionWindows windows = resources.windows();
-        if (windows != null) {
-            windows.abandon0();
-        }
         if (queuePairGone) {
             releaseCompletions0();
         }
@@ -690,14 +641,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             handler.onDisconnected(this, cause instanceof WorkCompletionException vague ? explain(vague) : cause);
         } catch (Throwable thrown) {
             LOG.warn("onDisconnected of {} threw", connection(), thrown);
-        }
-    }
-
-    /** The queue pair is about to be destroyed. The connection loop's thread. */
-    void endWindows() {
-        ConnectionWindows windows = resources.windows();
-        if (windows != null) {
-            windows.end();
         }
     }
 
@@ -739,12 +682,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     @Override
     public MemoryDomain memoryDomain() {
         return prepared(resources.deviceIfKnown()).memoryDomain();
-    }
-
-    @Override
-    public MemoryDomain connectionMemory() {
-        ConnectionWindows windows = resources.windows();
-        return windows == null ? memoryDomain() : windows;
     }
 
     @Override

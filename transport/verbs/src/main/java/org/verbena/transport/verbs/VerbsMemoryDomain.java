@@ -16,9 +16,6 @@ final class VerbsMemoryDomain implements MemoryDomain {
     /** A thread that never is the caller, to ask whether memory is for more than one. */
     private static final Thread OTHER_THREAD = Thread.ofPlatform().unstarted(() -> {});
 
-    private static final Set<AccessFlag> REMOTE =
-            Set.of(AccessFlag.REMOTE_READ, AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC);
-
     private final ProtectionDomain protectionDomain;
     private final AtomicLong registeredBytes = new AtomicLong();
 
@@ -32,31 +29,6 @@ final class VerbsMemoryDomain implements MemoryDomain {
 
     @Override
     public RegisteredMemory register(MemorySegment segment, Set<Access> access) {
-        return new Region(segment, access, registerRegion(segment, flags(access)), registeredBytes);
-    }
-
-    /**
-     * Registers memory whose key opens nothing to a peer: that is for a window into it.
-     *
-     * @param segment as for {@link #register}
-     * @param access what the window will be for
-     * @return counted already
-     */
-    MemoryRegion registerForWindow(MemorySegment segment, Set<Access> access) {
-        EnumSet<AccessFlag> flags = flags(access);
-        flags.removeAll(REMOTE);
-        flags.add(AccessFlag.MW_BIND);
-        return registerRegion(segment, flags);
-    }
-
-    /** What the window into such a region allows. */
-    static EnumSet<AccessFlag> windowRights(Set<Access> access) {
-        EnumSet<AccessFlag> flags = flags(access);
-        flags.retainAll(REMOTE);
-        return flags;
-    }
-
-    private MemoryRegion registerRegion(MemorySegment segment, Set<AccessFlag> flags) {
         if (!segment.isNative()) {
             throw new IllegalArgumentException(
                     "only native memory can be registered: allocate the segment from an Arena, not from an array");
@@ -69,28 +41,14 @@ final class VerbsMemoryDomain implements MemoryDomain {
                     "memory of a confined arena cannot be registered, since the device and the loops"
                             + " use it: allocate it from Arena.ofShared() or Arena.global()");
         }
+        MemoryRegion region;
         try {
-            MemoryRegion region = protectionDomain.registerMemory(segment, flags);
-            registeredBytes.addAndGet(segment.byteSize());
-            return region;
+            region = protectionDomain.registerMemory(segment, flags(access));
         } catch (NativeRdmaException refused) {
             throw NativeFailures.of(refused);
         }
-    }
-
-    /** Gives a region of {@link #registerForWindow} back. */
-    void deregister(MemoryRegion region) {
-        deregister(region, registeredBytes);
-    }
-
-    private static void deregister(MemoryRegion region, AtomicLong registeredBytes) {
-        long bytes = region.lengthBytes();
-        try {
-            region.close();
-        } catch (NativeRdmaException refused) {
-            throw NativeFailures.of(refused);
-        }
-        registeredBytes.addAndGet(-bytes);
+        registeredBytes.addAndGet(segment.byteSize());
+        return new Region(segment, access, region, registeredBytes);
     }
 
     /**
@@ -120,7 +78,7 @@ final class VerbsMemoryDomain implements MemoryDomain {
         }
     }
 
-    private static EnumSet<AccessFlag> flags(Set<Access> access) {
+    private static Set<AccessFlag> flags(Set<Access> access) {
         EnumSet<AccessFlag> flags = EnumSet.noneOf(AccessFlag.class);
         for (Access right : access) {
             switch (right) {
@@ -145,15 +103,11 @@ final class VerbsMemoryDomain implements MemoryDomain {
     }
 
     /** A memory region of the device. */
-    static class Region extends RegisteredMemory {
+    private static final class Region extends RegisteredMemory {
         private final MemoryRegion region;
         private final AtomicLong registeredBytes;
 
-        Region(MemorySegment segment, Set<Access> access, MemoryRegion region, VerbsMemoryDomain domain) {
-            this(segment, access, region, domain.registeredBytes);
-        }
-
-        private Region(MemorySegment segment, Set<Access> access, MemoryRegion region, AtomicLong registeredBytes) {
+        Region(MemorySegment segment, Set<Access> access, MemoryRegion region, AtomicLong registeredBytes) {
             super(segment, access);
             this.registeredBytes = registeredBytes;
             this.region = region;
@@ -171,7 +125,12 @@ final class VerbsMemoryDomain implements MemoryDomain {
 
         @Override
         protected void deregister() {
-            VerbsMemoryDomain.deregister(region, registeredBytes);
+            try {
+                region.close();
+            } catch (NativeRdmaException refused) {
+                throw NativeFailures.of(refused);
+            }
+            registeredBytes.addAndGet(-lengthBytes());
         }
     }
 }
