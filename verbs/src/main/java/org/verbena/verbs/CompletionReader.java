@@ -5,13 +5,13 @@ import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;
 import java.util.Set;
 import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.CompletionQueueOps;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvCqEx;
 import org.verbena.verbs.ffm.IbvPollCqAttr;
 import org.verbena.verbs.ffm.IbvWcTmInfo;
 import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.ffm.Pointers;
-import org.verbena.verbs.ffm.VerbsOps;
 import org.verbena.verbs.work.CompletionField;
 import org.verbena.verbs.work.CompletionStatus;
 import org.verbena.verbs.work.WorkCompletionOpcode;
@@ -132,7 +132,7 @@ public final class CompletionReader {
     public boolean tryNext() {
         long cq = queue.nativeAddress();
         valid = false;
-        int result = VerbsOps.startPoll(start, cq, pollAttr.address());
+        int result = CompletionQueueOps.startPoll(start, cq, pollAttr.address());
         if (result != 0) {
             if (result == Errno.ENOENT) {
                 return false;
@@ -141,53 +141,53 @@ public final class CompletionReader {
         }
         workRequestId = struct.get(CStruct.U64, IbvCqEx.WR_ID);
         status = struct.get(CStruct.ENUM, IbvCqEx.STATUS);
-        vendorError = VerbsOps.cqReadInt(readVendorError, cq);
+        vendorError = CompletionQueueOps.cqReadInt(readVendorError, cq);
         if (asked(CompletionField.QP_NUM)) {
-            number = VerbsOps.cqReadInt(readNumber, cq);
+            number = CompletionQueueOps.cqReadInt(readNumber, cq);
         }
         if (status == SUCCESS) {
             readSuccess(cq);
         }
-        VerbsOps.cqCall(end, cq);
+        CompletionQueueOps.cqCall(end, cq);
         valid = true;
         return true;
     }
 
     private void readSuccess(long cq) {
-        opcode = VerbsOps.cqReadInt(readOpcode, cq);
-        flags = VerbsOps.cqReadInt(readFlags, cq);
+        opcode = CompletionQueueOps.cqReadInt(readOpcode, cq);
+        flags = CompletionQueueOps.cqReadInt(readFlags, cq);
         if (asked(CompletionField.BYTE_LEN)) {
-            lengthBytes = VerbsOps.cqReadInt(readLength, cq);
+            lengthBytes = CompletionQueueOps.cqReadInt(readLength, cq);
         }
         if (asked(CompletionField.IMM)) {
-            immediate = VerbsOps.cqReadInt(readImmediate, cq);
+            immediate = CompletionQueueOps.cqReadInt(readImmediate, cq);
         }
         if (asked(CompletionField.SRC_QP)) {
-            source = VerbsOps.cqReadInt(readSource, cq);
+            source = CompletionQueueOps.cqReadInt(readSource, cq);
         }
         if (asked(CompletionField.SLID)) {
-            sourceLid = VerbsOps.cqReadInt(readSourceLid, cq);
+            sourceLid = CompletionQueueOps.cqReadInt(readSourceLid, cq);
         }
         if (asked(CompletionField.SL)) {
-            serviceLevel = Byte.toUnsignedInt(VerbsOps.cqReadByte(readServiceLevel, cq));
+            serviceLevel = Byte.toUnsignedInt(CompletionQueueOps.cqReadByte(readServiceLevel, cq));
         }
         if (asked(CompletionField.DLID_PATH_BITS)) {
-            pathBits = Byte.toUnsignedInt(VerbsOps.cqReadByte(readPathBits, cq));
+            pathBits = Byte.toUnsignedInt(CompletionQueueOps.cqReadByte(readPathBits, cq));
         }
         if (asked(CompletionField.COMPLETION_TIMESTAMP)) {
-            timestamp = VerbsOps.cqReadLong(readTimestamp, cq);
+            timestamp = CompletionQueueOps.cqReadLong(readTimestamp, cq);
         }
         if (asked(CompletionField.CVLAN)) {
-            vlan = Short.toUnsignedInt(VerbsOps.cqReadShort(readVlan, cq));
+            vlan = Short.toUnsignedInt(CompletionQueueOps.cqReadShort(readVlan, cq));
         }
         if (asked(CompletionField.FLOW_TAG)) {
-            flowTag = VerbsOps.cqReadInt(readFlowTag, cq);
+            flowTag = CompletionQueueOps.cqReadInt(readFlowTag, cq);
         }
         if (asked(CompletionField.TM_INFO)) {
-            VerbsOps.readTmInfo(readTag, cq, tagInfo.address());
+            CompletionQueueOps.readTmInfo(readTag, cq, tagInfo.address());
         }
         if (asked(CompletionField.COMPLETION_TIMESTAMP_WALLCLOCK)) {
-            wallclock = VerbsOps.cqReadLong(readWallclock, cq);
+            wallclock = CompletionQueueOps.cqReadLong(readWallclock, cq);
         }
     }
 

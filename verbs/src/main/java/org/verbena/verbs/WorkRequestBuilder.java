@@ -12,7 +12,7 @@ import org.verbena.verbs.ffm.IbvSge;
 import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.Ranges;
-import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.ffm.WorkRequestOps;
 import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.work.SendFlags;
 import org.verbena.verbs.work.SendOperation;
@@ -95,7 +95,7 @@ public final class WorkRequestBuilder {
         building = true;
         refused = false;
         needsData = false;
-        VerbsOps.wrCall(start, address);
+        WorkRequestOps.wrCall(start, address);
     }
 
     /**
@@ -107,7 +107,7 @@ public final class WorkRequestBuilder {
     public void complete() {
         requireBatch();
         building = false;
-        int result = VerbsOps.wrComplete(complete, address);
+        int result = WorkRequestOps.wrComplete(complete, address);
         if (result != 0) {
             throw Failures.failure("ibv_wr_complete", queuePair.toString(), Math.abs(result));
         }
@@ -117,7 +117,7 @@ public final class WorkRequestBuilder {
     public void abort() {
         if (building) {
             building = false;
-            VerbsOps.wrCall(abort, address);
+            WorkRequestOps.wrCall(abort, address);
         }
     }
 
@@ -156,7 +156,7 @@ public final class WorkRequestBuilder {
      * @return this
      */
     public WorkRequestBuilder send(long workRequestId, int flags) {
-        VerbsOps.wrCall(begin(SendOperation.SEND, IbvQpEx.WR_SEND, workRequestId, flags, 0), address);
+        WorkRequestOps.wrCall(begin(SendOperation.SEND, IbvQpEx.WR_SEND, workRequestId, flags, 0), address);
         return this;
     }
 
@@ -169,7 +169,7 @@ public final class WorkRequestBuilder {
      * @return this
      */
     public WorkRequestBuilder sendWithImmediate(long workRequestId, int flags, int immediate) {
-        VerbsOps.wrInt(
+        WorkRequestOps.wrInt(
                 begin(SendOperation.SEND_WITH_IMM, IbvQpEx.WR_SEND_IMM, workRequestId, flags, 0),
                 address,
                 Pointers.bigEndian(immediate));
@@ -185,7 +185,7 @@ public final class WorkRequestBuilder {
      * @return this
      */
     public WorkRequestBuilder sendWithInvalidate(long workRequestId, int flags, int remoteKey) {
-        VerbsOps.wrInt(
+        WorkRequestOps.wrInt(
                 begin(SendOperation.SEND_WITH_INV, IbvQpEx.WR_SEND_INV, workRequestId, flags, 0), address, remoteKey);
         return this;
     }
@@ -200,7 +200,7 @@ public final class WorkRequestBuilder {
      * @return this
      */
     public WorkRequestBuilder write(long workRequestId, int flags, long remoteAddress, int remoteKey) {
-        VerbsOps.wrRemote(
+        WorkRequestOps.wrRemote(
                 begin(SendOperation.RDMA_WRITE, IbvQpEx.WR_RDMA_WRITE, workRequestId, flags, 0),
                 address,
                 remoteKey,
@@ -220,7 +220,7 @@ public final class WorkRequestBuilder {
      */
     public WorkRequestBuilder writeWithImmediate(
             long workRequestId, int flags, long remoteAddress, int remoteKey, int immediate) {
-        VerbsOps.wrRdmaWriteImm(
+        WorkRequestOps.wrRdmaWriteImm(
                 begin(SendOperation.RDMA_WRITE_WITH_IMM, IbvQpEx.WR_RDMA_WRITE_IMM, workRequestId, flags, 0),
                 address,
                 remoteKey,
@@ -239,7 +239,7 @@ public final class WorkRequestBuilder {
      * @return this
      */
     public WorkRequestBuilder read(long workRequestId, int flags, long remoteAddress, int remoteKey) {
-        VerbsOps.wrRemote(
+        WorkRequestOps.wrRemote(
                 begin(SendOperation.RDMA_READ, IbvQpEx.WR_RDMA_READ, workRequestId, flags, LOCAL_WRITE),
                 address,
                 remoteKey,
@@ -261,7 +261,7 @@ public final class WorkRequestBuilder {
     public WorkRequestBuilder compareAndSwap(
             long workRequestId, int flags, long remoteAddress, int remoteKey, long expected, long value) {
         requireAligned(remoteAddress);
-        VerbsOps.wrAtomicCmpSwp(
+        WorkRequestOps.wrAtomicCmpSwp(
                 begin(SendOperation.ATOMIC_CMP_AND_SWP, IbvQpEx.WR_ATOMIC_CMP_SWP, workRequestId, flags, LOCAL_WRITE),
                 address,
                 remoteKey,
@@ -283,7 +283,7 @@ public final class WorkRequestBuilder {
      */
     public WorkRequestBuilder fetchAndAdd(long workRequestId, int flags, long remoteAddress, int remoteKey, long add) {
         requireAligned(remoteAddress);
-        VerbsOps.wrAtomicFetchAdd(
+        WorkRequestOps.wrAtomicFetchAdd(
                 begin(
                         SendOperation.ATOMIC_FETCH_AND_ADD,
                         IbvQpEx.WR_ATOMIC_FETCH_ADD,
@@ -312,7 +312,7 @@ public final class WorkRequestBuilder {
         requireAligned(remoteAddress);
         MemorySegment function = begin(SendOperation.ATOMIC_WRITE, IbvQpEx.WR_ATOMIC_WRITE, workRequestId, flags, 0);
         scratch.set(CStruct.U64, 0, value);
-        VerbsOps.wrAtomicWrite(function, address, remoteKey, remoteAddress, scratch.address());
+        WorkRequestOps.wrAtomicWrite(function, address, remoteKey, remoteAddress, scratch.address());
         needsData = false;
         return this;
     }
@@ -339,7 +339,7 @@ public final class WorkRequestBuilder {
             boolean wholeRegion) {
         // Behind what rdma-core 44 has; a library that lacks it has refused to create a queue pair with FLUSH.
         MemorySegment function = begin(SendOperation.FLUSH, IbvQpEx.SIZE, workRequestId, flags, 0);
-        VerbsOps.wrFlush(
+        WorkRequestOps.wrFlush(
                 function,
                 address,
                 remoteKey,
@@ -379,7 +379,7 @@ public final class WorkRequestBuilder {
         window.checkBinding(region, offsetBytes, lengthBytes);
         MemorySegment function = begin(SendOperation.BIND_MW, IbvQpEx.WR_BIND_MW, workRequestId, flags, 0);
         MemoryWindow.writeBinding(scratch, 0, region, offsetBytes, lengthBytes, access);
-        VerbsOps.wrBindMw(function, address, window.nativeAddress(), key, scratch.address());
+        WorkRequestOps.wrBindMw(function, address, window.nativeAddress(), key, scratch.address());
         needsData = false;
         return this;
     }
@@ -393,7 +393,8 @@ public final class WorkRequestBuilder {
      * @return this
      */
     public WorkRequestBuilder localInvalidate(long workRequestId, int flags, int key) {
-        VerbsOps.wrInt(begin(SendOperation.LOCAL_INV, IbvQpEx.WR_LOCAL_INV, workRequestId, flags, 0), address, key);
+        WorkRequestOps.wrInt(
+                begin(SendOperation.LOCAL_INV, IbvQpEx.WR_LOCAL_INV, workRequestId, flags, 0), address, key);
         needsData = false;
         return this;
     }
@@ -414,7 +415,7 @@ public final class WorkRequestBuilder {
         int headerBytes = (int) Math.min(header.byteSize(), Integer.MAX_VALUE);
         Ranges.check("the header's length", headerBytes, 1, 0xffff);
         Ranges.check("segmentBytes", segmentBytes, 1, 0xffff);
-        VerbsOps.wrSendTso(
+        WorkRequestOps.wrSendTso(
                 begin(SendOperation.TSO, IbvQpEx.WR_SEND_TSO, workRequestId, flags, 0),
                 address,
                 header.address(),
@@ -440,7 +441,8 @@ public final class WorkRequestBuilder {
      */
     public WorkRequestBuilder to(AddressHandle handle, int queuePairNumber, int qkey) {
         requireBatch();
-        VerbsOps.wrSetUdAddr(function(IbvQpEx.WR_SET_UD_ADDR), address, handle.nativeAddress(), queuePairNumber, qkey);
+        WorkRequestOps.wrSetUdAddr(
+                function(IbvQpEx.WR_SET_UD_ADDR), address, handle.nativeAddress(), queuePairNumber, qkey);
         return this;
     }
 
@@ -452,7 +454,7 @@ public final class WorkRequestBuilder {
      */
     public WorkRequestBuilder toSharedReceiveQueue(int number) {
         requireBatch();
-        VerbsOps.wrInt(function(IbvQpEx.WR_SET_XRC_SRQN), address, number);
+        WorkRequestOps.wrInt(function(IbvQpEx.WR_SET_XRC_SRQN), address, number);
         return this;
     }
 
@@ -468,7 +470,7 @@ public final class WorkRequestBuilder {
      */
     public WorkRequestBuilder piece(MemoryRegion region, long offsetBytes, int lengthBytes) {
         check(region, offsetBytes, lengthBytes);
-        VerbsOps.wrSetSge(setSge, address, region.localKey(), region.address() + offsetBytes, lengthBytes);
+        WorkRequestOps.wrSetSge(setSge, address, region.localKey(), region.address() + offsetBytes, lengthBytes);
         needsData = false;
         return this;
     }
@@ -495,7 +497,7 @@ public final class WorkRequestBuilder {
             scratch.set(CStruct.U32, sge + IbvSge.LENGTH, lengthsBytes[i]);
             scratch.set(CStruct.U32, sge + IbvSge.LKEY, region.localKey());
         }
-        VerbsOps.wrSetSgeList(function(IbvQpEx.WR_SET_SGE_LIST), address, offsetsBytes.length, scratch.address());
+        WorkRequestOps.wrSetSgeList(function(IbvQpEx.WR_SET_SGE_LIST), address, offsetsBytes.length, scratch.address());
         needsData = false;
         return this;
     }
@@ -509,7 +511,7 @@ public final class WorkRequestBuilder {
      */
     public WorkRequestBuilder inline(MemorySegment data) {
         checkInline(data.byteSize(), data.isNative());
-        VerbsOps.wrSetInlineData(setInline, address, data.address(), data.byteSize());
+        WorkRequestOps.wrSetInlineData(setInline, address, data.address(), data.byteSize());
         needsData = false;
         return this;
     }
@@ -534,7 +536,7 @@ public final class WorkRequestBuilder {
             scratch.set(CStruct.SIZE, i * IbvDataBuf.SIZE + IbvDataBuf.LENGTH, pieces[i].byteSize());
         }
         checkInline(total, allNative);
-        VerbsOps.wrSetInlineDataList(
+        WorkRequestOps.wrSetInlineDataList(
                 function(IbvQpEx.WR_SET_INLINE_DATA_LIST), address, pieces.length, scratch.address());
         needsData = false;
         return this;

@@ -6,8 +6,6 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -18,7 +16,6 @@ import org.jspecify.annotations.Nullable;
 @SuppressWarnings("restricted") // loading libraries and making downcalls is what this class is for
 public final class NativeLibrary {
     private static final Linker LINKER = Linker.nativeLinker();
-    private static final MethodHandle NEW_UNSUPPORTED = newUnsupported();
 
     private final String soname;
     private final @Nullable SymbolLookup symbols;
@@ -28,16 +25,6 @@ public final class NativeLibrary {
         this.soname = soname;
         this.symbols = symbols;
         this.unavailabilityCause = unavailabilityCause;
-    }
-
-    private static MethodHandle newUnsupported() {
-        try {
-            return MethodHandles.lookup()
-                    .findConstructor(
-                            UnsupportedOperationException.class, MethodType.methodType(void.class, String.class));
-        } catch (ReflectiveOperationException impossible) {
-            throw new IllegalStateException(impossible);
-        }
     }
 
     /**
@@ -98,37 +85,29 @@ public final class NativeLibrary {
     }
 
     /**
-     * Makes a handle for a function that may be missing.
+     * A function that may be missing.
      *
      * @param name as exported
      * @param descriptor its C prototype
      * @param options such as {@link Errno#CAPTURE}
-     * @return the function, or a handle of the same type that throws {@link UnsupportedOperationException} with its name
+     * @return the function; calling one that is missing throws {@link UnsupportedOperationException} with its name
      */
-    public MethodHandle functionOrThrower(String name, FunctionDescriptor descriptor, Linker.Option... options) {
-        MethodHandle function = function(name, descriptor, options);
-        if (function != null) {
-            return function;
-        }
-        MethodType type = descriptor.toMethodType();
-        for (Linker.Option option : options) {
-            if (option.equals(Errno.CAPTURE)) {
-                type = type.insertParameterTypes(0, MemorySegment.class);
-            }
-        }
+    public NativeFunction functionOrThrower(String name, FunctionDescriptor descriptor, Linker.Option... options) {
+        return new NativeFunction(this, name, descriptor, options);
+    }
+
+    /** Why a function cannot be called. */
+    UnsupportedOperationException lacks(String name) {
         Throwable cause = unavailabilityCause;
-        String message = cause == null
-                ? soname + " has no function " + name + ": it came with a later rdma-core; install a newer one"
-                : name + " cannot be called: " + cause.getMessage();
-        MethodHandle thrower = MethodHandles.throwException(type.returnType(), UnsupportedOperationException.class);
-        MethodHandle factory = MethodHandles.insertArguments(NEW_UNSUPPORTED, 0, message);
-        return MethodHandles.dropArguments(
-                MethodHandles.collectArguments(thrower, 0, factory), 0, type.parameterList());
+        return new UnsupportedOperationException(
+                cause == null
+                        ? soname + " has no function " + name + ": it came with a later rdma-core; install a newer one"
+                        : name + " cannot be called: " + cause.getMessage());
     }
 
     /**
      * Rethrows what a handle's invokeExact threw. C throws nothing, so it is the linker's refusal of an argument, or
-     * {@link #functionOrThrower}'s answer.
+     * {@link NativeFunction#address}'s of a function that is missing.
      *
      * @param thrown what was caught
      * @return never: for {@code throw unexpected(t)}

@@ -13,13 +13,13 @@ import java.lang.invoke.MethodHandle;
  * stops the garbage collector. Source: infiniband/verbs.h
  */
 public final class VerbsOps {
-    private static final MethodHandle QUERY_PORT = NativeLibrary.functionPointer(
-            FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.U8, CStruct.PTR, CStruct.U64));
+    private static final LazyHandle QUERY_PORT =
+            new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.U8, CStruct.PTR, CStruct.U64));
 
     /** {@code int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *port_attr, size_t port_attr_len);} */
     public static int queryPort(MemorySegment function, long context, byte portNum, long portAttr, long portAttrLen) {
         try {
-            return (int) QUERY_PORT.invokeExact(function, context, portNum, portAttr, portAttrLen);
+            return (int) QUERY_PORT.get().invokeExact(function, context, portNum, portAttr, portAttrLen);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
@@ -85,13 +85,13 @@ public final class VerbsOps {
         }
     }
 
-    private static final MethodHandle ALLOC_MW =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.U32), Errno.CAPTURE);
+    private static final LazyHandle ALLOC_MW =
+            new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.U32), Errno.CAPTURE);
 
     /** {@code struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);} */
     public static long allocMw(MemorySegment function, MemorySegment errno, long pd, int type) {
         try {
-            return (long) ALLOC_MW.invokeExact(function, errno, pd, type);
+            return (long) ALLOC_MW.get().invokeExact(function, errno, pd, type);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
@@ -109,43 +109,42 @@ public final class VerbsOps {
         }
     }
 
-    private static final MethodHandle DEALLOC_MW =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
+    private static final LazyHandle DEALLOC_MW = new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
 
     /** {@code int dealloc_mw(struct ibv_mw *mw);} */
     public static int deallocMw(MemorySegment function, long mw) {
         try {
-            return (int) DEALLOC_MW.invokeExact(function, mw);
+            return (int) DEALLOC_MW.get().invokeExact(function, mw);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle ADVISE_MR = NativeLibrary.functionPointer(
+    private static final LazyHandle ADVISE_MR = new LazyHandle(
             FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.U32, CStruct.U32, CStruct.PTR, CStruct.U32));
 
     /** {@code int advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sg_list, uint32_t num_sges);} */
     public static int adviseMr(MemorySegment function, long pd, int advice, int flags, long sgList, int numSges) {
         try {
-            return (int) ADVISE_MR.invokeExact(function, pd, advice, flags, sgList, numSges);
+            return (int) ADVISE_MR.get().invokeExact(function, pd, advice, flags, sgList, numSges);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle ALLOC_NULL_MR =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
+    private static final LazyHandle ALLOC_NULL_MR =
+            new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
     /** {@code struct ibv_mr *alloc_null_mr(struct ibv_pd *pd);} */
     public static long allocNullMr(MemorySegment function, MemorySegment errno, long pd) {
         try {
-            return (long) ALLOC_NULL_MR.invokeExact(function, errno, pd);
+            return (long) ALLOC_NULL_MR.get().invokeExact(function, errno, pd);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle REG_DM_MR = NativeLibrary.functionPointer(
+    private static final LazyHandle REG_DM_MR = new LazyHandle(
             FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.U64, CStruct.U64, CStruct.U32),
             Errno.CAPTURE);
 
@@ -153,115 +152,113 @@ public final class VerbsOps {
     public static long regDmMr(
             MemorySegment function, MemorySegment errno, long pd, long dm, long dmOffset, long length, int access) {
         try {
-            return (long) REG_DM_MR.invokeExact(function, errno, pd, dm, dmOffset, length, access);
+            return (long) REG_DM_MR.get().invokeExact(function, errno, pd, dm, dmOffset, length, access);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle ALLOC_DM =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
+    private static final LazyHandle ALLOC_DM =
+            new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
     /** {@code struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);} */
     public static long allocDm(MemorySegment function, MemorySegment errno, long context, long attr) {
         try {
-            return (long) ALLOC_DM.invokeExact(function, errno, context, attr);
+            return (long) ALLOC_DM.get().invokeExact(function, errno, context, attr);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle FREE_DM =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
+    private static final LazyHandle FREE_DM = new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
 
     /** {@code int free_dm(struct ibv_dm *dm);} */
     public static int freeDm(MemorySegment function, long dm) {
         try {
-            return (int) FREE_DM.invokeExact(function, dm);
+            return (int) FREE_DM.get().invokeExact(function, dm);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle MEMCPY_TO_DM = NativeLibrary.functionPointer(
-            FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.U64, CStruct.PTR, CStruct.U64));
+    private static final LazyHandle MEMCPY_TO_DM =
+            new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.U64, CStruct.PTR, CStruct.U64));
 
     /** {@code int memcpy_to_dm(struct ibv_dm *dm, uint64_t dm_offset, const void *host_addr, size_t length);} */
     public static int memcpyToDm(MemorySegment function, long dm, long dmOffset, long hostAddr, long length) {
         try {
-            return (int) MEMCPY_TO_DM.invokeExact(function, dm, dmOffset, hostAddr, length);
+            return (int) MEMCPY_TO_DM.get().invokeExact(function, dm, dmOffset, hostAddr, length);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle MEMCPY_FROM_DM = NativeLibrary.functionPointer(
-            FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.U64, CStruct.U64));
+    private static final LazyHandle MEMCPY_FROM_DM =
+            new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.U64, CStruct.U64));
 
     /** {@code int memcpy_from_dm(void *host_addr, struct ibv_dm *dm, uint64_t dm_offset, size_t length);} */
     public static int memcpyFromDm(MemorySegment function, long hostAddr, long dm, long dmOffset, long length) {
         try {
-            return (int) MEMCPY_FROM_DM.invokeExact(function, hostAddr, dm, dmOffset, length);
+            return (int) MEMCPY_FROM_DM.get().invokeExact(function, hostAddr, dm, dmOffset, length);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle MODIFY_QP_RATE_LIMIT =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR));
+    private static final LazyHandle MODIFY_QP_RATE_LIMIT =
+            new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR));
 
     /** {@code int modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr);} */
     public static int modifyQpRateLimit(MemorySegment function, long qp, long attr) {
         try {
-            return (int) MODIFY_QP_RATE_LIMIT.invokeExact(function, qp, attr);
+            return (int) MODIFY_QP_RATE_LIMIT.get().invokeExact(function, qp, attr);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle ALLOC_PARENT_DOMAIN =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
+    private static final LazyHandle ALLOC_PARENT_DOMAIN =
+            new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
     /** {@code struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);} */
     public static long allocParentDomain(MemorySegment function, MemorySegment errno, long context, long attr) {
         try {
-            return (long) ALLOC_PARENT_DOMAIN.invokeExact(function, errno, context, attr);
+            return (long) ALLOC_PARENT_DOMAIN.get().invokeExact(function, errno, context, attr);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle ALLOC_TD =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
+    private static final LazyHandle ALLOC_TD =
+            new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
     /** {@code struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *init_attr);} */
     public static long allocTd(MemorySegment function, MemorySegment errno, long context, long initAttr) {
         try {
-            return (long) ALLOC_TD.invokeExact(function, errno, context, initAttr);
+            return (long) ALLOC_TD.get().invokeExact(function, errno, context, initAttr);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle DEALLOC_TD =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
+    private static final LazyHandle DEALLOC_TD = new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
 
     /** {@code int dealloc_td(struct ibv_td *td);} */
     public static int deallocTd(MemorySegment function, long td) {
         try {
-            return (int) DEALLOC_TD.invokeExact(function, td);
+            return (int) DEALLOC_TD.get().invokeExact(function, td);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle MODIFY_CQ =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR));
+    private static final LazyHandle MODIFY_CQ =
+            new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR));
 
     /** {@code int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);} */
     public static int modifyCq(MemorySegment function, long cq, long attr) {
         try {
-            return (int) MODIFY_CQ.invokeExact(function, cq, attr);
+            return (int) MODIFY_CQ.get().invokeExact(function, cq, attr);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
@@ -279,530 +276,250 @@ public final class VerbsOps {
         }
     }
 
-    private static final MethodHandle QUERY_RT_VALUES =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR));
+    private static final LazyHandle QUERY_RT_VALUES =
+            new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR));
 
     /** {@code int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);} */
     public static int queryRtValues(MemorySegment function, long context, long values) {
         try {
-            return (int) QUERY_RT_VALUES.invokeExact(function, context, values);
+            return (int) QUERY_RT_VALUES.get().invokeExact(function, context, values);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle CREATE_CQ_EX =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
+    private static final LazyHandle CREATE_CQ_EX =
+            new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
     /** {@code struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *init_attr);} */
     public static long createCqEx(MemorySegment function, MemorySegment errno, long context, long initAttr) {
         try {
-            return (long) CREATE_CQ_EX.invokeExact(function, errno, context, initAttr);
+            return (long) CREATE_CQ_EX.get().invokeExact(function, errno, context, initAttr);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle QUERY_DEVICE_EX = NativeLibrary.functionPointer(
-            FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.U64));
+    private static final LazyHandle QUERY_DEVICE_EX =
+            new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.U64));
 
     /** {@code int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input, struct ibv_device_attr_ex *attr, size_t attr_size);} */
     public static int queryDeviceEx(MemorySegment function, long context, long input, long attr, long attrSize) {
         try {
-            return (int) QUERY_DEVICE_EX.invokeExact(function, context, input, attr, attrSize);
+            return (int) QUERY_DEVICE_EX.get().invokeExact(function, context, input, attr, attrSize);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle OPEN_QP =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
+    private static final LazyHandle OPEN_QP =
+            new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
     /** {@code struct ibv_qp *open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);} */
     public static long openQp(MemorySegment function, MemorySegment errno, long context, long attr) {
         try {
-            return (long) OPEN_QP.invokeExact(function, errno, context, attr);
+            return (long) OPEN_QP.get().invokeExact(function, errno, context, attr);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle CREATE_QP_EX =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
+    private static final LazyHandle CREATE_QP_EX =
+            new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
     /** {@code struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *qp_init_attr_ex);} */
     public static long createQpEx(MemorySegment function, MemorySegment errno, long context, long qpInitAttrEx) {
         try {
-            return (long) CREATE_QP_EX.invokeExact(function, errno, context, qpInitAttrEx);
+            return (long) CREATE_QP_EX.get().invokeExact(function, errno, context, qpInitAttrEx);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle GET_SRQ_NUM =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR));
+    private static final LazyHandle GET_SRQ_NUM =
+            new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR));
 
     /** {@code int get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);} */
     public static int getSrqNum(MemorySegment function, long srq, long srqNum) {
         try {
-            return (int) GET_SRQ_NUM.invokeExact(function, srq, srqNum);
+            return (int) GET_SRQ_NUM.get().invokeExact(function, srq, srqNum);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle CREATE_SRQ_EX =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
+    private static final LazyHandle CREATE_SRQ_EX =
+            new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
     /** {@code struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *srq_init_attr_ex);} */
     public static long createSrqEx(MemorySegment function, MemorySegment errno, long context, long srqInitAttrEx) {
         try {
-            return (long) CREATE_SRQ_EX.invokeExact(function, errno, context, srqInitAttrEx);
+            return (long) CREATE_SRQ_EX.get().invokeExact(function, errno, context, srqInitAttrEx);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle OPEN_XRCD =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
+    private static final LazyHandle OPEN_XRCD =
+            new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
     /** {@code struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *xrcd_init_attr);} */
     public static long openXrcd(MemorySegment function, MemorySegment errno, long context, long xrcdInitAttr) {
         try {
-            return (long) OPEN_XRCD.invokeExact(function, errno, context, xrcdInitAttr);
+            return (long) OPEN_XRCD.get().invokeExact(function, errno, context, xrcdInitAttr);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle CLOSE_XRCD =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
+    private static final LazyHandle CLOSE_XRCD = new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
 
     /** {@code int close_xrcd(struct ibv_xrcd *xrcd);} */
     public static int closeXrcd(MemorySegment function, long xrcd) {
         try {
-            return (int) CLOSE_XRCD.invokeExact(function, xrcd);
+            return (int) CLOSE_XRCD.get().invokeExact(function, xrcd);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle START_POLL =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR));
-
-    /** {@code int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);} */
-    public static int startPoll(MemorySegment function, long cq, long attr) {
-        try {
-            return (int) START_POLL.invokeExact(function, cq, attr);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle CQ_READ_INT =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
-
-    /** {@code int cq_read_int(struct ibv_cq_ex *cq);} */
-    public static int cqReadInt(MemorySegment function, long cq) {
-        try {
-            return (int) CQ_READ_INT.invokeExact(function, cq);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle CQ_READ_BYTE =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U8, CStruct.PTR));
-
-    /** {@code uint8_t cq_read_byte(struct ibv_cq_ex *cq);} */
-    public static byte cqReadByte(MemorySegment function, long cq) {
-        try {
-            return (byte) CQ_READ_BYTE.invokeExact(function, cq);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle CQ_READ_SHORT =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U16, CStruct.PTR));
-
-    /** {@code uint16_t cq_read_short(struct ibv_cq_ex *cq);} */
-    public static short cqReadShort(MemorySegment function, long cq) {
-        try {
-            return (short) CQ_READ_SHORT.invokeExact(function, cq);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle CQ_READ_LONG =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U64, CStruct.PTR));
-
-    /** {@code uint64_t cq_read_long(struct ibv_cq_ex *cq);} */
-    public static long cqReadLong(MemorySegment function, long cq) {
-        try {
-            return (long) CQ_READ_LONG.invokeExact(function, cq);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle CQ_CALL = NativeLibrary.functionPointer(FunctionDescriptor.ofVoid(CStruct.PTR));
-
-    /** {@code void cq_call(struct ibv_cq_ex *cq);} */
-    public static void cqCall(MemorySegment function, long cq) {
-        try {
-            CQ_CALL.invokeExact(function, cq);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle READ_TM_INFO =
-            NativeLibrary.functionPointer(FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.PTR));
-
-    /** {@code void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *tm_info);} */
-    public static void readTmInfo(MemorySegment function, long cq, long tmInfo) {
-        try {
-            READ_TM_INFO.invokeExact(function, cq, tmInfo);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle WR_CALL = NativeLibrary.functionPointer(FunctionDescriptor.ofVoid(CStruct.PTR));
-
-    /** {@code void wr_call(struct ibv_qp_ex *qp);} */
-    public static void wrCall(MemorySegment function, long qp) {
-        try {
-            WR_CALL.invokeExact(function, qp);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle WR_COMPLETE =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
-
-    /** {@code int wr_complete(struct ibv_qp_ex *qp);} */
-    public static int wrComplete(MemorySegment function, long qp) {
-        try {
-            return (int) WR_COMPLETE.invokeExact(function, qp);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle WR_INT =
-            NativeLibrary.functionPointer(FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.U32));
-
-    /** {@code void wr_int(struct ibv_qp_ex *qp, uint32_t value);} */
-    public static void wrInt(MemorySegment function, long qp, int value) {
-        try {
-            WR_INT.invokeExact(function, qp, value);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle WR_REMOTE =
-            NativeLibrary.functionPointer(FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.U32, CStruct.U64));
-
-    /** {@code void wr_remote(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr);} */
-    public static void wrRemote(MemorySegment function, long qp, int rkey, long remoteAddr) {
-        try {
-            WR_REMOTE.invokeExact(function, qp, rkey, remoteAddr);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle WR_RDMA_WRITE_IMM = NativeLibrary.functionPointer(
-            FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.U32, CStruct.U64, CStruct.U32));
-
-    /** {@code void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, __be32 imm_data);} */
-    public static void wrRdmaWriteImm(MemorySegment function, long qp, int rkey, long remoteAddr, int immData) {
-        try {
-            WR_RDMA_WRITE_IMM.invokeExact(function, qp, rkey, remoteAddr, immData);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle WR_ATOMIC_CMP_SWP = NativeLibrary.functionPointer(
-            FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.U32, CStruct.U64, CStruct.U64, CStruct.U64));
-
-    /** {@code void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, uint64_t compare, uint64_t swap);} */
-    public static void wrAtomicCmpSwp(
-            MemorySegment function, long qp, int rkey, long remoteAddr, long compare, long swap) {
-        try {
-            WR_ATOMIC_CMP_SWP.invokeExact(function, qp, rkey, remoteAddr, compare, swap);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle WR_ATOMIC_FETCH_ADD = NativeLibrary.functionPointer(
-            FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.U32, CStruct.U64, CStruct.U64));
-
-    /** {@code void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, uint64_t add);} */
-    public static void wrAtomicFetchAdd(MemorySegment function, long qp, int rkey, long remoteAddr, long add) {
-        try {
-            WR_ATOMIC_FETCH_ADD.invokeExact(function, qp, rkey, remoteAddr, add);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle WR_ATOMIC_WRITE = NativeLibrary.functionPointer(
-            FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.U32, CStruct.U64, CStruct.PTR));
-
-    /** {@code void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, const void *atomic_wr);} */
-    public static void wrAtomicWrite(MemorySegment function, long qp, int rkey, long remoteAddr, long atomicWr) {
-        try {
-            WR_ATOMIC_WRITE.invokeExact(function, qp, rkey, remoteAddr, atomicWr);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle WR_FLUSH = NativeLibrary.functionPointer(
-            FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.U32, CStruct.U64, CStruct.U64, CStruct.U8, CStruct.U8));
-
-    /** {@code void wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len, uint8_t type, uint8_t level);} */
-    public static void wrFlush(
-            MemorySegment function, long qp, int rkey, long remoteAddr, long len, byte type, byte level) {
-        try {
-            WR_FLUSH.invokeExact(function, qp, rkey, remoteAddr, len, type, level);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle WR_BIND_MW = NativeLibrary.functionPointer(
-            FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.PTR, CStruct.U32, CStruct.PTR));
-
-    /** {@code void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *bind_info);} */
-    public static void wrBindMw(MemorySegment function, long qp, long mw, int rkey, long bindInfo) {
-        try {
-            WR_BIND_MW.invokeExact(function, qp, mw, rkey, bindInfo);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle WR_SEND_TSO = NativeLibrary.functionPointer(
-            FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.PTR, CStruct.U16, CStruct.U16));
-
-    /** {@code void wr_send_tso(struct ibv_qp_ex *qp, void *hdr, uint16_t hdr_sz, uint16_t mss);} */
-    public static void wrSendTso(MemorySegment function, long qp, long hdr, short hdrSz, short mss) {
-        try {
-            WR_SEND_TSO.invokeExact(function, qp, hdr, hdrSz, mss);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle WR_SET_UD_ADDR = NativeLibrary.functionPointer(
-            FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.PTR, CStruct.U32, CStruct.U32));
-
-    /** {@code void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey);} */
-    public static void wrSetUdAddr(MemorySegment function, long qp, long ah, int remoteQpn, int remoteQkey) {
-        try {
-            WR_SET_UD_ADDR.invokeExact(function, qp, ah, remoteQpn, remoteQkey);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle WR_SET_INLINE_DATA =
-            NativeLibrary.functionPointer(FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.PTR, CStruct.U64));
-
-    /** {@code void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length);} */
-    public static void wrSetInlineData(MemorySegment function, long qp, long addr, long length) {
-        try {
-            WR_SET_INLINE_DATA.invokeExact(function, qp, addr, length);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle WR_SET_INLINE_DATA_LIST =
-            NativeLibrary.functionPointer(FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.U64, CStruct.PTR));
-
-    /** {@code void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf, const struct ibv_data_buf *buf_list);} */
-    public static void wrSetInlineDataList(MemorySegment function, long qp, long numBuf, long bufList) {
-        try {
-            WR_SET_INLINE_DATA_LIST.invokeExact(function, qp, numBuf, bufList);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle WR_SET_SGE = NativeLibrary.functionPointer(
-            FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.U32, CStruct.U64, CStruct.U32));
-
-    /** {@code void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint32_t length);} */
-    public static void wrSetSge(MemorySegment function, long qp, int lkey, long addr, int length) {
-        try {
-            WR_SET_SGE.invokeExact(function, qp, lkey, addr, length);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle WR_SET_SGE_LIST =
-            NativeLibrary.functionPointer(FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.U64, CStruct.PTR));
-
-    /** {@code void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num_sge, const struct ibv_sge *sg_list);} */
-    public static void wrSetSgeList(MemorySegment function, long qp, long numSge, long sgList) {
-        try {
-            WR_SET_SGE_LIST.invokeExact(function, qp, numSge, sgList);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final MethodHandle CREATE_FLOW =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
+    private static final LazyHandle CREATE_FLOW =
+            new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
     /** {@code struct ibv_flow *ibv_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *flow_attr);} */
     public static long createFlow(MemorySegment function, MemorySegment errno, long qp, long flowAttr) {
         try {
-            return (long) CREATE_FLOW.invokeExact(function, errno, qp, flowAttr);
+            return (long) CREATE_FLOW.get().invokeExact(function, errno, qp, flowAttr);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle DESTROY_FLOW =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
+    private static final LazyHandle DESTROY_FLOW = new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
 
     /** {@code int ibv_destroy_flow(struct ibv_flow *flow);} */
     public static int destroyFlow(MemorySegment function, long flow) {
         try {
-            return (int) DESTROY_FLOW.invokeExact(function, flow);
+            return (int) DESTROY_FLOW.get().invokeExact(function, flow);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle CREATE_FLOW_ACTION_ESP =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
+    private static final LazyHandle CREATE_FLOW_ACTION_ESP =
+            new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
     /** {@code struct ibv_flow_action *create_flow_action_esp(struct ibv_context *context, struct ibv_flow_action_esp_attr *attr);} */
     public static long createFlowActionEsp(MemorySegment function, MemorySegment errno, long context, long attr) {
         try {
-            return (long) CREATE_FLOW_ACTION_ESP.invokeExact(function, errno, context, attr);
+            return (long) CREATE_FLOW_ACTION_ESP.get().invokeExact(function, errno, context, attr);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle MODIFY_FLOW_ACTION_ESP =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR));
+    private static final LazyHandle MODIFY_FLOW_ACTION_ESP =
+            new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR));
 
     /** {@code int modify_flow_action_esp(struct ibv_flow_action *action, struct ibv_flow_action_esp_attr *attr);} */
     public static int modifyFlowActionEsp(MemorySegment function, long action, long attr) {
         try {
-            return (int) MODIFY_FLOW_ACTION_ESP.invokeExact(function, action, attr);
+            return (int) MODIFY_FLOW_ACTION_ESP.get().invokeExact(function, action, attr);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle DESTROY_FLOW_ACTION =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
+    private static final LazyHandle DESTROY_FLOW_ACTION =
+            new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
 
     /** {@code int destroy_flow_action(struct ibv_flow_action *action);} */
     public static int destroyFlowAction(MemorySegment function, long action) {
         try {
-            return (int) DESTROY_FLOW_ACTION.invokeExact(function, action);
+            return (int) DESTROY_FLOW_ACTION.get().invokeExact(function, action);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle CREATE_COUNTERS =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
+    private static final LazyHandle CREATE_COUNTERS =
+            new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
     /** {@code struct ibv_counters *create_counters(struct ibv_context *context, struct ibv_counters_init_attr *init_attr);} */
     public static long createCounters(MemorySegment function, MemorySegment errno, long context, long initAttr) {
         try {
-            return (long) CREATE_COUNTERS.invokeExact(function, errno, context, initAttr);
+            return (long) CREATE_COUNTERS.get().invokeExact(function, errno, context, initAttr);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle DESTROY_COUNTERS =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
+    private static final LazyHandle DESTROY_COUNTERS = new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
 
     /** {@code int destroy_counters(struct ibv_counters *counters);} */
     public static int destroyCounters(MemorySegment function, long counters) {
         try {
-            return (int) DESTROY_COUNTERS.invokeExact(function, counters);
+            return (int) DESTROY_COUNTERS.get().invokeExact(function, counters);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle ATTACH_COUNTERS_POINT_FLOW =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR));
+    private static final LazyHandle ATTACH_COUNTERS_POINT_FLOW =
+            new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR));
 
     /** {@code int attach_counters_point_flow(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow);} */
     public static int attachCountersPointFlow(MemorySegment function, long counters, long attr, long flow) {
         try {
-            return (int) ATTACH_COUNTERS_POINT_FLOW.invokeExact(function, counters, attr, flow);
+            return (int) ATTACH_COUNTERS_POINT_FLOW.get().invokeExact(function, counters, attr, flow);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle READ_COUNTERS = NativeLibrary.functionPointer(
-            FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.U32, CStruct.U32));
+    private static final LazyHandle READ_COUNTERS =
+            new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.U32, CStruct.U32));
 
     /** {@code int read_counters(struct ibv_counters *counters, uint64_t *counters_value, uint32_t ncounters, uint32_t flags);} */
     public static int readCounters(
             MemorySegment function, long counters, long countersValue, int ncounters, int flags) {
         try {
-            return (int) READ_COUNTERS.invokeExact(function, counters, countersValue, ncounters, flags);
+            return (int) READ_COUNTERS.get().invokeExact(function, counters, countersValue, ncounters, flags);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle CREATE_WQ =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
+    private static final LazyHandle CREATE_WQ =
+            new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
     /** {@code struct ibv_wq *create_wq(struct ibv_context *context, struct ibv_wq_init_attr *wq_init_attr);} */
     public static long createWq(MemorySegment function, MemorySegment errno, long context, long wqInitAttr) {
         try {
-            return (long) CREATE_WQ.invokeExact(function, errno, context, wqInitAttr);
+            return (long) CREATE_WQ.get().invokeExact(function, errno, context, wqInitAttr);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle MODIFY_WQ =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR));
+    private static final LazyHandle MODIFY_WQ =
+            new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR));
 
     /** {@code int modify_wq(struct ibv_wq *wq, struct ibv_wq_attr *wq_attr);} */
     public static int modifyWq(MemorySegment function, long wq, long wqAttr) {
         try {
-            return (int) MODIFY_WQ.invokeExact(function, wq, wqAttr);
+            return (int) MODIFY_WQ.get().invokeExact(function, wq, wqAttr);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle DESTROY_WQ =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
+    private static final LazyHandle DESTROY_WQ = new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
 
     /** {@code int destroy_wq(struct ibv_wq *wq);} */
     public static int destroyWq(MemorySegment function, long wq) {
         try {
-            return (int) DESTROY_WQ.invokeExact(function, wq);
+            return (int) DESTROY_WQ.get().invokeExact(function, wq);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
@@ -820,25 +537,25 @@ public final class VerbsOps {
         }
     }
 
-    private static final MethodHandle CREATE_RWQ_IND_TABLE =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
+    private static final LazyHandle CREATE_RWQ_IND_TABLE =
+            new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
     /** {@code struct ibv_rwq_ind_table *create_rwq_ind_table(struct ibv_context *context, struct ibv_rwq_ind_table_init_attr *init_attr);} */
     public static long createRwqIndTable(MemorySegment function, MemorySegment errno, long context, long initAttr) {
         try {
-            return (long) CREATE_RWQ_IND_TABLE.invokeExact(function, errno, context, initAttr);
+            return (long) CREATE_RWQ_IND_TABLE.get().invokeExact(function, errno, context, initAttr);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
     }
 
-    private static final MethodHandle DESTROY_RWQ_IND_TABLE =
-            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
+    private static final LazyHandle DESTROY_RWQ_IND_TABLE =
+            new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR));
 
     /** {@code int destroy_rwq_ind_table(struct ibv_rwq_ind_table *rwq_ind_table);} */
     public static int destroyRwqIndTable(MemorySegment function, long rwqIndTable) {
         try {
-            return (int) DESTROY_RWQ_IND_TABLE.invokeExact(function, rwqIndTable);
+            return (int) DESTROY_RWQ_IND_TABLE.get().invokeExact(function, rwqIndTable);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }

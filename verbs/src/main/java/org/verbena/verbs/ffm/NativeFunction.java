@@ -1,0 +1,43 @@
+package org.verbena.verbs.ffm;
+
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+
+/** A function that a library exports, or lacks. It is linked when it is first called, see {@link LazyHandle}. */
+public final class NativeFunction {
+    private final NativeLibrary library;
+    private final String name;
+    private final MemorySegment address;
+    private final LazyHandle handle;
+
+    NativeFunction(NativeLibrary library, String name, FunctionDescriptor descriptor, Linker.Option... options) {
+        this.library = library;
+        this.name = name;
+        this.address = library.find(name).orElse(MemorySegment.NULL);
+        this.handle = new LazyHandle(descriptor, options);
+    }
+
+    /**
+     * The handle.
+     *
+     * @return with {@link #address} as its first argument
+     */
+    public MethodHandle handle() {
+        return handle.get();
+    }
+
+    /**
+     * Where it is.
+     *
+     * @return the handle's first argument
+     * @throws UnsupportedOperationException if the library, or this function in it, is missing
+     */
+    public MemorySegment address() {
+        if (address.address() == 0) {
+            throw library.lacks(name);
+        }
+        return address;
+    }
+}
