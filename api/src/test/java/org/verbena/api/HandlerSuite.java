@@ -126,7 +126,10 @@ public abstract class HandlerSuite extends ApiSuite {
         };
     }
 
-    /** A key pair for localhost, made once by the JDK's keytool. */
+    /**
+     * A key pair for localhost, made once by the JDK's keytool; a single round of its password's hash, since the usual 10,000 take
+     * seconds in the lab's guest.
+     */
     private static KeyStore keyStore() throws Exception {
         KeyStore keys = KeyStore.getInstance("PKCS12");
         try (var in = HandlerSuite.class.getResourceAsStream("localhost.p12")) {
