@@ -65,6 +65,11 @@ public abstract class GrpcSuite {
         return "127.0.0.1";
     }
 
+    /** Of the largest message. */
+    protected int largestBytes() {
+        return 64 << 20;
+    }
+
     /** How many channels there are at once, where many are wanted. */
     protected int manyChannels() {
         return 200;
@@ -192,9 +197,9 @@ public abstract class GrpcSuite {
     }
 
     @Test
-    void messagesOf64MiBPass() throws Exception {
+    void largeMessagesPass() throws Exception {
         ManagedChannel channel = channelTo(serve());
-        byte[] value = random(1, 64 << 20);
+        byte[] value = random(1, largestBytes());
         assertThat(echo(channel, value)).isEqualTo(value);
     }
 

@@ -16,6 +16,12 @@ class GrpcOnSiwTest extends GrpcSuite {
         return LabDevice.SIW.address();
     }
 
+    /** As much as in a thousand frames of HTTP/2; a longer one takes the guest half a minute. */
+    @Override
+    protected int largestBytes() {
+        return 16 << 20;
+    }
+
     @Override
     protected int manyChannels() {
         return 10;

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -214,14 +216,13 @@ class PingPongTest {
         String gid = gidIndex();
         FutureTask<Integer> server = startJava(List.of("rdma-rc", "-d", DEVICE, "-g", gid, "-p", "" + port));
         awaitTcpListener(port);
-        // The client in a JVM of its own, to see what it prints.
-        String output;
-        try (PeerProgram client = PeerProgram.startJava(
-                "org.verbena.samples.Main", "rdma-rc", HOST, "-d", DEVICE, "-g", gid, "-p", "" + port)) {
-            assertThat(client.awaitExit(LIMIT)).as(client.output()).isZero();
-            output = client.output();
-        }
+        StringWriter output = new StringWriter();
+        String[] client = {"rdma-rc", HOST, "-d", DEVICE, "-g", gid, "-p", "" + port};
+        assertThat(Main.commandLine(client)
+                        .setOut(new PrintWriter(output, true))
+                        .execute(client))
+                .isZero();
         assertThat(server.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)).isZero();
-        assertThat(output).contains("received: a message sent", "read: a text to read");
+        assertThat(output.toString()).contains("received: a message sent", "read: a text to read");
     }
 }
