@@ -5,9 +5,21 @@ for (const code of document.querySelectorAll('code[class^="language-"]')) {
 }
 
 const menuButton = document.getElementById("ui-menu-button");
-menuButton.addEventListener("click", () => {
-  menuButton.setAttribute("aria-expanded", document.body.classList.toggle("open"));
+/** On a narrow screen the menu covers the page. */
+function openMenu(open) {
+  document.body.classList.toggle("open", open);
+  menuButton.setAttribute("aria-expanded", String(open));
+}
+
+menuButton.addEventListener("click", () => openMenu(!document.body.classList.contains("open")));
+document.addEventListener("keydown", event => {
+  if (event.key === "Escape" && document.body.classList.contains("open")) {
+    openMenu(false);
+    menuButton.focus();
+  }
 });
+// Focus must not wander under the menu.
+document.querySelector("main").addEventListener("focusin", () => openMenu(false));
 
 const input = document.getElementById("ui-search");
 const results = document.getElementById("ui-results");
@@ -92,6 +104,7 @@ function show() {
   const hits = query === "" ? [] : find(query).slice(0, 20);
   for (const hit of hits) {
     const item = document.createElement("li");
+    item.id = "ui-result-" + results.childElementCount;
     item.setAttribute("role", "option");
     item.setAttribute("aria-selected", "false");
     const link = item.appendChild(document.createElement("a"));
@@ -110,8 +123,13 @@ function show() {
     none.className = "none";
     none.textContent = "Nothing found for “" + query + "”";
   }
-  results.hidden = query === "";
-  input.setAttribute("aria-expanded", String(!results.hidden));
+  showResults(query !== "");
+}
+
+function showResults(shown) {
+  results.hidden = !shown;
+  input.setAttribute("aria-expanded", String(shown));
+  input.removeAttribute("aria-activedescendant");
 }
 
 function select(step) {
@@ -119,7 +137,10 @@ function select(step) {
   const now = items.findIndex(item => item.getAttribute("aria-selected") === "true");
   const next = items[(now + step + items.length + (now < 0 && step < 0 ? 1 : 0)) % items.length];
   items.forEach(item => item.setAttribute("aria-selected", String(item === next)));
-  next?.scrollIntoView({ block: "nearest" });
+  if (next) {
+    input.setAttribute("aria-activedescendant", next.id);
+    next.scrollIntoView({ block: "nearest" });
+  }
 }
 
 input.addEventListener("focus", prepare);
@@ -132,18 +153,17 @@ input.addEventListener("keydown", event => {
     (results.querySelector('[aria-selected="true"] a') ?? results.querySelector("a"))?.click();
   } else if (event.key === "Escape") {
     input.value = "";
-    results.hidden = true;
-    input.setAttribute("aria-expanded", "false");
+    showResults(false);
   }
 });
-results.addEventListener("click", () => {
-  results.hidden = true;
-});
-document.addEventListener("click", event => {
-  if (!event.target.closest(".search")) {
-    results.hidden = true;
-  }
-});
+results.addEventListener("click", () => showResults(false));
+for (const leaving of ["click", "focusin"]) {
+  document.addEventListener(leaving, event => {
+    if (!event.target.closest(".search")) {
+      showResults(false);
+    }
+  });
+}
 document.addEventListener("keydown", event => {
   if (event.key === "/" && !/^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName)) {
     event.preventDefault();
