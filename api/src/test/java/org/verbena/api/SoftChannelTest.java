@@ -250,9 +250,23 @@ class SoftChannelTest extends ChannelSuite {
                 }
             });
             ChannelFuture connecting = bootstrap().connect(host(), web.getLocalPort());
-            assertThat(failure("connecting to a web server", connecting)).isInstanceOf(ConnectionException.class);
+            assertThat(failure("connecting to a web server", connecting))
+                    .isInstanceOf(ConnectionException.class)
+                    .hasMessageContaining("the peer speaks another protocol, not iWARP");
             answering.join();
         }
+    }
+
+    /** A server on a RoCE device has no TCP port: to this provider it is not there. */
+    @Test
+    void aRefusalNamesTheProviderThatTheServerMustUse() throws Exception {
+        int port;
+        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getByName(host()))) {
+            port = free.getLocalPort();
+        }
+        assertThat(failure("connecting to nobody", bootstrap().connect(host(), port)))
+                .isInstanceOf(ConnectionException.Rejected.class)
+                .hasMessageContaining("that it uses the soft provider or an iWARP device");
     }
 
     @Test

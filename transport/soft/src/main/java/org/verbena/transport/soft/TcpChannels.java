@@ -13,7 +13,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.ConnectionException;
 
-/** What iWARP wants of TCP: the options of its channels, the size of its segments, and what its failures mean. */
+/** The TCP side of iWARP: the options of channels, the size of segments, and the meaning of failures. */
 final class TcpChannels {
     private static final Logger LOG = LoggerFactory.getLogger(TcpChannels.class);
 
@@ -76,7 +76,7 @@ final class TcpChannels {
     }
 
     /**
-     * What it means that connecting failed.
+     * Explains why connecting failed.
      *
      * @param remoteAddress where to
      * @param e how
@@ -87,7 +87,9 @@ final class TcpChannels {
         String text = String.valueOf(e.getMessage());
         if (e instanceof ConnectException && text.contains("refused")) {
             return new ConnectionException.Rejected(
-                    what + "; nobody listens there (is the server up, and is it an iWARP or soft listener?)",
+                    what
+                            + "; nobody listens there: check that the server is up, and that it uses the soft provider or an"
+                            + " iWARP device",
                     new byte[0]);
         }
         if (text.contains("timed out")) {

@@ -3,6 +3,7 @@ package org.verbena.transport.verbs;
 import org.verbena.cm.CmEvent;
 import org.verbena.cm.CmEventType;
 import org.verbena.cm.CmException;
+import org.verbena.cm.RejectReason;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ffm.Errno;
@@ -54,7 +55,8 @@ final class ConnectFailures {
         }
         CmException cm = event.toException(what);
         return switch (event.type()) {
-            case REJECTED -> because(new ConnectionException.Rejected(message, event.privateData()), cm);
+            case REJECTED ->
+                because(new ConnectionException.Rejected(message + otherProvider(event), event.privateData()), cm);
             case ADDR_ERROR, ROUTE_ERROR, UNREACHABLE, DEVICE_REMOVAL ->
                 new ConnectionException.Unreachable(message, cm);
             case CONNECT_ERROR ->
@@ -66,6 +68,13 @@ final class ConnectFailures {
                 };
             default -> new ConnectionException(message, cm);
         };
+    }
+
+    /** InfiniBand and RoCE report a server that listens on TCP, as the soft provider does, as if nobody listened. */
+    private static String otherProvider(CmEvent event) {
+        return RejectReason.of(event.status()) == RejectReason.INVALID_SERVICE_ID
+                ? "; a server on the soft provider cannot be reached over this device: start it with provider verbs"
+                : "";
     }
 
     private static ConnectionException because(ConnectionException exception, Throwable cause) {

@@ -11,6 +11,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.cm.CmEvent;
 import org.verbena.cm.CmEventType;
 import org.verbena.cm.CmException;
+import org.verbena.cm.RejectReason;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.ffm.Errno;
@@ -98,5 +99,15 @@ class ConnectFailuresTest {
         assertThat(of(CmEventType.CONNECT_ERROR, -Errno.ETIMEDOUT))
                 .isExactlyInstanceOf(ConnectionException.TimedOut.class);
         assertThat(of(CmEventType.CONNECT_ERROR, -Errno.EINVAL)).isExactlyInstanceOf(ConnectionException.class);
+    }
+
+    @Test
+    void aRefusalNamesTheProviderThatTheServerMustUse() {
+        assertThat(of(CmEventType.REJECTED, RejectReason.INVALID_SERVICE_ID.value()))
+                .hasMessageContaining("nobody listens on that port")
+                .hasMessageEndingWith("start it with provider verbs");
+        assertThat(of(CmEventType.REJECTED, RejectReason.CONSUMER_DEFINED.value())
+                        .getMessage())
+                .doesNotContain("provider");
     }
 }
