@@ -10,6 +10,7 @@ import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
+import org.verbena.samples.command.PortNumber;
 import org.verbena.samples.command.Report;
 import org.verbena.samples.command.Verbosity;
 import org.verbena.samples.echo.EchoClient;
@@ -63,7 +64,12 @@ final class Demo implements Callable<Integer> {
                     "verbs: RDMA devices; soft: iWARP in Java; auto: verbs where a device serves the address, else soft (auto).")
     private String provider = ProviderChoice.configured();
 
-    @Option(names = "--port", paramLabel = "N", defaultValue = "0", description = "Port; 0 for any free port.")
+    @Option(
+            names = "--port",
+            paramLabel = "N",
+            defaultValue = "0",
+            converter = PortNumber.class,
+            description = "Port; 0 for any free port.")
     private int port;
 
     @Mixin

@@ -37,8 +37,8 @@ import picocli.CommandLine.ParseResult;
 import picocli.CommandLine.ScopeType;
 
 /**
- * The {@code verbena} command. Exit codes: 0 fine, 1 failed, 2 wrong usage. Results go to standard output, logs and complaints to
- * standard error.
+ * The {@code verbena} command. Exit codes: 0 success, 1 failure, 2 wrong usage. Results go to standard output, logs and
+ * errors to standard error.
  */
 @Command(
         name = "verbena",
@@ -48,7 +48,7 @@ import picocli.CommandLine.ScopeType;
         usageHelpAutoWidth = true,
         synopsisSubcommandLabel = "COMMAND",
         exitCodeListHeading = "%nExit codes:%n",
-        exitCodeList = {"0:fine", "1:failed", "2:wrong usage"})
+        exitCodeList = {"0:success", "1:failure", "2:wrong usage"})
 public final class Main implements Runnable {
     /** All commands, in the groups that the help has. */
     static final Map<String, List<String>> GROUPS = groups();
@@ -109,15 +109,16 @@ public final class Main implements Runnable {
      * Runs a command.
      *
      * @param args a command and its options
-     * @return its exit code: 0 fine, 1 failed, 2 wrong usage
+     * @return its exit code: 0 success, 1 failure, 2 wrong usage
      */
     public static int run(String... args) {
         return commandLine(args).execute(args);
     }
 
     /**
-     * The command line that these arguments need. A model costs tens of milliseconds and the classes of its command: if the first argument
-     * names a command, that one is all; the bare question for the version needs none. Everything else, help and what is wrong at this level, has all.
+     * Creates the command line that these arguments need. Each command's model costs time and loads classes: if the
+     * first argument names a command, only that one is built; {@code --version} alone needs none. Everything else, such
+     * as help and wrong usage at this level, gets all commands.
      */
     public static CommandLine commandLine(String... args) {
         CommandLine root = new CommandLine(new Main());
@@ -191,7 +192,7 @@ public final class Main implements Runnable {
         return text.toString();
     }
 
-    /** A command that is not there is wrong also where help is asked for; picocli forgives that. */
+    /** An unknown command is an error even with {@code --help}, which picocli would accept. */
     private static int execute(ParseResult parsed) {
         for (ParseResult level = parsed; level != null; level = level.subcommand()) {
             List<String> unmatched = level.unmatched();
@@ -203,7 +204,7 @@ public final class Main implements Runnable {
         return new CommandLine.RunLast().execute(parsed);
     }
 
-    /** One line for wrong usage, with the way to the help; who named no command sees them all first. */
+    /** Prints one line for wrong usage, which names the help; without any argument, all commands are listed first. */
     private static int refuse(CommandLine.ParameterException wrong, String[] args) {
         CommandLine command = wrong.getCommandLine();
         String path = command.getCommandSpec().qualifiedName();
@@ -220,12 +221,14 @@ public final class Main implements Runnable {
             List<String> similar = unmatched.getSuggestions();
             what += similar.isEmpty() ? "" : "; did you mean " + String.join(" or ", similar) + "?";
         }
-        command.getErr()
-                .println(path.replaceFirst("^verbena ", "") + ": " + what + " (" + path + " --help tells more)");
+        command.getErr().println(path.replaceFirst("^verbena ", "") + ": " + what + " (see " + path + " --help)");
         return CommandLine.ExitCode.USAGE;
     }
 
-    /** One line for what the user can mend; a stack trace as well for what only a programmer can, or if asked for details. */
+    /**
+     * Prints one line for failures that a user can do something about, and a stack trace as well for others or with
+     * {@code -v}.
+     */
     private static int explain(Exception failure, CommandLine command, ParseResult parsed) {
         boolean ours = failure instanceof RdmaException
                 || failure instanceof NativeRdmaException

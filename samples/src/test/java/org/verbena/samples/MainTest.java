@@ -104,8 +104,7 @@ class MainTest {
         Answer answer = run();
         assertThat(answer.exitCode()).isEqualTo(2);
         assertThat(answer.err()).contains("rping", "devices");
-        assertThat(answer.err().lines().toList().getLast())
-                .isEqualTo("verbena: choose a command (verbena --help tells more)");
+        assertThat(answer.err().lines().toList().getLast()).isEqualTo("verbena: choose a command (see verbena --help)");
     }
 
     @ParameterizedTest
@@ -142,6 +141,12 @@ class MainTest {
                 "pingpong srq -j",
                 "pingpong xsrq -r 5",
                 "echo-client --count 0",
+                "echo-client --port 70000",
+                "echo-server -p -1",
+                "netty-echo-client --port many",
+                "demo --port 65536",
+                "pingpong rc -p 65536",
+                "rdma-rc -p 70000",
                 "echo-client --warm-up -1",
                 "grpc-client --count 0",
                 "echo-client --spin -1",
@@ -159,8 +164,8 @@ class MainTest {
                 .first()
                 .asString()
                 .startsWith(command)
-                .contains("(verbena " + command)
-                .endsWith(" --help tells more)");
+                .contains("(see verbena " + command)
+                .endsWith(" --help)");
         assertThat(answer.out()).isEmpty();
     }
 
@@ -173,7 +178,7 @@ class MainTest {
                 .first()
                 .asString()
                 .startsWith("verbena: there is no command 'no-such-command'")
-                .endsWith(" (verbena --help tells more)");
+                .endsWith(" (see verbena --help)");
         // Of all commands.
         assertThat(run("asyncwitch").err().lines())
                 .hasSize(1)

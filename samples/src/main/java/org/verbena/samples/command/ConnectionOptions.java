@@ -4,7 +4,7 @@ import org.verbena.transport.ProviderChoice;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** The options of every command that connects or listens, for it to mix in. */
+/** A mixin: the options of every command that connects or listens. */
 public final class ConnectionOptions {
     @Option(
             names = "--host",
@@ -18,6 +18,7 @@ public final class ConnectionOptions {
             names = {"-p", "--port"},
             paramLabel = "N",
             defaultValue = "7471",
+            converter = PortNumber.class,
             description = "Port (${DEFAULT-VALUE}).")
     public int port;
 

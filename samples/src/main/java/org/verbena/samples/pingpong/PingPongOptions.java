@@ -1,6 +1,7 @@
 package org.verbena.samples.pingpong;
 
 import org.verbena.cm.QueuePairPath;
+import org.verbena.samples.command.PortNumber;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.device.Mtu;
 import picocli.CommandLine.Mixin;
@@ -17,6 +18,7 @@ final class PingPongOptions {
     @Option(
             names = {"-p", "--port"},
             defaultValue = "18515",
+            converter = PortNumber.class,
             description = "TCP port to exchange addresses on (${DEFAULT-VALUE}).")
     int tcpPort;
 

@@ -14,6 +14,7 @@ import org.verbena.cm.QueuePairPath;
 import org.verbena.cm.TcpQueuePairExchange;
 import org.verbena.cm.TcpQueuePairExchange.RemoteBuffer;
 import org.verbena.samples.command.CommandFailure;
+import org.verbena.samples.command.PortNumber;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.MemoryRegion;
@@ -68,6 +69,7 @@ public final class RdmaRc implements Callable<Integer> {
     @Option(
             names = {"-p", "--port"},
             defaultValue = "19875",
+            converter = PortNumber.class,
             description = "TCP port to exchange addresses on (${DEFAULT-VALUE}).")
     private int tcpPort;
 
