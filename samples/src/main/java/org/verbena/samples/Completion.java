@@ -9,7 +9,7 @@ import picocli.CommandLine.Command;
 /** What a shell needs to complete commands and options. */
 @Command(
         name = "completion",
-        description = "Prints what bash and zsh need to complete its commands: source <(verbena completion)")
+        description = "Prints the completion script for bash and zsh: source <(verbena completion)")
 final class Completion implements Callable<Integer> {
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it

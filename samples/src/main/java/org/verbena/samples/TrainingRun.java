@@ -3,8 +3,9 @@ package org.verbena.samples;
 import java.io.PrintWriter;
 
 /**
- * What the build runs to fill the JVM's ahead-of-time cache, from which the {@code verbena} command starts: the help of every command, and both
- * ends of a conversation. What fails here, for lack of a device or of a network, is not in the cache and is loaded from its jar.
+ * The build runs this to fill the JVM's ahead-of-time cache, from which the {@code verbena} command starts: the help of
+ * every command, and both ends of a conversation. Classes that it does not reach, for lack of a device or a network,
+ * are loaded from their jars.
  */
 final class TrainingRun {
     /** So long for each line of the demonstration: long enough to load its classes. */

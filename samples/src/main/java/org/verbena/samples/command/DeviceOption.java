@@ -7,7 +7,7 @@ import org.verbena.verbs.Device;
 import org.verbena.verbs.Verbs;
 import picocli.CommandLine.Option;
 
-/** Which device, for commands on the raw bindings to mix in. */
+/** A mixin: the device option of commands on the raw bindings. */
 public final class DeviceOption {
     @Option(
             names = {"-d", "--ib-dev"},

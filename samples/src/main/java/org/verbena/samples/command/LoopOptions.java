@@ -8,7 +8,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** How an event loop waits, for commands that measure to mix in. */
+/** A mixin for commands that measure: how an event loop waits. */
 public final class LoopOptions {
     @Option(
             names = "--spin",
@@ -21,7 +21,7 @@ public final class LoopOptions {
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private CommandSpec spec;
 
-    /** These options, the rest being defaults. */
+    /** These options, and defaults for the rest. */
     public CompletionLoopOptions completionLoop() {
         CompletionLoopOptions defaults = CompletionLoopOptions.DEFAULTS;
         if (spinMicros == null) {

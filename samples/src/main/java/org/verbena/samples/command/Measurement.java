@@ -4,9 +4,9 @@ import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import org.HdrHistogram.Histogram;
 
-/** Times of one kind of operation, and how long all of them took together. One writer. */
+/** The times of one kind of operation, and how long all of them took together. One writer. */
 public final class Measurement {
-    /** Beyond this an operation has failed anyway. */
+    /** An operation that takes longer has failed anyway. */
     private static final long LONGEST_NANOS = TimeUnit.MINUTES.toNanos(10);
 
     private static final int DIGITS = 3;

@@ -11,8 +11,8 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 /**
- * What a command has found out: text that is printed as it comes or, with {@code --json}, one JSON object at the end.
- * For commands that print figures to mix in. One thread.
+ * A command's results: text that is printed as it comes or, with {@code --json}, one JSON object at the end. A mixin
+ * for commands that print figures. One thread.
  */
 public final class Report {
     @Option(names = "--json", description = "Print the figures as JSON.")
@@ -51,7 +51,7 @@ public final class Report {
         line(measurement.row(operation, bytesEach));
     }
 
-    /** That is all: the object is printed. */
+    /** The end of the results: prints the object. */
     public void end() {
         if (json) {
             if (!operations.isEmpty()) {

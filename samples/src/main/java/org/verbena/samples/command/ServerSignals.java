@@ -1,12 +1,12 @@
 package org.verbena.samples.command;
 
-/** How the samples' servers end: SIGINT and SIGTERM are the way to stop one, and so no failure. */
+/** Ends the samples' servers: SIGINT and SIGTERM are the usual way to stop one, not a failure. */
 public final class ServerSignals {
     private ServerSignals() {}
 
     /**
-     * From here on SIGINT and SIGTERM end the process with exit code 0. The kernel takes connections and devices down with it, and the
-     * peers see the disconnect.
+     * From now on SIGINT and SIGTERM end the process with exit code 0. The kernel then closes its connections and
+     * devices, and the peers see the disconnect.
      */
     public static void endWithZero() {
         Thread main = Thread.currentThread();

@@ -5,7 +5,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** How much a client sends, for it to mix in. */
+/** A mixin for clients: how much to send. */
 public final class TrafficOptions {
     @Option(names = "--count", paramLabel = "N", defaultValue = "10000", description = "Messages (${DEFAULT-VALUE}).")
     public int count;
@@ -29,7 +29,7 @@ public final class TrafficOptions {
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private CommandSpec spec;
 
-    /** Makes sure that numbers make sense. */
+    /** Checks the ranges. */
     public void check() {
         if (count < 1 || window < 1 || sizeBytes < 0) {
             throw new CommandLine.ParameterException(

@@ -16,7 +16,7 @@ import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import picocli.CommandLine.Option;
 
-/** The same program over RDMA or over TCP: a group and two classes are all the difference. For commands to mix in. */
+/** A mixin: runs the same program over RDMA or TCP, which differ in a group and two classes only. */
 public final class TransportOption {
     public enum Transport {
         RDMA,
@@ -47,7 +47,7 @@ public final class TransportOption {
         return transport == Transport.RDMA ? RdmaStreamServerChannel.class : NioServerSocketChannel.class;
     }
 
-    /** What a server says that it listens on. */
+    /** Describes the transport for a server's first line. */
     public static String name(EventLoopGroup group) {
         return group instanceof RdmaEventLoopGroup rdma ? rdma.provider().name() : "tcp";
     }

@@ -6,9 +6,9 @@ import org.slf4j.LoggerFactory;
 import org.verbena.samples.CommandLogging;
 import picocli.CommandLine.Option;
 
-/** The option {@code -v}, for commands to mix in: logs at debug level. */
+/** A mixin: the option {@code -v}, which logs at debug level. */
 public final class Verbosity {
-    /** What {@link CommandLogging} makes quiet. */
+    /** The loggers that {@link CommandLogging} makes quiet. */
     public static final String LOGGERS = "org.verbena";
 
     private static volatile boolean raised;

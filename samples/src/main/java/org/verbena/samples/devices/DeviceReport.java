@@ -24,7 +24,7 @@ import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.queue.QueuePairType;
 
 /**
- * All that a device tells of itself, in the lines of {@code ibv_devinfo -v}: same names, same values, same order.
+ * A device's attributes in the lines of {@code ibv_devinfo -v}: same names, same values, same order.
  *
  * <p>Source: ibv_devinfo(1)
  */

@@ -28,15 +28,15 @@ import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** The RDMA devices of this machine; without any, why and what to do. */
+/** Lists the RDMA devices of this machine; if there are none, says why and what to do. */
 @Command(name = "devices", description = "Lists this machine's RDMA devices, their ports and limits.")
 public final class Devices implements Callable<Integer> {
-    @Option(names = "--json", description = "As JSON.")
+    @Option(names = "--json", description = "Print as JSON.")
     private boolean json;
 
     @Option(
             names = {"-v", "--verbose"},
-            description = "Everything that ibv_devinfo -v prints; with --json, the extended attributes as well.")
+            description = "Print everything that ibv_devinfo -v prints; with --json, the extended attributes as well.")
     private boolean verbose;
 
     @CommandLine.Spec

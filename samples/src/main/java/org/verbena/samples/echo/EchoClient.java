@@ -19,10 +19,10 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 
-/** Sends requests, a window of them at once, and tells how long the replies took. Every reply is checked. */
+/** Sends requests, a window of them at a time, and reports how long the replies took. Every reply is checked. */
 @Command(name = "echo-client", description = "Sends messages to an echo-server and prints how long they took.")
 public final class EchoClient implements Callable<Integer> {
-    /** The most that is not counted where nobody said how much. */
+    /** The largest default warm-up. */
     private static final int MOST_WARM_UP = 2000;
 
     @Mixin
@@ -89,7 +89,7 @@ public final class EchoClient implements Callable<Integer> {
     }
 
     private static Future<?> echo(RdmaClient client, int sizeBytes) {
-        // The first and the last byte tell a message that was cut or mixed up.
+        // The first and the last byte reveal a message that was cut or mixed up.
         byte mark = (byte) sizeBytes;
         ByteBuf message = client.channel().alloc().buffer(Math.max(1, sizeBytes));
         message.writerIndex(sizeBytes);

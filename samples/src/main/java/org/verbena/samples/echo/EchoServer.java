@@ -11,7 +11,7 @@ import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-/** Sends back what it is sent, until it is stopped. The server itself is one expression. */
+/** Sends back every message, until it is stopped. The server itself is one expression. */
 @Command(name = "echo-server", description = "Sends back what echo-client sends.")
 public final class EchoServer implements Callable<Integer> {
     @Mixin

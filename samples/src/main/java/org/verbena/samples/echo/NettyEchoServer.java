@@ -21,7 +21,7 @@ import picocli.CommandLine.Mixin;
 
 /**
  * The echo server once more, as Netty users write it: change the group and the channel class, keep the rest. Compare
- * {@link EchoServer}, which says the same in the short form.
+ * {@link EchoServer}, which does the same with the short form.
  */
 @Command(
         name = "netty-echo-server",

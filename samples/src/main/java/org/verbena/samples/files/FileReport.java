@@ -3,7 +3,7 @@ package org.verbena.samples.files;
 import java.util.Locale;
 
 /**
- * What both ends tell of a file that has arrived.
+ * What both ends report about a file that has arrived.
  *
  * @param file its name
  * @param bytes its length

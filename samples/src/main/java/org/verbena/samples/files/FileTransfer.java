@@ -37,7 +37,8 @@ import java.security.NoSuchAlgorithmException;
 final class FileTransfer {
     static final int VERSION = 1;
 
-    // None of them is a kind of another sample's messages, nor 0: whatever else answers is told from a recv-file.
+    // None of them is 0 or a kind of another sample's messages, so that a sender recognises an answer that is not from
+    // recv-file.
     static final byte OFFER = 0x61;
     static final byte BEGIN = 0x62;
     static final byte DATA = 0x63;
@@ -54,15 +55,15 @@ final class FileTransfer {
     /** The most content of a message: a quarter of what a channel takes by default. */
     static final int MAX_CHUNK_BYTES = 16 << 20;
 
-    /** What a receiver keeps of one sender while its disk is slow; who sends more without waiting is cut off. */
+    /** What a receiver keeps of one sender while its disk is slow; a sender of more without waiting is disconnected. */
     static final long MAX_WINDOW_BYTES = 64L << 20;
 
     static final int MAX_WINDOW = 256;
 
-    /** How long a peer may be silent before it is asked whether it lives, and again before it is given up. */
+    /** How long a peer may be silent before it is pinged, and again before it is given up. */
     static final int KEEP_ALIVE_MILLIS = 10_000;
 
-    /** What file systems take. */
+    /** The limit of file systems. */
     private static final int MAX_NAME_BYTES = 255;
 
     private static final String PART_SUFFIX = ".part";
@@ -82,13 +83,14 @@ final class FileTransfer {
     }
 
     /**
-     * How long an answer may take: reading a file of this size to its end from a slow disk is part of it. Dead peers are noticed by the keepalive.
+     * How long an answer may take, which includes reading a file of this size from a slow disk. The keepalive detects
+     * dead peers.
      */
     static long answerTimeoutMillis(long sizeBytes) {
         return 60_000 + sizeBytes / 20_000; // 20 MB/s
     }
 
-    /** The name in an offer, if it is one of a file in the receiver's own directory and of nothing else. */
+    /** Reads the name in an offer, and makes sure that it names a file directly in the receiver's directory. */
     static String readName(ByteBuf in) throws IOException {
         String name;
         int bytes = in.readableBytes();
@@ -126,7 +128,7 @@ final class FileTransfer {
         return text.toString();
     }
 
-    /** What went wrong with a file, in words: the JDK's exceptions often have its name alone. */
+    /** Describes what went wrong with a file: messages of the JDK's exceptions often have its name only. */
     static String describe(IOException failure) {
         String message = failure.getMessage();
         String text = message == null ? failure.toString() : message;

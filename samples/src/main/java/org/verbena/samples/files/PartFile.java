@@ -37,7 +37,7 @@ final class PartFile implements AutoCloseable {
     }
 
     /**
-     * Opens or makes it, and reads what there is of it.
+     * Opens or creates it, and reads what it already has.
      *
      * @param name checked before, by {@link FileTransfer#readName}
      * @param sizeBytes of the whole file
@@ -96,7 +96,7 @@ final class PartFile implements AutoCloseable {
     private void readWhatIsThere() throws IOException {
         long there = file.size();
         if (there > sizeBytes) {
-            return; // of another file: it is of no use
+            return; // of another file: useless
         }
         ByteBuffer bytes = ByteBuffer.allocateDirect(Math.toIntExact(Math.clamp(there, 1, READ_BYTES)));
         while (lengthBytes < there && file.read(bytes.clear(), lengthBytes) > 0) {

@@ -33,7 +33,9 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Takes files from {@code send-file} into one directory, until it is stopped. {@link FileTransfer} has the protocol. */
+/**
+ * Receives files from {@code send-file} into one directory, until it is stopped. {@link FileTransfer} has the protocol.
+ */
 @Command(
         name = "recv-file",
         description = {
@@ -96,7 +98,7 @@ public final class RecvFile implements Callable<Integer> {
         out.flush();
     }
 
-    /** The receiver itself; it tells of each file. */
+    /** The receiver; it reports each file. */
     static RdmaServer bind(
             String provider, String host, int port, Path directory, boolean overwrite, Consumer<FileReport> received) {
         return RdmaServer.builder()
@@ -114,7 +116,10 @@ public final class RecvFile implements Callable<Integer> {
                                 exchange.channel().attr(SENDER).get().onRequest(exchange, message));
     }
 
-    /** One connection: takes what comes on the event loop, and works on it on a thread of its own, because files block. */
+    /**
+     * One connection: messages arrive on the event loop and are processed on a thread of its own, because file I/O
+     * blocks.
+     */
     private static final class Sender {
         private final RdmaChannel channel;
         private final Path directory;
@@ -159,7 +164,7 @@ public final class RecvFile implements Callable<Integer> {
             });
         }
 
-        /** What has come is written; what has not stays to be sent. */
+        /** What has arrived is written; the rest remains to be sent. */
         void close() {
             worker.execute(this::letGo);
             worker.shutdown();
@@ -172,7 +177,7 @@ public final class RecvFile implements Callable<Integer> {
             } catch (IOException failure) {
                 String reason = FileTransfer.describe(failure);
                 if (told) {
-                    LOG.debug("{}: {}", channel.remoteAddress(), reason); // what was sent before it heard of the first
+                    LOG.debug("{}: {}", channel.remoteAddress(), reason); // sent before the sender learned of the first
                 } else {
                     LOG.warn("{}: {}", channel.remoteAddress(), reason);
                 }
@@ -222,7 +227,7 @@ public final class RecvFile implements Callable<Integer> {
         }
 
         private byte[] open(ByteBuf message) throws IOException {
-            letGo(); // the sender has given up the one before
+            letGo(); // the sender has given up the previous file
             told = false;
             int version = message.readByte();
             if (version != FileTransfer.VERSION) {

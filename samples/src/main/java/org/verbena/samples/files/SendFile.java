@@ -49,7 +49,7 @@ public final class SendFile implements Callable<Integer> {
     private static final int BAR_COLUMNS = 100;
     private static final int BAR_UPDATE_MILLIS = 200;
 
-    /** Of {@link #BAR_COLUMNS}: figures take about 50, and the bar has the rest. */
+    /** A part of {@link #BAR_COLUMNS}: figures take about 50, and the bar the rest. */
     private static final int NAME_COLUMNS = 30;
 
     @Mixin
@@ -78,7 +78,7 @@ public final class SendFile implements Callable<Integer> {
     @Option(
             names = "--progress",
             negatable = true,
-            description = "Show a progress bar, or not. By default only in a terminal.")
+            description = "Show a progress bar or not; by default only in a terminal.")
     private @Nullable Boolean progress;
 
     @Mixin
@@ -176,7 +176,7 @@ public final class SendFile implements Callable<Integer> {
         return bar;
     }
 
-    /** What the progress bar counts in: at least ten of them, if there are so many bytes. */
+    /** The unit of the progress bar: the largest of which the file has at least ten. */
     enum Unit {
         BYTES(" B", 1),
         KIBIBYTES(" KiB", 1 << 10),
@@ -195,7 +195,7 @@ public final class SendFile implements Callable<Integer> {
         }
     }
 
-    /** A name that leaves room for the bar: its beginning and its end. */
+    /** Shortens a name to its beginning and end, to leave room for the bar. */
     static String shortName(String name) {
         int characters = name.codePointCount(0, name.length());
         if (characters <= NAME_COLUMNS) {
@@ -218,7 +218,7 @@ public final class SendFile implements Callable<Integer> {
         private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
         private MessageDigest hash = FileTransfer.newHash();
 
-        /** Up to where the receiver has written. The loop's until all messages are answered. */
+        /** Up to where the receiver has written. Event loop only, until all messages are answered. */
         private volatile long acknowledgedBytes;
 
         Transfer(RdmaClient client, Path path, FileChannel file, long sizeBytes) {
@@ -229,7 +229,10 @@ public final class SendFile implements Callable<Integer> {
             timeout = Duration.ofMillis(FileTransfer.answerTimeoutMillis(sizeBytes));
         }
 
-        /** Offers the file, and finds out where to begin: behind what the receiver has of it already, if that is the same. */
+        /**
+         * Offers the file, and finds out where to begin: behind what the receiver already has of it, if the content is
+         * the same.
+         */
         long offer() throws IOException, InterruptedException {
             byte[] name = path.getFileName().toString().getBytes(StandardCharsets.UTF_8);
             ByteBuffer answer = ask(ByteBuffer.allocate(2 + Long.BYTES + name.length)
@@ -345,7 +348,7 @@ public final class SendFile implements Callable<Integer> {
             free.release();
         }
 
-        /** Says that all was sent, and waits until the receiver has made sure. */
+        /** Announces the end, and waits until the receiver has verified the file. */
         String end() throws InterruptedException {
             byte[] whole = hash.digest();
             ask(ByteBuffer.allocate(1 + FileTransfer.HASH_BYTES)
@@ -355,7 +358,7 @@ public final class SendFile implements Callable<Integer> {
             return HexFormat.of().formatHex(whole);
         }
 
-        /** The rest of the answer, if it is not that something failed. */
+        /** The rest of the answer; throws if it reports a failure. */
         private ByteBuffer ask(byte[] request) throws InterruptedException {
             Future<ByteBuf> answered =
                     client.request(Unpooled.wrappedBuffer(request), timeout).await();

@@ -41,7 +41,7 @@ public final class KvClient implements Runnable {
                 spec.commandLine(), "choose a command: get, put, list, lock, increment, bench or counters");
     }
 
-    /** What all of them do first and last. */
+    /** The first and last steps of all of them. */
     abstract static class Connected implements Callable<Integer> {
         @Mixin
         @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -62,7 +62,7 @@ public final class KvClient implements Runnable {
             return CommandLine.ExitCode.OK;
         }
 
-        /** Makes sure that options make sense. */
+        /** Checks the ranges of the options. */
         void check() {}
 
         abstract void run(KvConnection connection, PrintWriter out) throws InterruptedException;
@@ -237,8 +237,8 @@ public final class KvClient implements Runnable {
     /** {@code bench}. */
     @Command(
             name = "bench",
-            description = "Puts and gets its own values, bench-0 and so on, and prints the times and what the server's"
-                    + " program contributed.")
+            description = "Puts and gets its own values, bench-0 and so on, and prints the times and how many"
+                    + " requests the server's program served meanwhile.")
     static final class Bench extends Connected {
         @Mixin
         @SuppressWarnings("NullAway.Init") // picocli sets it

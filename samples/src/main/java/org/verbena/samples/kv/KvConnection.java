@@ -20,7 +20,7 @@ import org.verbena.transport.spi.RemoteMemory;
 
 /** A client of {@code kv-server}: reads its memory, takes its locks, and asks it for the rest. {@link KvFormat} has the protocol. */
 final class KvConnection implements AutoCloseable {
-    /** The first tries follow each other at once: a put takes less than a microsecond. */
+    /** The first tries follow each other without a pause: a put takes less than a microsecond. */
     private static final int TRIES_AT_ONCE = 8;
 
     private static final long TRY_PAUSE_MILLIS = 1;
@@ -75,7 +75,7 @@ final class KvConnection implements AutoCloseable {
         return owner;
     }
 
-    /** How often what was read did not prove itself. */
+    /** How often a read did not verify. */
     long tornReads() {
         return tornReads.sum();
     }
@@ -227,7 +227,7 @@ final class KvConnection implements AutoCloseable {
             this.endNanos = endNanos;
         }
 
-        /** What the server wants to see with a put. */
+        /** The lock word that the server expects with a put. */
         long word() {
             return word;
         }
@@ -248,7 +248,7 @@ final class KvConnection implements AutoCloseable {
             endNanos = endOf(beginNanos, leaseMillis);
         }
 
-        /** Gives it back; false if its time was over and another client has taken it. */
+        /** Releases it; false if it had expired and another client has taken it. */
         boolean release() throws InterruptedException {
             long held = word;
             word = 0;
@@ -294,7 +294,7 @@ final class KvConnection implements AutoCloseable {
         }
     }
 
-    /** Until when a lock is certain to be held whose lease began after this time. */
+    /** Until when a lock is certain to be held if its lease began after this time. */
     private static long endOf(long beginNanos, long leaseMillis) {
         return beginNanos + TimeUnit.MILLISECONDS.toNanos(leaseMillis - KvFormat.CLOCK_LEAD_MILLIS);
     }

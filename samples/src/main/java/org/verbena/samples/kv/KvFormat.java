@@ -25,11 +25,12 @@ import org.verbena.samples.command.CommandFailure;
  * <p><b>The locks</b>, on which clients may do atomics: 8 bytes for each entry. 0 is free; else {@code until << 24 | owner}, where {@code until} is the time on
  * the server's clock up to which the lock is held, and {@code owner} the number that the server gave the client.
  *
- * <p><b>get</b> is two RDMA READs and none of the server's instructions: the 16 entries in which the key can be, then the record. Nothing says in what order, or
- * how many at a time, an adapter reads bytes that a processor is writing. So what was read is believed only if it proves itself: an
- * entry has an even version and a right checksum, and its record has the same version, the key and a right checksum. Otherwise the read was torn, and
- * is repeated, {@value #MAX_TRIES} times at the most. The server writes the record that is not current, and then the entry: a reader that comes in
- * between finds the old value whole.
+ * <p><b>get</b> is two RDMA READs and none of the server's instructions: the 16 entries in which the key can be, then
+ * the record. Nothing says in what order, or how many at a time, an adapter reads bytes that a processor is writing. So
+ * what was read counts only if it verifies: an entry has an even version and a right checksum, and its record has the
+ * same version, the key and a right checksum. Otherwise the read was torn, and is repeated, {@value #MAX_TRIES} times
+ * at the most. The server writes the record that is not current, and then the entry: a reader that comes in between
+ * finds the old value whole.
  *
  * <p><b>Requests</b>, messages of the short form of the API; big endian. The server's one event loop serves them one after the other.
  *
@@ -54,7 +55,8 @@ import org.verbena.samples.command.CommandFailure;
 final class KvFormat {
     static final int VERSION = 1;
 
-    // None of them is a kind of another sample's messages, nor 0: whatever else answers is told from a kv-server.
+    // None of them is 0 or a kind of another sample's messages, so that a client recognises an answer that is not from
+    // kv-server.
     static final byte LAYOUT = 0x41;
     static final byte PUT = 0x42;
     static final byte COUNTERS = 0x43;
@@ -131,7 +133,7 @@ final class KvFormat {
         }
     }
 
-    /** An entry that proved itself. */
+    /** A verified entry. */
     record Entry(long version, long hash, long recordOffset, int recordBytes) {
         /** That never had a key. */
         static final Entry EMPTY = new Entry(0, 0, 0, 0);
@@ -160,7 +162,7 @@ final class KvFormat {
         }
     }
 
-    /** A key and its value, which proved themselves. */
+    /** A verified key and value. */
     record Item(int entry, long version, byte[] key, byte[] value) {
         static int recordBytes(byte[] key, int valueBytes) {
             return RECORD_HEADER_BYTES + key.length + valueBytes + CHECKSUM_BYTES;

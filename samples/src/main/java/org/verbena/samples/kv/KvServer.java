@@ -79,7 +79,7 @@ public final class KvServer implements Callable<Integer> {
         private final KvStore store;
         private final RdmaServer server;
 
-        // The loop's.
+        // Confined to the event loop.
         private long requests;
         private long puts;
         private int lastOwner;

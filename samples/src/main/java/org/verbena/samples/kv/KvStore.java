@@ -32,13 +32,13 @@ final class KvStore implements AutoCloseable {
     private final MemorySegment locks;
     private final Map<MemoryDomain, Registration> registrations = new ConcurrentHashMap<>();
 
-    // The loop's.
+    // Confined to the event loop.
     private long keys;
 
     private long clockNanos = TimeUnit.MILLISECONDS.toNanos(FIRST_MILLIS);
     private long tickNanos = System.nanoTime();
 
-    /** What clients are told of. */
+    /** The regions whose tokens clients get. */
     private record Registration(RegisteredMemory data, RegisteredMemory locks, boolean atomics) {}
 
     KvStore(KvFormat.Geometry geometry) {
@@ -184,7 +184,7 @@ final class KvStore implements AutoCloseable {
         }
     }
 
-    /** Once no adapter knows the memory any more it is freed. */
+    /** Frees the memory once no adapter uses it any more. */
     @Override
     public void close() {
         int[] known = {1};

@@ -9,9 +9,10 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 
 /**
- * The programs {@code ibv_*_pingpong} of rdma-core once more: messages go to and fro over queue pairs that are connected without a connection
- * manager. Each side talks with C's. Every kind is a command with the options that C's program has; {@link PingPongCommand} has what the
- * first four have in common, {@link XsrqPingPong} is the fifth.
+ * The programs {@code ibv_*_pingpong} of rdma-core once more: messages go to and fro over queue pairs that are
+ * connected without a connection manager. Each side interoperates with C's. Every kind is a command with the options
+ * that C's program has; {@link PingPongCommand} has what the first four have in common, {@link XsrqPingPong} is the
+ * fifth.
  *
  * <p>Source: ibv_rc_pingpong(1)
  */

@@ -15,8 +15,9 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 
 /**
- * The program {@code rping} of rdma-core once more, in Java on the raw bindings: it talks with C's over any RDMA device. Read it as a
- * sample of connecting with {@code org.verbena.cm} and of working with {@code org.verbena.verbs}; both wait for events and never poll.
+ * A Java version of rdma-core's {@code rping} on the raw bindings; it interoperates with C's over any RDMA device. Read
+ * it as a sample of connecting with {@code org.verbena.cm} and of working with {@code org.verbena.verbs}; both wait for
+ * events and never poll.
  *
  * <p>The client has two buffers, one that the server reads from and one that it writes to; the server has one. An advertisement is 16
  * bytes in network order: the address of a buffer, its remote key, its length. A ping goes like this:

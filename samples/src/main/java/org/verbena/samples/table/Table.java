@@ -30,7 +30,7 @@ public record Table(RemoteMemory memory, int rows, int rowBytes) {
         return HEADER_BYTES + (long) row * rowBytes;
     }
 
-    /** As the server tells it: the token, then two numbers. */
+    /** The server's answer: the token, then two numbers. */
     byte[] encode() {
         return ByteBuffer.allocate(RemoteMemory.ENCODED_BYTES + 2 * Integer.BYTES)
                 .put(memory.encode())

@@ -17,7 +17,9 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Changes and reads rows of a table-server's table, and counts on its counter, all without its program's help. */
+/**
+ * Changes and reads rows of a table-server's table and adds to its counter, all without involving the server's program.
+ */
 @Command(name = "table-client", description = "Reads and changes a table-server's table with one-sided operations.")
 public final class TableClient implements Callable<Integer> {
     @Mixin

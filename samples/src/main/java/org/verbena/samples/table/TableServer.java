@@ -24,8 +24,8 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /**
- * Exposes a table in its memory. Whoever asks is told where it is and may read and change it; after that the server's program has no part in
- * it: with an RDMA device not even its processor has.
+ * Exposes a table in its memory. A client that asks gets the table's token and may then read and change it without
+ * involving the server's program, and on an RDMA device not even its processor.
  */
 @Command(
         name = "table-server",
@@ -73,7 +73,7 @@ public final class TableServer implements Callable<Integer> {
         return CommandLine.ExitCode.OK;
     }
 
-    /** Tells everyone who asks where the table is; it is registered once a device, for all clients. */
+    /** Sends the table's token to every client that asks. The table is registered once per device, for all clients. */
     public static MessageHandler handler(MemorySegment memory, int rows, int rowBytes) {
         Map<MemoryDomain, RegisteredMemory> registered = new ConcurrentHashMap<>();
         return (exchange, message) -> {
