@@ -88,7 +88,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     private volatile @Nullable EndpointCapabilities capabilities;
     private volatile @Nullable MessageConnection connection;
 
-    // The loop's.
+    // Confined to the event loop.
     private @Nullable InetSocketAddress requestedLocal;
     private @Nullable ProviderAccount account;
     private Frame.@Nullable Listener frameListener;
@@ -98,7 +98,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
 
     private final CauseMemo translations = new CauseMemo(RemoteAccessException::translate);
 
-    /** A failure that promises tell, and the pipeline need not. */
+    /** A failure that is reported to promises only, not to the pipeline as well. */
     private @Nullable Throwable localFailure;
 
     private enum State {
@@ -110,7 +110,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     }
 
     /**
-     * Makes one.
+     * Creates a channel.
      *
      * @param parent of a channel that was accepted, else null
      * @param request the connection request; it is accepted when the channel is registered, with the options it has
@@ -126,7 +126,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         }
     }
 
-    /** Makes the options; called by the constructor. */
+    /** Creates the options; called by the constructor. */
     abstract RdmaChannelConfig newConfig();
 
     // ---- what anyone may ask
@@ -284,7 +284,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     // ---- for this package
     // --------------------------------------------------------------------------------------------------------------------
 
-    /** Has each frame told to someone. The loop's. */
+    /** Reports each frame to an observer. Event loop only. */
     final void setFrameListener0(Frame.@Nullable Listener value) {
         frameListener = value;
         MessageConnection begun = connection;
@@ -298,7 +298,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         return started;
     }
 
-    /** A cause as this API tells it: the same exception for the same cause. The loop's. */
+    /** Translates a cause into an exception of this API: the same exception for the same cause. Event loop only. */
     Throwable translate0(Throwable cause) {
         return translations.of(cause);
     }
@@ -389,7 +389,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             connected.disconnect();
         }
         if (over) {
-            settle0(true); // there was no endpoint that could have told of its end
+            settle0(true); // there is no endpoint that could report its end
         }
         if (incoming != null) {
             incoming.drop();
@@ -438,22 +438,22 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     // ---- the loop's
     // ------------------------------------------------------------------------------------------------------------------------------
 
-    /** Where what was written goes. */
+    /** Takes what was written to the connection. */
     final OutboundBridge outboundBridge0() {
         return outboundBridge;
     }
 
-    /** Where what comes is read. */
+    /** Takes what arrives to the pipeline. */
     final InboundBridge inboundBridge0() {
         return inboundBridge;
     }
 
-    /** A cause as this kind of channel tells its handlers. */
+    /** Translates a cause into the exception that this kind of channel reports to its handlers. */
     Throwable forHandlers0(Throwable cause) {
         return translate0(cause);
     }
 
-    /** Why connecting failed, as this kind of channel tells it. */
+    /** Translates the reason why connecting failed into the exception that this kind of channel reports. */
     Throwable forConnect0(Throwable cause) {
         return cause;
     }
@@ -466,12 +466,12 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     /** The peer has closed in good order; the channel is about to close. */
     void onPeerClosed0() {}
 
-    /** Whether what comes is to be thrown away. */
+    /** Whether inbound messages are to be discarded. */
     boolean discardsInbound0() {
         return false;
     }
 
-    /** The connection, once connected and until it is over. */
+    /** The connection; null before it is connected and after it has ended. */
     final @Nullable MessageConnection connection0() {
         return over ? null : connection;
     }
@@ -511,7 +511,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         return open;
     }
 
-    /** Whether what comes is for the pipeline. */
+    /** Whether inbound messages go to the pipeline. */
     final boolean wantsInbound0() {
         return state == State.ACTIVE && !discardsInbound0();
     }
@@ -523,7 +523,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         }
     }
 
-    /** A failure whose connection is ended for it: promises tell it, and the pipeline need not. */
+    /** Ends the connection for a failure that is reported to promises, not to the pipeline as well. */
     final void tellPromisesAlone0(Throwable cause) {
         localFailure = cause;
     }
@@ -531,7 +531,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     // ---- what the connection tells
     // -----------------------------------------------------------------------------------------------------------------
 
-    /** The endpoint is known; its addresses may be other than those asked for. */
+    /** The endpoint is known; its addresses may differ from the requested ones. */
     final void onPrepared0(Endpoint prepared) {
         local = prepared.localAddress();
         remote = prepared.remoteAddress();
@@ -547,7 +547,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         config.registeredAllocator(buffers.allocator());
     }
 
-    /** Both sides have agreed. */
+    /** Both ends have agreed. */
     @SuppressWarnings("deprecation") // the base class remembers the addresses that were asked for
     final void onActive0(MessageConnection active) {
         if (state != State.CONNECTING) {
@@ -576,14 +576,14 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         }
     }
 
-    /** There are credits again, or no more. */
+    /** Credits have come back or run out. */
     final void onWritability0(MessageConnection from, boolean writable) {
         ChannelOutboundBuffer outbound = unsafe().outboundBuffer();
         if (outbound == null) {
             return;
         }
         if (!writable && (state != State.ACTIVE || from.queuedBytes() == 0)) {
-            return; // nothing waits for credits: the connection ends, which handlers are told otherwise
+            return; // nothing waits for credits: the connection is ending, and handlers learn that from channelInactive
         }
         outbound.setUserDefinedWritability(CREDIT_FLAG, writable);
         if (writable) {
@@ -591,7 +591,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         }
     }
 
-    /** The connection is over. */
+    /** The connection has ended. */
     final void onInactive0(@Nullable Throwable cause) {
         over = true;
         outboundBridge.abandon();
@@ -610,7 +610,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         } else if (first != null && !isActive()) {
             RdmaServerChannel server = parent();
             if (server != null) {
-                // Anybody can cause these lines, so there are not many of them.
+                // Anyone who reaches the port can cause these lines, so their number is limited.
                 LOG.debug("{}: the connection of {} did not come up", local, remote, first);
                 server.strangers()
                         .warn(local + ": the connection of " + remote + " did not come up: " + first.getMessage());
@@ -663,7 +663,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         return closed;
     }
 
-    /** Why a connection did not come up or ended, in the words of this API. */
+    /** Why a connection did not come up or ended, as an exception of this API. */
     private Throwable explain0(Throwable cause) {
         if (cause instanceof ConnectionException.Rejected rejected) {
             return Rejection.explain(rejected, config.framing());
@@ -682,7 +682,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             if (promise.isDone() || !ensureOpen(promise)) {
                 return;
             }
-            // The connection that there is, or comes up, is none of this attempt's business.
+            // This attempt must not affect the connection that is up or coming up.
             if (attempt != null && attempt.isPending()) {
                 promise.tryFailure(new ConnectionPendingException());
                 return;
@@ -755,7 +755,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                 state = State.CLOSING;
                 outboundBridge.end(open, open::close); // onInactive comes back
                 if (outboundBridge.isEnding()) {
-                    // A peer that waits for this side to read may not take what is flushed.
+                    // A peer that waits for this side to read may not accept what is flushed.
                     inboundBridge.resume(open);
                     open.flush();
                     outboundBridge.limitEnding(config.closeTimeoutMillis(), remote);

@@ -13,7 +13,7 @@ import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.RdmaProvider;
 
-/** A peer's connection request, which is accepted or rejected, once. The loop's. */
+/** A peer's connection request, which is accepted or rejected, once. Event loop only. */
 final class Acceptance {
     private static final Logger LOG = LoggerFactory.getLogger(Acceptance.class);
 
@@ -27,14 +27,14 @@ final class Acceptance {
     }
 
     /**
-     * Accepts it, or rejects a peer that speaks something else.
+     * Accepts the request, or rejects a peer that speaks another protocol.
      *
      * @param loop of the channel
-     * @param server that listens, or null if it is gone
+     * @param server the listening channel, or null if it has closed
      * @param config of the channel
      * @param begin makes the connection
-     * @return the endpoint, or null for a peer that was rejected
-     * @throws RuntimeException it cannot be accepted, for a reason of this side; the request may still be rejected
+     * @return the endpoint, or null if the peer was rejected
+     * @throws RuntimeException this side cannot accept it; the request may still be rejected
      */
     @Nullable Endpoint accept(
             IoEventLoop loop,
@@ -62,13 +62,13 @@ final class Acceptance {
         return request.accept(loop, config.endpointOptions(provider, null, accepting.privateData()), accepting);
     }
 
-    /** It could not be accepted. */
+    /** The request could not be accepted. */
     void fail(RuntimeException cause) {
         LOG.warn("{}: cannot accept {}", request.localAddress(), request.remoteAddress(), cause);
         try {
             request.reject(DROPPED);
         } catch (IllegalStateException answered) {
-            LOG.debug("the request of {} had been decided", request.remoteAddress(), answered);
+            LOG.debug("the request of {} was already accepted or rejected", request.remoteAddress(), answered);
         }
     }
 

@@ -4,8 +4,8 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Puts a cause into other words, and the same cause into the same exception: everything pending tells one failure. The
- * loop's.
+ * Translates a cause into an exception of this API, the same cause into the same exception: everything pending fails
+ * with one failure. Event loop only.
  */
 final class CauseMemo {
     private final UnaryOperator<Throwable> translation;

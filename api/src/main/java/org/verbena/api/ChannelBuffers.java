@@ -23,8 +23,8 @@ import org.verbena.transport.spi.OptionProperties;
  */
 final class ChannelBuffers {
     /**
-     * Whether peers may read and write all of the pools' memory, so that no rendezvous has to make a key of its own. A key can be guessed or kept: for
-     * peers that may see and change each other's messages.
+     * Whether peers may read and write all of the pools' memory, so that no rendezvous needs a key of its own. Only for
+     * peers that may see and change each other's messages, because a key can be guessed or kept.
      */
     private static final String TRUSTED_PEERS = "org.verbena.buffers.trustedPeers";
 
@@ -52,7 +52,7 @@ final class ChannelBuffers {
         return BY_DOMAIN.computeIfAbsent(domain, ChannelBuffers::new);
     }
 
-    /** What handlers allocate from: the sending pool. */
+    /** The sending pool, which handlers allocate from. */
     ByteBufAllocator allocator() {
         return sending.allocator();
     }
@@ -63,7 +63,7 @@ final class ChannelBuffers {
         receiving.attach(loop);
     }
 
-    /** What is in buffers now, on all devices; 0 when everything has been given back. */
+    /** The bytes in buffers now, on all devices; 0 when all buffers have been released. */
     static long usedBytes() {
         long sum = 0;
         for (ChannelBuffers buffers : BY_DOMAIN.values()) {
@@ -93,7 +93,7 @@ final class ChannelBuffers {
         return sum;
     }
 
-    /** What the pools have done and hold, for messages. */
+    /** The pools' metrics as text, for exception messages. */
     static String describe() {
         StringBuilder text = new StringBuilder();
         for (ChannelBuffers buffers : BY_DOMAIN.values()) {

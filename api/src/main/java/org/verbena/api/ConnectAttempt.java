@@ -9,7 +9,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.ConnectionException;
 
-/** An attempt to connect, from the call to its outcome: the promise and its time limit. The loop's. */
+/** An attempt to connect, from the call to its outcome: the promise and its time limit. Event loop only. */
 final class ConnectAttempt {
     /** How long after the connect timeout the provider may take to say what it was waiting for. */
     private static final long TIMEOUT_GRACE_MILLIS = 200;
@@ -21,12 +21,12 @@ final class ConnectAttempt {
         this.promise = promise;
     }
 
-    /** Whether the outcome is still to come. */
+    /** Whether the attempt is still pending. */
     boolean isPending() {
         return promise != null;
     }
 
-    /** The provider's own timeout says more; this one holds if the handshake after it is what takes so long. */
+    /** The provider's own timeout says more; this one applies if the handshake after it takes too long. */
     void limit(EventLoop loop, int millis, Runnable onTimeout) {
         if (millis > 0) {
             timeout = loop.schedule(
@@ -40,19 +40,19 @@ final class ConnectAttempt {
         }
     }
 
-    /** It is connected. Returns false if nobody wants that any more. */
+    /** The connection is up. Returns false if the attempt was given up before. */
     boolean succeed() {
         ChannelPromise told = end();
         return told != null && told.trySuccess();
     }
 
-    /** It did not come up. Returns whether that had still to be told. */
+    /** The attempt failed. Returns whether that was not reported before. */
     boolean fail(Throwable cause) {
         ChannelPromise told = end();
         return told != null && told.tryFailure(cause);
     }
 
-    /** It was cancelled: there is nobody to tell. */
+    /** The attempt was cancelled: there is nobody to notify. */
     void forget() {
         end();
     }
@@ -67,7 +67,7 @@ final class ConnectAttempt {
         return pending;
     }
 
-    /** An address that can be connected to, or from. */
+    /** Checks an address to connect to or from. */
     static InetSocketAddress resolved(SocketAddress address, String purpose) {
         if (!(address instanceof InetSocketAddress internet)) {
             throw new IllegalArgumentException(purpose + address + ": not an internet address");

@@ -10,8 +10,8 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.protocol.MessageConnection;
 
 /**
- * Calls a connection when it has asked to be called: at its next deadline, with one task for it, and when memory that
- * it waited for may be there. A connection that asks for nothing schedules nothing. The loop's, but for {@link
+ * Calls a connection when it wants to be called: at its next deadline, with one task for it, and when memory that it
+ * waits for may be available. A connection without a deadline schedules nothing. Event loop only, except {@link
  * #resumeSoon()}.
  */
 final class ConnectionClock {
@@ -38,20 +38,23 @@ final class ConnectionClock {
         try {
             timer = loop.schedule(tick, deadlineNanos - System.nanoTime(), TimeUnit.NANOSECONDS);
         } catch (RejectedExecutionException shuttingDown) {
-            LOG.debug("{}: the loop ends, and with it this connection's clock", connection.endpoint(), shuttingDown);
+            LOG.debug(
+                    "{}: the event loop is ending, and calls this connection no more",
+                    connection.endpoint(),
+                    shuttingDown);
         }
     }
 
-    /** Memory that the connection waited for may be there. */
+    /** Memory that the connection waits for may be available. */
     void resumeSoon() {
         try {
             loop.execute(resume);
         } catch (RejectedExecutionException shuttingDown) {
-            LOG.debug("{}: the loop ends, and this connection with it", connection.endpoint(), shuttingDown);
+            LOG.debug("{}: the event loop is ending, and this connection with it", connection.endpoint(), shuttingDown);
         }
     }
 
-    /** The connection is over. Idempotent. */
+    /** The connection has ended. Idempotent. */
     void stop() {
         stopped = true;
         cancelTimer();

@@ -9,11 +9,11 @@ import org.verbena.transport.protocol.MessageListener;
 import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.spi.Endpoint;
 
-/** Takes what a connection tells to whom it concerns: the channel, its inbound bridge, or the connection's clock. */
+/** Forwards a connection's events to the channel, its inbound bridge, or the connection's clock. */
 final class ConnectionListener implements MessageListener {
     private final AbstractRdmaChannel channel;
 
-    /** Set by the loop before the connection can tell anything; read by any thread, for {@link #onResumable}. */
+    /** Set by the loop before the connection can report anything; read by any thread, for {@link #onResumable}. */
     private volatile @Nullable ConnectionClock clock;
 
     ConnectionListener(AbstractRdmaChannel channel) {
@@ -24,7 +24,7 @@ final class ConnectionListener implements MessageListener {
         clock = new ConnectionClock(loop, connection);
     }
 
-    /** The connection is over. Idempotent. */
+    /** The connection has ended. Idempotent. */
     void end() {
         ConnectionClock running = clock;
         if (running != null) {

@@ -9,8 +9,8 @@ import java.net.SocketAddress;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Hands everything to the unsafe that Netty's base class made. Netty makes some of its operations final and synchronous, such as bind; a
- * channel for which they take time overrides them here.
+ * Delegates to the unsafe of Netty's base class. Netty makes some of its operations, such as bind, final and
+ * synchronous; a channel for which they take time overrides them here.
  */
 class DelegatingUnsafe implements Channel.Unsafe {
     private final Channel.Unsafe unsafe;

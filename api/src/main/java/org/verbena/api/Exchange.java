@@ -79,7 +79,7 @@ public final class Exchange {
         return messenger.channel();
     }
 
-    /** Tells the peer that the handler failed, if it still waits. */
+    /** Tells the peer that the handler failed, if it still waits for a reply. */
     void fail(Throwable cause) {
         if (request && replied.compareAndSet(false, true)) {
             messenger.sendFailure(correlation, cause);

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.OperationCallback;
 
-/** Sends {@link FileRegion}s chunk by chunk, one region after the other. The loop's. */
+/** Sends {@link FileRegion}s chunk by chunk, one region after the other. Event loop only. */
 final class FileSender {
     /** How much of a file is read at a time. */
     private static final int CHUNK_BYTES = 64 << 10;
@@ -19,7 +19,7 @@ final class FileSender {
     /** Chunks under way at once: enough to keep the connection busy while the next is read. */
     private static final int MAX_CHUNKS = 8;
 
-    /** How soon a region that gave nothing is asked again. */
+    /** The delay before a region that gave no bytes is asked again. */
     private static final int RETRY_MILLIS = 1;
 
     private final OutboundBridge.Host host;
@@ -35,11 +35,11 @@ final class FileSender {
     }
 
     /**
-     * Sends a region's next chunks, as many as may be under way. When their outcomes come it asks the host to flush again.
+     * Sends a region's next chunks, as many as may be in flight. When they complete, it asks the host to flush again.
      *
      * @param region complete when it has transferred its count, however many bytes it wrote for that
      * @param open takes the chunks
-     * @param onSent hears the outcome of the last chunk, whose bytes are its context
+     * @param onSent called with the outcome of the last chunk, whose bytes are its context
      * @return whether the last chunk has been handed over
      */
     boolean send(FileRegion region, MessageConnection open, OperationCallback onSent) {
@@ -50,7 +50,7 @@ final class FileSender {
                 fill(chunk, region);
             } catch (IOException | RuntimeException cause) {
                 chunk.release();
-                // Some of it may have been sent: what would follow is not what the peer expects.
+                // Some of it may have been sent: the peer does not expect what would follow.
                 failed = true;
                 host.abortLocally0(cause);
                 return false;
@@ -75,7 +75,7 @@ final class FileSender {
         return false;
     }
 
-    /** Until the chunk is full, or the region is complete or gives nothing for now. */
+    /** Reads until the chunk is full, or the region is complete or gives nothing for now. */
     private static void fill(ByteBuf chunk, FileRegion region) throws IOException {
         Sink sink = new Sink(chunk);
         boolean gives = true;
@@ -110,7 +110,7 @@ final class FileSender {
         }
     }
 
-    /** Takes what fits into a chunk. */
+    /** Writes as much as fits into a chunk. */
     private record Sink(ByteBuf chunk) implements WritableByteChannel {
         @Override
         public int write(ByteBuffer bytes) {

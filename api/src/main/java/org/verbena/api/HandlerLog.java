@@ -6,8 +6,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What a connection's handlers have logged: whoever runs this end must see it, but how often it happens may be up to
- * the peer.
+ * Logs what a connection's handlers do wrong, at a limited rate: the operator of this end must see it, but a peer may
+ * be able to cause it at will.
  */
 final class HandlerLog {
     private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
@@ -48,7 +48,9 @@ final class HandlerLog {
         }
     }
 
-    /** Returns how many failures were not logged since the last one, or -1 if this one is not to be logged either. */
+    /**
+     * Returns how many failures were left out since the last logged one, or -1 if this one is to be left out as well.
+     */
     private synchronized long due(long nowNanos) {
         if (hasLogged && nowNanos - lastNanos < FAILURE_INTERVAL_NANOS) {
             notLogged++;
@@ -61,7 +63,7 @@ final class HandlerLog {
         return others;
     }
 
-    /** The messages of one read took so long. */
+    /** Handling the messages of one read took this long. */
     void took(long nanos) {
         if (nanos < SLOW_NANOS) {
             return;

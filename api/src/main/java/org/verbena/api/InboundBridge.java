@@ -9,8 +9,9 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageConnection;
 
 /**
- * Takes what the connection delivers to the pipeline, in batches that end with {@code channelReadComplete}, and no more than was asked for: with auto-read off,
- * each {@code read} brings a batch of {@code MAX_MESSAGES_PER_READ} messages at the most. The loop's.
+ * Fires what the connection delivers through the pipeline, in batches that end with {@code channelReadComplete}, and no
+ * more than was requested: with auto-read off, each {@code read} brings a batch of at most {@code
+ * MAX_MESSAGES_PER_READ} messages. Event loop only.
  */
 final class InboundBridge {
 
@@ -22,10 +23,12 @@ final class InboundBridge {
 
         EventLoop eventLoop();
 
-        /** Whether what comes is for the pipeline: the channel is active, and nobody has closed it or its input. */
+        /**
+         * Whether inbound messages go to the pipeline: the channel is active, and neither it nor its input is closed.
+         */
         boolean wantsInbound0();
 
-        /** The connection, once connected and until it is over. */
+        /** The connection; null before it is connected and after it has ended. */
         @Nullable MessageConnection connection0();
     }
 
@@ -33,7 +36,7 @@ final class InboundBridge {
     private final int usualMessagesPerRead;
     private final Runnable deliver = this::deliver0;
 
-    /** Whether the connection delivers; it does at first. */
+    /** Whether the connection delivers messages; initially it does. */
     private boolean reading = true;
 
     private boolean readPending;
@@ -45,7 +48,7 @@ final class InboundBridge {
         this.usualMessagesPerRead = usualMessagesPerRead;
     }
 
-    /** A handler, or auto-read, wants to have more. */
+    /** A handler, or auto-read, requests more. */
     void read() {
         readPending = true;
     }
@@ -54,7 +57,7 @@ final class InboundBridge {
         return readPending;
     }
 
-    /** Lets the connection deliver. */
+    /** Resumes the connection's delivery. */
     void resume(MessageConnection open) {
         if (!reading) {
             reading = true;
@@ -64,13 +67,13 @@ final class InboundBridge {
         }
     }
 
-    /** Auto-read was switched off: what was asked for does not count any more. */
+    /** Auto-read was switched off: earlier requests no longer count. */
     void stop() {
         readPending = false;
         pause();
     }
 
-    /** With auto-read off and nothing asked for, what comes waits. */
+    /** With auto-read off and nothing requested, inbound messages wait. */
     void pauseIfUnasked() {
         if (!readPending && !host.config().isAutoRead()) {
             pause();
@@ -115,7 +118,7 @@ final class InboundBridge {
         }
     }
 
-    /** Tells that what came was read, if anything did. */
+    /** Fires {@code channelReadComplete} if anything was read. */
     void endBatch() {
         if (inBatch) {
             inBatch = false;

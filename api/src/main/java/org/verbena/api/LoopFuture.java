@@ -10,9 +10,9 @@ import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A future of the JDK that ends as a Netty future does, on its event loop. Waiting for it on that loop is refused, and
- * its {@code Async} methods without an executor run each stage on a virtual thread. The stages that depend on it are of
- * the same kind.
+ * A JDK future that completes with a Netty future, on its event loop. Waiting for it on that loop is refused, and its
+ * {@code Async} methods without an executor run each stage on a virtual thread. The stages that depend on it are of the
+ * same kind.
  */
 final class LoopFuture<T> extends CompletableFuture<T> {
     private static final Executor STAGES =
@@ -21,7 +21,7 @@ final class LoopFuture<T> extends CompletableFuture<T> {
     /** The loop that completes it, or null if that is not known. */
     private final @Nullable EventExecutor loop;
 
-    /** What is cancelled with it. */
+    /** The Netty future, which is cancelled with this one. */
     private final @Nullable Future<?> source;
 
     private LoopFuture(@Nullable EventExecutor loop, @Nullable Future<?> source) {

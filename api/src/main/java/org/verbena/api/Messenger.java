@@ -26,8 +26,8 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.ConnectionException;
 
 /**
- * The short form's end of a channel's pipeline. Each message begins with 8 bytes that say what it is and which request
- * it belongs to:
+ * The last handler in the pipeline of the short form's channels. Each message begins with 8 bytes, its kind and the
+ * number of the request that it belongs to:
  *
  * <pre>{@code
  *  0      1                  8
@@ -46,10 +46,10 @@ final class Messenger extends ChannelDuplexHandler {
     private static final int KIND_SHIFT = 56;
     private static final long CORRELATION_MASK = (1L << KIND_SHIFT) - 1;
 
-    /** Up to here, copying a message behind its header is cheaper than sending it in two pieces. */
+    /** Up to this size, copying a message behind its header is cheaper than sending it in two pieces. */
     private static final int COPIED_BYTES = 2048;
 
-    /** How much of an exception's text is told to the peer, in characters. */
+    /** How much of an exception's text is sent to the peer, in characters. */
     private static final int FAILURE_CHARS = 1000;
 
     /** Times that are further apart could not be compared. */
@@ -58,13 +58,16 @@ final class Messenger extends ChannelDuplexHandler {
     private final RdmaChannel channel;
     private final MessageHandler handler;
 
-    /** Whether to stop reading while the channel is unwritable; on one side only, or both could wait for each other. */
+    /**
+     * Whether to stop reading while the channel is unwritable. Only one end may do so, or both could wait for each
+     * other.
+     */
     private final boolean pausesReading;
 
     /** Whether a peer whose request failed is told what the handler threw. */
     private final boolean describesFailures;
 
-    /** Runs the handler elsewhere than on the loop, if that was asked for. */
+    /** Runs the handler on virtual threads, if that was requested; else null. */
     private final @Nullable VirtualHandlers virtual;
 
     private final HandlerLog log;
@@ -74,7 +77,7 @@ final class Messenger extends ChannelDuplexHandler {
     private volatile @Nullable Throwable firstCause;
     private volatile boolean closedHere;
 
-    // The loop's.
+    // Confined to the event loop.
     private final LongObjectHashMap<Request<?>> pending = new LongObjectHashMap<>();
     private final Exchange plain = new Exchange(this, 0, false);
     private long lastCorrelation;
@@ -83,7 +86,7 @@ final class Messenger extends ChannelDuplexHandler {
     /** The message that a handler on the loop has now. */
     private @Nullable ByteBuf handled;
 
-    /** When the messages of this read began to arrive. */
+    /** When the first message of this read arrived. */
     private long readBeganNanos;
 
     private boolean inRead;
@@ -147,7 +150,7 @@ final class Messenger extends ChannelDuplexHandler {
         ByteBuf frame;
         try {
             frame = frame(kind, correlation, checkUsable(payload));
-        } catch (RuntimeException cause) { // it is null, has been released, or there is no memory for its header
+        } catch (RuntimeException cause) { // the message is null or released, or there is no memory for its header
             if (payload != null && payload.refCnt() > 0) {
                 payload.release();
             }
@@ -158,9 +161,9 @@ final class Messenger extends ChannelDuplexHandler {
     }
 
     /**
-     * Makes sure that the handler does not send back the message that it has without keeping it.
+     * Makes sure that the handler does not send back its own message without retaining it.
      *
-     * @throws IllegalStateException it would be released under the send
+     * @throws IllegalStateException the message would be released during the send
      */
     void checkKept(Exchange exchange, ByteBuf message) {
         ByteBuf now = exchange.handled();
@@ -172,7 +175,7 @@ final class Messenger extends ChannelDuplexHandler {
         }
     }
 
-    @SuppressWarnings("ReferenceEquality") // the very buffer: buffers are equal if their bytes are
+    @SuppressWarnings("ReferenceEquality") // by identity: buffers are equal if their bytes are
     private static boolean isSame(ByteBuf one, ByteBuf other) {
         return one == other;
     }
@@ -273,7 +276,7 @@ final class Messenger extends ChannelDuplexHandler {
         return request;
     }
 
-    /** Why nothing can be sent any more, or is answered. Any thread. */
+    /** Why nothing can be sent or answered any more. Any thread. */
     private Throwable closed(String what, Throwable closed) {
         Throwable cause = firstCause;
         String subject = what + " to " + channel.remoteAddress() + ": ";
@@ -285,7 +288,7 @@ final class Messenger extends ChannelDuplexHandler {
                 : new ConnectionException(subject + "the peer has closed the connection", closed);
     }
 
-    /** A send: says of a closed connection that, and why, it is closed. */
+    /** The future of a send; on a closed connection it fails with the reason why it is closed. */
     private final class Sent extends DefaultChannelPromise {
         Sent() {
             super(channel);
@@ -314,8 +317,8 @@ final class Messenger extends ChannelDuplexHandler {
     }
 
     /**
-     * A request: the promise of its reply. What it sends belongs to the channel from the start, so giving it up
-     * releases nothing early.
+     * A request, which is the promise of its reply. The channel owns the message from the start, so cancelling the
+     * request releases nothing early.
      */
     private abstract class Request<T> extends DefaultPromise<T> implements Runnable {
         private final @Nullable ByteBuf message;
@@ -329,10 +332,10 @@ final class Messenger extends ChannelDuplexHandler {
             this.timeoutNanos = timeoutNanos;
         }
 
-        /** Takes the reply over. */
+        /** Completes the request with the reply, which it now owns. */
         abstract void answer0(ByteBuf reply);
 
-        /** Fails before anything was sent. */
+        /** Fails before anything is sent. */
         private void giveUp(Throwable cause) {
             if (message != null) {
                 message.release();
@@ -386,20 +389,20 @@ final class Messenger extends ChannelDuplexHandler {
                 try {
                     channel.eventLoop().execute(this::forget0);
                 } catch (RejectedExecutionException ended) {
-                    LOG.trace("{}: the loop is over, and has forgotten all requests", channel, ended);
+                    LOG.trace("{}: the event loop has ended, and its requests were dropped", channel, ended);
                 }
             }
             return cancelled;
         }
     }
 
-    /** A request whose reply is copied out of Netty's memory. */
+    /** A request whose reply is copied out of its Netty buffer. */
     private abstract class CopyingRequest<T> extends Request<T> {
         CopyingRequest(@Nullable ByteBuf message, long timeoutNanos) {
             super(message, timeoutNanos);
         }
 
-        /** The reply as the caller wants it. */
+        /** Converts the reply to the caller's type. */
         abstract T of(byte[] reply);
 
         @Override
@@ -413,8 +416,8 @@ final class Messenger extends ChannelDuplexHandler {
     }
 
     /**
-     * Has {@link #sweep0} run at a time at the latest. One task for all requests: nearly all are answered long before
-     * theirs would be due.
+     * Makes sure that {@link #sweep0} runs no later than a given time. One task serves all requests, since nearly all
+     * are answered long before their timeout.
      */
     private void sweepBy0(long deadlineNanos, long nowNanos) {
         Future<?> scheduled = sweep;
@@ -428,7 +431,7 @@ final class Messenger extends ChannelDuplexHandler {
         sweep = channel.eventLoop().schedule(this::sweep0, deadlineNanos - nowNanos, TimeUnit.NANOSECONDS);
     }
 
-    /** Fails the requests whose time is up. */
+    /** Fails the requests that have timed out. */
     private void sweep0() {
         sweep = null;
         long now = System.nanoTime();
@@ -498,7 +501,7 @@ final class Messenger extends ChannelDuplexHandler {
         }
     }
 
-    /** Runs the handler, and releases its message. On the loop, or on a virtual thread. */
+    /** Runs the handler, then releases its message. On the loop, or on a virtual thread. */
     void handle(Exchange exchange, ByteBuf message) {
         Throwable failure = null;
         try {
@@ -541,7 +544,7 @@ final class Messenger extends ChannelDuplexHandler {
         context.fireChannelWritabilityChanged();
     }
 
-    /** Reads while the peer takes what it is sent, and handlers keep up. */
+    /** Reads as long as the peer accepts what it is sent and handlers keep up. */
     void updateReading0() {
         if (pausesReading) {
             channel.config().setAutoRead(channel.isWritable() && (virtual == null || !virtual.isFull0()));

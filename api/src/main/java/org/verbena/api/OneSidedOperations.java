@@ -27,17 +27,18 @@ import org.verbena.transport.spi.RemoteMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**
- * The reads, writes and atomics of one channel. Each is an {@link Operation}: a promise that holds its memory from the call to the outcome, also when it is
- * cancelled. The call checks the arguments and takes hold of the memory; all that is wrong with them becomes the failure of the promise. Everything else
- * happens on the loop. An operation on one buffer or region allocates its promise and nothing else.
+ * The reads, writes and atomics of one channel. Each is an {@link Operation}: a promise that holds its memory from the
+ * call to the outcome, even if it is cancelled. The call checks the arguments and retains the memory; an invalid
+ * argument fails the promise. Everything else happens on the loop. An operation on one buffer or region allocates its
+ * promise and nothing else.
  */
 final class OneSidedOperations {
     private static final Logger LOG = LoggerFactory.getLogger(OneSidedOperations.class);
 
-    /** Pieces that an operation on buffers may have without allocating a list of its own. */
+    /** The number of pieces that an operation on buffers may have without allocating a list. */
     private static final int USUAL_PIECES = 64;
 
-    /** What an atomic works on. */
+    /** The size of an atomic's operand. */
     private static final int ATOMIC_BYTES = 8;
 
     private static final Set<Access> LOCAL = Set.of(Access.LOCAL_WRITE);
@@ -49,7 +50,7 @@ final class OneSidedOperations {
         }
     };
 
-    /** Of the write of a flushing write. */
+    /** The callback of the write of a flushing write. */
     private static final OperationCallback WRITTEN = (context, cause) -> {
         if (context instanceof BufferWrite write) {
             write.onWritten0(cause);
@@ -59,10 +60,10 @@ final class OneSidedOperations {
     private final OperationGate gate;
     private final Runnable flush = this::flush0;
 
-    /** The loop's: filled and read within one call. */
+    /** Event loop only: filled and read within one call. */
     private final ScatterGatherList usualList = new ScatterGatherList(USUAL_PIECES);
 
-    /** The loop's: whether a task that flushes is on its way. */
+    /** Event loop only: whether a task that flushes is on its way. */
     private boolean flushScheduled;
 
     OneSidedOperations(OperationGate gate) {
@@ -144,7 +145,7 @@ final class OneSidedOperations {
         return operation;
     }
 
-    /** What other threads ask for is flushed when the loop has started all of it. */
+    /** Operations of other threads are flushed when the loop has started all of them. */
     private void scheduleFlush0(EventLoop loop) {
         if (!flushScheduled) {
             flushScheduled = true;
@@ -209,7 +210,7 @@ final class OneSidedOperations {
         final long offsetBytes;
         private final EventLoop loop;
 
-        /** The loop's: whether the outcome has come. */
+        /** Event loop only: whether the outcome has come. */
         private boolean over;
 
         /** A few bytes to read into: of the pool, or of its own. */
@@ -224,10 +225,10 @@ final class OneSidedOperations {
             this.offsetBytes = offsetBytes;
         }
 
-        /** Checks the arguments and takes hold of the memory, or throws and holds nothing. On the caller's thread. */
+        /** Checks the arguments and retains the memory, or throws and retains nothing. On the caller's thread. */
         abstract void take();
 
-        /** Lets go of all memory, after {@link #take}. Once. */
+        /** Releases all memory, after {@link #take}. Called once. */
         void letGo() {
             ByteBuf pooled = pooledScratch;
             pooledScratch = null;
@@ -243,7 +244,7 @@ final class OneSidedOperations {
 
         abstract void post0(MessageConnection connection, MemoryDomain domain);
 
-        /** Takes the result out of the memory, which is still held. */
+        /** Reads the result from the memory, which is still held. */
         abstract T result0();
 
         final RemoteMemory token() {
@@ -304,7 +305,7 @@ final class OneSidedOperations {
             }
         }
 
-        /** The outcome: the memory is let go before anyone hears of it. */
+        /** The outcome: the memory is released before listeners are notified. */
         @SuppressWarnings("NullAway") // the result of a Void is null
         final void finish0(@Nullable Throwable cause) {
             if (over) {
@@ -400,7 +401,7 @@ final class OneSidedOperations {
         }
     }
 
-    /** To or from buffers, with the ranges that they have when the call is made. */
+    /** To or from buffers, with the ranges that they have at the time of the call. */
     private abstract class BufferTransfer extends Operation<Void> {
         /** The caller's array, or a copy of it if there are several. */
         private ByteBuf[] buffers;
@@ -503,7 +504,7 @@ final class OneSidedOperations {
             }
         }
 
-        /** The buffers' own registered memory, or null if some of it is none. */
+        /** The buffers' own registered memory, or null if any of it is not registered. */
         final @Nullable ScatterGatherList gather0(MemoryDomain domain) {
             MessageBuffers registered = ChannelBuffers.SOURCE.forDomain(domain);
             int pieces = 0;
@@ -610,7 +611,7 @@ final class OneSidedOperations {
         private final Kind kind;
         private final int immediateData;
 
-        /** Of a flushing write: the write has to succeed before the read counts. */
+        /** The read of a flushing write, which counts only if the write has succeeded. */
         private boolean written;
 
         private boolean writeIsOver;

@@ -13,7 +13,7 @@ interface OperationGate {
     @Nullable EventLoop loop();
 
     /**
-     * The connection, for an operation that goes out after everything flushed so far. The loop's.
+     * The connection, for an operation that goes out after everything flushed so far. Event loop only.
      *
      * @throws java.nio.channels.NotYetConnectedException it is not up yet
      * @throws ClosedChannelException it is closing or closed
@@ -26,6 +26,6 @@ interface OperationGate {
     /** Whether memory that is read into needs the right REMOTE_WRITE; once {@link #enter0()} has succeeded. */
     boolean readSinkNeedsRemoteWrite0();
 
-    /** A cause as the channel tells it. The loop's. */
+    /** Translates a cause into the channel's exception. Event loop only. */
     Throwable translate0(Throwable cause);
 }

@@ -15,8 +15,8 @@ import org.verbena.transport.protocol.OperationCallback;
 import org.verbena.transport.spi.ConnectionException;
 
 /**
- * Takes what was flushed from Netty's outbound buffer to the connection, and each outcome back to its promise. Buffers
- * are handed over at once, files chunk by chunk ({@link FileSender}). The loop's.
+ * Hands flushed messages from Netty's outbound buffer to the connection, and each outcome back to its promise. Buffers
+ * are handed over at once, files chunk by chunk ({@link FileSender}). Event loop only.
  *
  * <p>An entry stays in the outbound buffer until its outcome, so that it counts towards writability. The first {@code
  * handedOver} entries that were not cancelled are with the connection, which completes them in order.
@@ -28,7 +28,7 @@ final class OutboundBridge {
         /** Netty's outbound buffer, or null once the channel is closed. */
         @Nullable ChannelOutboundBuffer outboundBuffer();
 
-        /** A cause as this kind of channel tells its handlers. */
+        /** Translates a cause into the exception that this kind of channel reports to its handlers. */
         Throwable forHandlers0(Throwable cause);
 
         /** Writes what is flushed, as {@code flush} does. */
@@ -37,7 +37,7 @@ final class OutboundBridge {
         /** Ends the connection. */
         void abort0(Throwable cause);
 
-        /** Ends the connection for a reason of this side that the promises tell: the pipeline is not told as well. */
+        /** Ends the connection for a local reason that is reported to promises, not to the pipeline as well. */
         void abortLocally0(Throwable cause);
 
         EventLoop eventLoop();
@@ -55,16 +55,16 @@ final class OutboundBridge {
 
     private int handedOver;
 
-    /** How many of those the walk has still to pass over. */
+    /** How many of those the walk still has to skip. */
     private int skip;
 
-    /** Messages that the connection refused while it was being given them, by cause. */
+    /** Messages that the connection refused during the walk, by cause. */
     private final ArrayDeque<Throwable> refusals = new ArrayDeque<>(0);
 
     /** Outcomes so far, parts of files included. */
     private long outcomes;
 
-    /** What follows when all that was flushed by then has been handed over; empty while nothing is to end. */
+    /** Actions to run once everything flushed before them has been handed over. */
     private final ArrayDeque<Runnable> endings = new ArrayDeque<>(0);
 
     /** Messages that may still be handed over. */
@@ -75,7 +75,7 @@ final class OutboundBridge {
         files = new FileSender(host, this::countOutcome);
     }
 
-    /** Hands over what was flushed, as far as it goes at once. */
+    /** Hands over as much of what was flushed as possible without waiting. */
     void handOverFlushed(ChannelOutboundBuffer outbound, MessageConnection open) {
         if (outbound.size() != handedOver) {
             skip = handedOver;
@@ -97,8 +97,8 @@ final class OutboundBridge {
     }
 
     /**
-     * Has something done when all that is flushed now has been handed over, which may be at once, or when it never will
-     * be because the connection is over. What is flushed later stays in the outbound buffer.
+     * Runs an action once everything flushed so far has been handed over, which may be immediately, or once it cannot
+     * be because the connection has ended. What is flushed later stays in the outbound buffer.
      */
     void end(MessageConnection open, Runnable ending) {
         ChannelOutboundBuffer outbound = host.outboundBuffer();
@@ -113,22 +113,22 @@ final class OutboundBridge {
         handOverFlushed(outbound, open);
     }
 
-    /** The connection is over: nothing more is handed over. */
+    /** The connection has ended: nothing more is handed over. */
     void abandon() {
         left = 0;
         runEndings();
     }
 
-    /** Whether something waits for the end of what was flushed. */
+    /** Whether an action waits for flushed messages to be handed over. */
     boolean isEnding() {
         return !endings.isEmpty();
     }
 
     /**
-     * Ends the connection unless the peer takes some of what is to be handed over, again and again, within a time; a
-     * file may be long.
+     * Ends the connection if the peer accepts nothing for the given time while flushed messages remain. A long file is
+     * sent as long as the peer keeps accepting some of it.
      *
-     * @param millis the time
+     * @param millis the time without progress
      * @param peer its address, for the message
      */
     void limitEnding(int millis, @Nullable SocketAddress peer) {
@@ -158,7 +158,7 @@ final class OutboundBridge {
         }
     }
 
-    /** What was cancelled before it was flushed does not count. */
+    /** Entries that were cancelled before the flush do not count. */
     private static int flushedMessages(ChannelOutboundBuffer outbound) {
         int[] count = {0};
         try {
@@ -198,7 +198,7 @@ final class OutboundBridge {
 
     private void onSent0(@Nullable Object context, @Nullable Throwable cause) {
         if (receiver != null && cause != null) {
-            refusals.add(cause); // told from within send: the outbound buffer is being walked through
+            refusals.add(cause); // called from within send, while the outbound buffer is being walked
             return;
         }
         handedOver--;
@@ -216,7 +216,7 @@ final class OutboundBridge {
         }
     }
 
-    /** A part of a file has its outcome. */
+    /** A part of a file has completed or failed. */
     private void countOutcome(int bytes) {
         outcomes++;
         ChannelOutboundBuffer outbound = host.outboundBuffer();

@@ -35,7 +35,7 @@ final class ProviderAccount {
         begunCount++;
     }
 
-    /** A device is in use. */
+    /** Remembers a device that is in use. */
     void uses(MemoryDomain domain) {
         domains.add(domain);
     }

@@ -18,12 +18,12 @@ import org.verbena.transport.spi.IncomingConnection;
  */
 public final class RdmaChannel extends AbstractRdmaChannel {
 
-    /** Makes a channel to connect with, for a bootstrap. */
+    /** Creates a channel to connect with, for a bootstrap. */
     public RdmaChannel() {
         super(null, null);
     }
 
-    /** Makes one for a connection request. */
+    /** Creates a channel for a connection request. */
     RdmaChannel(RdmaServerChannel parent, IncomingConnection request) {
         super(parent, request);
     }

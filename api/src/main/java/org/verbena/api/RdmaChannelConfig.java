@@ -60,10 +60,10 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         RANGES.put(ChannelOption.IP_TOS, new Range(0, 255, endpoint.trafficClass()));
     }
 
-    /** What an option of {@link MessageOptions} or {@link EndpointOptions} looks like. */
+    /** The name of an option in messages of {@link MessageOptions} and {@link EndpointOptions}. */
     private static final Pattern LOWER_NAME = Pattern.compile("\\b[a-z]+([A-Z][a-z]+)+\\b");
 
-    /** What was set; the rest has its default. */
+    /** The values that were set; other options have their defaults. */
     private final Map<ChannelOption<?>, Object> values = new ConcurrentHashMap<>();
 
     // Written by any thread before the connection is made, by the loop when it is; read by any.
@@ -90,7 +90,7 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         return preset(option, range.preset);
     }
 
-    /** What an option is where it was not set. */
+    /** An option's default. */
     int preset(ChannelOption<Integer> option, int usual) {
         return usual;
     }
@@ -104,7 +104,7 @@ class RdmaChannelConfig extends DefaultChannelConfig {
                 RdmaChannelOption.SHARED_RECEIVE_QUEUE, EndpointOptions.DEFAULTS.sharedReceiveQueue());
     }
 
-    /** What the ends prove to each other; null for nothing. */
+    /** The keys that the ends prove to each other; null for none. */
     @Nullable PreSharedKeys preSharedKeys() {
         return (PreSharedKeys) values.get(RdmaChannelOption.PRE_SHARED_KEYS);
     }
@@ -113,21 +113,21 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         return (Boolean) values.getOrDefault(RdmaChannelOption.REGISTERED_ALLOCATOR, false);
     }
 
-    /** Netty's 0 is: for as long as it takes. */
+    /** In Netty, 0 means no limit. */
     private int connectTimeoutMillis() {
         int millis = getConnectTimeoutMillis();
         return millis == 0 ? Integer.MAX_VALUE : millis;
     }
 
-    /** How long closing may take. */
+    /** The time limit for closing. */
     int closeTimeoutMillis() {
         return get(RdmaChannelOption.CLOSE_TIMEOUT_MILLIS);
     }
 
     /**
-     * A complaint about an option by the name that users set: lower layers have their own names for them.
+     * Replaces a lower layer's name of an option by the name that users set.
      *
-     * @return the same complaint if no such name is in it
+     * @return the same exception if its message has no such name
      */
     static IllegalArgumentException byOptionName(IllegalArgumentException complaint) {
         String text = String.valueOf(complaint.getMessage());
@@ -163,7 +163,7 @@ class RdmaChannelConfig extends DefaultChannelConfig {
                 .build();
     }
 
-    /** What {@link RdmaChannelOption#RECEIVE_DEPTH} may come to if it is not set. */
+    /** The largest value of {@link RdmaChannelOption#RECEIVE_DEPTH} if it is not set. */
     int greatestReceiveDepth(RdmaProvider provider) {
         return MessageOptions.GREATEST_DEFAULT_DEPTH;
     }
@@ -188,7 +188,7 @@ class RdmaChannelConfig extends DefaultChannelConfig {
                 .build();
     }
 
-    /** The device is known now: its registered memory serves those who chose no allocator. */
+    /** The device is known now: channels without a chosen allocator allocate its registered memory. */
     void registeredAllocator(ByteBufAllocator allocator) {
         registeredAllocator = allocator;
     }
@@ -270,7 +270,7 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         return true;
     }
 
-    /** Whether an option may be set when the connection is there, and then only keeps its value. */
+    /** Whether an option may be set to the same value once the connection exists. */
     boolean isTakenLate(ChannelOption<?> option) {
         return false;
     }

@@ -35,10 +35,10 @@ import org.verbena.transport.spi.CompletionLoopOptions;
  * <p><b>Threads.</b> All methods may be called on any thread, platform or virtual, except that {@link #connect} and
  * {@link #close} wait, which event loops must not. Futures complete on the event loop of the connection. A stage that
  * was added before that runs there and must not block: use the {@code Async} methods for stages that do. Without an
- * executor these run each stage on a virtual thread. To wait for such a future on its loop is refused.
+ * executor these run each stage on a virtual thread. Waiting for such a future on its own loop fails at once.
  *
- * <p>What is sent and not yet taken by the server waits in memory: wait for the futures now and then, or ask {@link
- * #isWritable()}.
+ * <p>Messages that the server has not accepted yet wait in memory: wait for their futures from time to time, or check
+ * {@link #isWritable()}.
  */
 public final class RdmaClient implements AutoCloseable {
     private final RdmaChannel channel;
@@ -176,9 +176,9 @@ public final class RdmaClient implements AutoCloseable {
     }
 
     /**
-     * Tells whether what is sent next goes out soon.
+     * Tells whether the next message will be sent soon.
      *
-     * @return false while so much waits that the sender should wait, too
+     * @return false while so many bytes wait that the sender should wait as well
      */
     public boolean isWritable() {
         return channel.isWritable();
@@ -213,7 +213,7 @@ public final class RdmaClient implements AutoCloseable {
     }
 
     /**
-     * Sends what was given to it, closes the connection in good order, ends its threads, and waits until that is done.
+     * Sends what is still queued, closes the connection in good order, ends its threads, and waits until that is done.
      * Requests without a reply fail. Idempotent. Handlers on virtual threads are neither interrupted nor waited for.
      *
      * @throws io.netty.util.concurrent.BlockingOperationException on an event loop, as in a listener: use {@link
@@ -334,7 +334,7 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
-         * Handles the server's messages that are no replies. Without this they are logged as errors.
+         * Handles messages of the server that are not replies. Without this they are logged as errors.
          *
          * @param value gets them
          * @return this
@@ -407,7 +407,7 @@ public final class RdmaClient implements AutoCloseable {
          *
          * @param host a name or address
          * @param port 1 to 65535
-         * @return the client, or why not as {@link #connect} throws it. If it is cancelled, a client that comes
+         * @return the client; fails with what {@link #connect} throws. If it is cancelled, a client that connects
          *     nevertheless is closed
          */
         public CompletableFuture<RdmaClient> connectAsync(String host, int port) {

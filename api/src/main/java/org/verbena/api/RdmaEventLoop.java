@@ -14,16 +14,17 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * A loop that closes its channels before it ends. Netty's loops close them while they end, when no timer runs any more and after the I/O handler has ended its
- * connections: good for sockets, which close without a word, but an RDMA connection says goodbye.
+ * A loop that closes its channels before it ends. Netty's loops close them while they end, when timers no longer run
+ * and after the I/O handler has ended its connections. That suits sockets; an RDMA connection closes with a handshake,
+ * which needs the loop.
  */
 final class RdmaEventLoop extends SingleThreadIoEventLoop {
     private final AtomicBoolean ending = new AtomicBoolean();
 
-    /** What is registered here. The loop's. */
+    /** The channels registered here. Event loop only. */
     private final Set<Channel> channels = new HashSet<>();
 
-    /** What still has to close before the loop may end; the loop's. */
+    /** The channels that still have to close before the loop may end. Event loop only. */
     private int closing;
 
     RdmaEventLoop(IoEventLoopGroup parent, Executor executor, IoHandlerFactory factory) {
@@ -33,7 +34,7 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
     /**
      * Closes all channels as {@code close} does, within the timeout, and then ends as Netty's loops do. New channels are refused from now on.
      *
-     * @param quietPeriod how long nothing must have been asked for, once the channels are closed
+     * @param quietPeriod how long no task must have been submitted, once the channels are closed
      * @param timeout how long all of it may take, the quiet period included
      * @param unit of both
      * @return done when the loop has ended
@@ -41,7 +42,7 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
     @Override
     public Future<?> shutdownGracefully(long quietPeriod, long timeout, TimeUnit unit) {
         if (quietPeriod < 0 || timeout < quietPeriod) {
-            return super.shutdownGracefully(quietPeriod, timeout, unit); // which says what is wrong with that
+            return super.shutdownGracefully(quietPeriod, timeout, unit); // which throws for invalid arguments
         }
         if (!isShuttingDown() && ending.compareAndSet(false, true)) {
             long deadlineNanos = System.nanoTime() + Math.min(unit.toNanos(timeout), Long.MAX_VALUE >> 1);

@@ -25,7 +25,7 @@ import org.verbena.transport.spi.RdmaProvider;
  * falls back to another.
  */
 public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
-    /** Long enough for CLOSE frames that are on their way. */
+    /** Long enough for CLOSE frames in flight. */
     private static final long CLOSE_MILLIS = 5_000;
 
     private final RdmaProvider provider;

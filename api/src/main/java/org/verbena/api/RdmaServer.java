@@ -30,8 +30,8 @@ import org.verbena.transport.spi.CompletionLoopOptions;
  * }</pre>
  *
  * <p>{@link MessageHandler} says on which thread a handler runs and what becomes of its message. While a client does
- * not take what it is sent, the server reads nothing more from it. All methods may be called on any thread, platform or
- * virtual.
+ * not accept what it is sent, the server reads nothing more from it. All methods may be called on any thread, platform
+ * or virtual.
  */
 public final class RdmaServer implements AutoCloseable {
     private final RdmaServerChannel channel;
@@ -255,8 +255,8 @@ public final class RdmaServer implements AutoCloseable {
         }
 
         /**
-         * Runs the handler on virtual threads, where it may block: each request on a thread of its own, side by side
-         * with others, and messages that are no requests one after another, in the order of their arrival. A message
+         * Runs the handler on virtual threads, where it may block: each request on a thread of its own, concurrently
+         * with others, and messages that are not requests one after another, in the order of their arrival. A message
          * stays valid until its handler returns. When 1,024 messages of a connection are unfinished, the server reads
          * nothing more from it until half of them are done. Closing the connection neither interrupts its handlers nor
          * waits for them, and what arrived before is still handled.

@@ -41,7 +41,7 @@ import org.verbena.transport.spi.RdmaProvider;
 public sealed class RdmaServerChannel extends AbstractServerChannel permits RdmaStreamServerChannel {
     private static final Logger LOG = LoggerFactory.getLogger(RdmaServerChannel.class);
 
-    /** For a peer that is not there to see it. */
+    /** For a peer that is no longer there to receive it. */
     private static final byte[] GONE = {};
 
     private static final byte[] BUSY = "the server's backlog is full; try again".getBytes(StandardCharsets.US_ASCII);
@@ -51,17 +51,17 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     private final Handler handler = new Handler();
     private final Runnable closeWithLoop = this::closeWithLoop0;
 
-    /** Connections that did not come up by their peers' fault. */
+    /** Connections that failed through their peers' fault. */
     private final RateLimitedLog strangers = new RateLimitedLog(LOG);
 
-    /** Requests that no read has asked for yet. The loop's. */
+    /** Requests that wait for a read. Event loop only. */
     private final ArrayDeque<IncomingConnection> waiting = new ArrayDeque<>();
 
     // Written by the loop, read by any thread.
     private volatile State state = State.OPEN;
     private volatile @Nullable InetSocketAddress boundAddress;
 
-    // The loop's.
+    // Confined to the event loop.
     private @Nullable Listener listener;
     private @Nullable ChannelPromise bindPromise;
     private @Nullable InetSocketAddress requestedAddress;
@@ -78,10 +78,10 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         CLOSED
     }
 
-    /** Makes one, for a bootstrap. */
+    /** Creates a channel, for a bootstrap. */
     public RdmaServerChannel() {}
 
-    /** Makes the options; called by the constructor. */
+    /** Creates the options; called by the constructor. */
     RdmaServerChannelConfig newConfig() {
         return new RdmaServerChannelConfig(this);
     }
@@ -168,7 +168,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         }
     }
 
-    /** Auto-read was switched off: what comes from now on waits. */
+    /** Auto-read was switched off: requests wait from now on. */
     void stopReading() {
         if (isRegistered()) {
             EventLoop loop = eventLoop();
@@ -203,7 +203,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         }
     }
 
-    /** Why listening failed, as this kind of channel tells it. */
+    /** Translates the reason why listening failed into the exception that this kind of channel reports. */
     Throwable forBind0(Throwable cause) {
         return cause;
     }
@@ -214,7 +214,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
             return;
         }
         if (state != State.OPEN) {
-            // What is bound, or being bound, is none of this attempt's business.
+            // This attempt must not affect what is bound or being bound.
             promise.tryFailure(new IllegalStateException("listen on " + localAddress + ": the channel is "
                     + (state == State.CLOSED ? "closed" : "bound to " + requestedAddress + " already")));
             return;
@@ -278,7 +278,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
                 : metadata().defaultMaxMessagesPerRead();
     }
 
-    /** Peers that have gone, and requests that have waited too long, take nobody's place. */
+    /** Drops requests that have waited too long or whose peers have left, so that they take up no room. */
     private void forgetGone0() {
         waiting.removeIf(request -> {
             boolean gone = !request.isPending();
@@ -289,7 +289,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         });
     }
 
-    /** How many peers wait to be accepted. The loop's. */
+    /** How many peers wait to be accepted. Event loop only. */
     int waiting0() {
         forgetGone0();
         return waiting.size();
@@ -299,7 +299,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         try {
             request.reject(reason);
         } catch (IllegalStateException decided) {
-            LOG.debug("the request of {} has been decided", request.remoteAddress(), decided);
+            LOG.debug("the request of {} was already accepted or rejected", request.remoteAddress(), decided);
         }
     }
 

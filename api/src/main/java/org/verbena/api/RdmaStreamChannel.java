@@ -42,16 +42,16 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
     private volatile boolean inputShutdown;
     private volatile boolean outputShutdown;
 
-    // The loop's.
+    // Confined to the event loop.
     private boolean inputShutdownReadTold;
     private final CauseMemo told = new CauseMemo(RdmaStreamChannel::asSocketsSay);
 
-    /** Makes a channel to connect with, for a bootstrap. */
+    /** Creates a channel to connect with, for a bootstrap. */
     public RdmaStreamChannel() {
         super(null, null);
     }
 
-    /** Makes one for a connection request. */
+    /** Creates a channel for a connection request. */
     RdmaStreamChannel(RdmaStreamServerChannel parent, IncomingConnection request) {
         super(parent, request);
     }
@@ -106,7 +106,7 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
     }
 
     /**
-     * Closes the output once what was flushed has been sent. What was written and not flushed fails.
+     * Closes the output once everything flushed has been sent. Writes that were not flushed fail.
      *
      * @param promise completes when the end of the stream has been sent
      * @return the promise
@@ -173,7 +173,7 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
             promise.trySuccess();
             return;
         }
-        outputShutdown = true; // from now on nothing is taken
+        outputShutdown = true; // from now on no write is accepted
         outboundBridge0().end(open, () -> endOutput0(promise));
         open.flush();
     }
@@ -218,7 +218,7 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
     void onEnd0() {
         inboundBridge0().endBatch();
         if (inputShutdown) {
-            return; // this side did not want to know
+            return; // this end has closed its input
         }
         if (isAllowHalfClosure()) {
             tellInputShutdown0();
@@ -236,7 +236,7 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
             if (!inputShutdown) {
                 tellInputShutdown0();
             }
-            if (!inputShutdownReadTold) { // what a socket's next read would tell, before this channel closes
+            if (!inputShutdownReadTold) { // what a socket's next read would report, before this channel closes
                 inputShutdownReadTold = true;
                 pipeline().fireUserEventTriggered(ChannelInputShutdownReadComplete.INSTANCE);
             }

@@ -6,12 +6,12 @@ import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.spi.RdmaProvider;
 
-/** {@link ChannelOption#ALLOW_HALF_CLOSURE} on top, and TCP's options taken for what they are worth. Any thread. */
+/** Adds {@link ChannelOption#ALLOW_HALF_CLOSURE}; accepts and ignores the options of TCP. Any thread. */
 final class RdmaStreamChannelConfig extends RdmaChannelConfig {
     /** Large enough for the software provider to read in place, small enough to be one FPDU with its headers. */
     private static final int RECEIVE_BUFFER_BYTES = 63 * 1024;
 
-    /** Never: a stream's reader takes pieces as they come, and need not wait for a whole message as rendezvous makes it do. */
+    /** Never: a stream's reader takes bytes as they arrive, whereas rendezvous would make it wait for a whole write. */
     private static final int RENDEZVOUS_THRESHOLD_BYTES = Integer.MAX_VALUE;
 
     // Written by any thread, read by the loop.
@@ -27,7 +27,7 @@ final class RdmaStreamChannelConfig extends RdmaChannelConfig {
             return sharedReceiveQueue() ? usual : RECEIVE_BUFFER_BYTES;
         }
         if (option.equals(RdmaChannelOption.MAX_SGES)) {
-            // The frames of a protocol that fill a receive buffer are many pieces.
+            // Many small frames of a protocol fill one receive buffer, and each is a piece.
             return MessageOptions.DEVICE_DEFAULT;
         }
         return option.equals(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES) ? RENDEZVOUS_THRESHOLD_BYTES : usual;

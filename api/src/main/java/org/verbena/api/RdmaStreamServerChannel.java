@@ -6,13 +6,13 @@ import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.RdmaException;
 
 /**
- * A Netty server channel that accepts {@link RdmaStreamChannel}s: the server's side of what replaces TCP under RPC
- * stacks, HTTP and TLS. Otherwise it is an {@link RdmaServerChannel}. A port that cannot be bound fails with {@link
- * BindException}, as a socket's does. Options that only TCP has are accepted and do nothing.
+ * A Netty server channel that accepts {@link RdmaStreamChannel}s: the server's side of the replacement of TCP under RPC
+ * stacks, HTTP and TLS. Otherwise it behaves as an {@link RdmaServerChannel} does. A port that cannot be bound fails
+ * with {@link BindException}, as a socket's does. Options that only TCP has are accepted and do nothing.
  */
 public final class RdmaStreamServerChannel extends RdmaServerChannel {
 
-    /** Makes one, for a bootstrap. */
+    /** Creates a channel, for a bootstrap. */
     public RdmaStreamServerChannel() {}
 
     @Override

@@ -7,9 +7,9 @@ import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.protocol.PrivateData;
 import org.verbena.transport.spi.ConnectionException;
 
-/** What a rejection means to whoever connected: what to change. */
+/** Adds to a rejection what the user who connected has to change. */
 final class Rejection {
-    /** What a server says to a peer with another framing, RAW or none. */
+    /** The reasons with which a server rejects a peer that uses another framing. */
     private static final Pattern OTHER_FRAMING = Pattern.compile(
             "framing \\w+ is not (\\w+)|not a peer with framing (\\w+)|this end uses framing (\\w+), the other \\w+");
 
@@ -18,12 +18,11 @@ final class Rejection {
     private Rejection() {}
 
     /**
-     * The same rejection, with what the server said and what to do about it.
+     * Adds what the server said and what to do about it.
      *
-     * @param rejected as the provider tells it
+     * @param rejected the provider's exception
      * @param framing of the channel that connected
-     * @return the exception to tell, with the provider's as its cause; the provider's own if the server said nothing
-     *     that is text
+     * @return the exception to report, with the provider's as its cause; the provider's own if the server sent no text
      */
     static ConnectionException explain(ConnectionException.Rejected rejected, Framing framing) {
         byte[] data = rejected.privateData();
@@ -68,7 +67,7 @@ final class Rejection {
                 : "";
     }
 
-    /** Private data as text, without the zeros that pad it; null if it is something else. */
+    /** Private data as text, without its zero padding; null if it is not text. */
     private static @Nullable String text(byte[] data) {
         StringBuilder text = new StringBuilder(data.length);
         int end = data.length;

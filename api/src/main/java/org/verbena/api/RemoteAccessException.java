@@ -6,7 +6,7 @@ import org.verbena.transport.spi.WorkStatus;
 
 /**
  * The peer refused a read, write or atomic: the key is wrong or was invalidated, the range is outside the region, or
- * the region does not give the right. On reliable connections this ends the connection, and everything pending on it
+ * the region does not grant the right. On reliable connections this ends the connection, and everything pending on it
  * fails with this exception.
  *
  * <p>Source: InfiniBand Architecture Specification 1.4, 9.9.2.4; RFC 5040, 7.1
@@ -20,7 +20,7 @@ public final class RemoteAccessException extends WorkCompletionException {
         initCause(cause);
     }
 
-    /** The same failure, as this exception where the peer refused. */
+    /** Translates a failure into this exception if the peer refused access. */
     static Throwable translate(Throwable cause) {
         return cause instanceof WorkCompletionException failed
                         && !(cause instanceof RemoteAccessException)

@@ -14,13 +14,13 @@ import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.ConnectionException;
 
-/** What {@link RdmaServer} and {@link RdmaClient} share. */
+/** The parts that {@link RdmaServer} and {@link RdmaClient} share. */
 final class ShortForm {
 
-    /** Event loops of a server: as many as there are processors, but no more than most servers can use. */
+    /** The number of event loops of a server: one per processor, but no more than most servers can use. */
     static final int SERVER_THREADS = Math.clamp(Runtime.getRuntime().availableProcessors(), 1, 8);
 
-    /** Long enough for CLOSE frames that are on their way. */
+    /** Long enough for CLOSE frames in flight. */
     static final int CLOSE_MILLIS = 5_000;
 
     private static final int MAX_PORT = 65_535;
@@ -45,7 +45,7 @@ final class ShortForm {
         }
     }
 
-    /** Refuses to block a thread that has to complete what is waited for. */
+    /** Throws if the calling thread is the one that has to complete the future. */
     static void checkMayWait(EventExecutor executor) {
         if (executor.inEventLoop()) {
             throw new BlockingOperationException("do not wait on the event loop, which completes this future: add a"
@@ -53,7 +53,7 @@ final class ShortForm {
         }
     }
 
-    /** Refuses to block any of a group's threads. */
+    /** Throws if the calling thread is one of the group's. */
     static void checkMayWait(RdmaEventLoopGroup group, String call, String remedy) {
         for (EventExecutor loop : group) {
             if (loop.inEventLoop()) {
@@ -84,7 +84,7 @@ final class ShortForm {
         return new RdmaEventLoopGroup(ProviderChoice.choose(provider, address), threads, null, options);
     }
 
-    /** Waits; what went wrong is thrown as it is. */
+    /** Waits, and throws the failure unchanged. */
     static ChannelFuture await(ChannelFuture future) {
         return future.syncUninterruptibly();
     }

@@ -6,11 +6,11 @@ import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Options that stacks made for TCP set as a matter of course, and that mean nothing to an RDMA connection. */
+/** Options that stacks made for TCP always set, and that have no meaning for an RDMA connection. */
 final class TcpOptions {
     private static final Logger LOG = LoggerFactory.getLogger(TcpOptions.class);
 
-    /** Buffers are the credits' matter, segments leave at each flush, and closing has a timeout of its own. */
+    /** Credits replace socket buffers, segments leave at each flush, and closing has its own timeout. */
     private static final Set<ChannelOption<?>> WITHOUT_MEANING = Set.of(
             ChannelOption.SO_KEEPALIVE,
             ChannelOption.SO_LINGER,
@@ -25,7 +25,7 @@ final class TcpOptions {
     private TcpOptions() {}
 
     /**
-     * Takes an option and does nothing about it.
+     * Accepts an option and ignores it.
      *
      * @return false if it is none of these
      */
@@ -33,7 +33,7 @@ final class TcpOptions {
         if (!WITHOUT_MEANING.contains(option)) {
             return false;
         }
-        LOG.debug("{}: {} = {} means nothing to an RDMA connection, and is ignored", channel, option, value);
+        LOG.debug("{}: {} = {} has no meaning for an RDMA connection and is ignored", channel, option, value);
         return true;
     }
 }

@@ -18,8 +18,8 @@ final class VirtualHandlers {
     private static final Logger LOG = LoggerFactory.getLogger(VirtualHandlers.class);
 
     /**
-     * How many of a connection's messages may be handled, or wait for it, at a time. Then it is not read until half of
-     * them are done, so that a client is slowed down by slow handlers as it is by a blocked loop. A virtual thread
+     * How many of a connection's messages may be in handlers or wait for one. At this limit the connection is not read
+     * until half of them are done, so that slow handlers slow a client down as a blocked loop does. A virtual thread
      * takes about a KiB; what handlers keep is more.
      */
     static final int MOST = 1024;
@@ -35,17 +35,20 @@ final class VirtualHandlers {
     private final AtomicInteger unfinished = new AtomicInteger();
     private final Queue<Work> inOrder = new ConcurrentLinkedQueue<>();
 
-    /** How many are in the queue or were just taken from it. Whoever makes it 1 starts the thread that empties it. */
+    /**
+     * How many are in the queue or were just taken from it. The thread that raises it to 1 starts the thread that
+     * empties the queue.
+     */
     private final AtomicInteger queued = new AtomicInteger();
 
-    /** The loop's. */
+    /** Event loop only. */
     private boolean full;
 
     VirtualHandlers(Messenger messenger) {
         this.messenger = messenger;
     }
 
-    /** Has a message handled, whose ownership it takes. On the loop. */
+    /** Handles a message, of which it takes ownership. On the loop. */
     void start(Exchange exchange, ByteBuf message) {
         if (unfinished.incrementAndGet() >= MOST) {
             full = true;
@@ -84,11 +87,11 @@ final class VirtualHandlers {
         try {
             messenger.channel().eventLoop().execute(messenger::updateReading0);
         } catch (RejectedExecutionException ended) {
-            LOG.trace("{}: the loop has ended, and reads nothing any more", messenger.channel(), ended);
+            LOG.trace("{}: the event loop has ended, and nothing more is read", messenger.channel(), ended);
         }
     }
 
-    /** Whether so much is unfinished that nothing more should be read. On the loop. */
+    /** Whether so many messages are unfinished that no more should be read. On the loop. */
     boolean isFull0() {
         if (full && unfinished.get() <= FEW) {
             full = false;

@@ -5,7 +5,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.group.ChannelGroup;
 import java.util.function.Consumer;
 
-/** Greets a connection when it is up, once. */
+/** Calls {@code onConnect} once, when the connection is up. */
 final class Welcome extends ChannelInboundHandlerAdapter {
     private final RdmaChannel channel;
     private final ChannelGroup connections;

@@ -59,13 +59,13 @@ public final class RdmaMetrics implements MeterBinder {
         counter(
                 registry,
                 "verbena.bytes.sent",
-                "their bytes",
+                "bytes of messages sent",
                 BaseUnits.BYTES,
                 s -> s.messages().bytesSent());
         counter(
                 registry,
                 "verbena.bytes.received",
-                "their bytes",
+                "bytes of messages delivered",
                 BaseUnits.BYTES,
                 s -> s.messages().bytesReceived());
         counter(
@@ -95,7 +95,7 @@ public final class RdmaMetrics implements MeterBinder {
         counter(
                 registry,
                 "verbena.onesided",
-                "reads, writes and atomics done",
+                "reads, writes and atomics completed",
                 null,
                 s -> s.messages().oneSidedOperations());
         counter(
@@ -109,7 +109,7 @@ public final class RdmaMetrics implements MeterBinder {
                         provider,
                         TimeUnit.NANOSECONDS,
                         of(s -> s.messages().creditStallNanos()))
-                .description("time spent in them, in all")
+                .description("total time of waits for peers' credits")
                 .tag(TAG, provider.name())
                 .register(registry);
         counter(
@@ -133,7 +133,7 @@ public final class RdmaMetrics implements MeterBinder {
         gauge(
                 registry,
                 "verbena.credits",
-                "messages that peers would take now",
+                "messages that peers would accept now",
                 null,
                 s -> s.messages().credits());
         gauge(
@@ -145,7 +145,7 @@ public final class RdmaMetrics implements MeterBinder {
         gauge(
                 registry,
                 "verbena.bytes.queued",
-                "bytes of messages without an outcome",
+                "bytes of messages not yet completed",
                 BaseUnits.BYTES,
                 s -> s.messages().queuedBytes());
         counter(
@@ -157,7 +157,7 @@ public final class RdmaMetrics implements MeterBinder {
         counter(
                 registry,
                 "verbena.polls.empty",
-                "polls that found nothing",
+                "polls that found no completion",
                 null,
                 s -> s.loops().emptyPolls());
         counter(
@@ -175,19 +175,19 @@ public final class RdmaMetrics implements MeterBinder {
         gauge(
                 registry,
                 "verbena.buffers.send.used",
-                "in buffers to send from",
+                "memory of send buffers in use",
                 BaseUnits.BYTES,
                 s -> s.sendBuffers().usedBytes());
         gauge(
                 registry,
                 "verbena.buffers.receive.used",
-                "in buffers to receive into",
+                "memory of receive buffers in use",
                 BaseUnits.BYTES,
                 s -> s.receiveBuffers().usedBytes());
         counter(
                 registry,
                 "verbena.buffers.refused",
-                "buffers that registered memory did not suffice for",
+                "buffer allocations that the pools refused",
                 null,
                 s -> s.sendBuffers().refusals() + s.receiveBuffers().refusals());
     }
