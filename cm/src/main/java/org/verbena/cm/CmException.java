@@ -37,7 +37,7 @@ public final class CmException extends NativeRdmaException {
      * For a call that failed.
      *
      * @param call the function and its arguments: {@code rdma_bind_addr(192.0.2.1:7471)}
-     * @param errno what it left, as errno(3)
+     * @param errno the call's errno, as errno(3)
      */
     public CmException(String call, int errno) {
         this(message(call, errno), call, errno, null, 0);
@@ -90,16 +90,16 @@ public final class CmException extends NativeRdmaException {
     /**
      * What failed.
      *
-     * @return a function with its arguments, or what was going on when the event came
+     * @return a function with its arguments, or the step that the event ended
      */
     public String call() {
         return call;
     }
 
     /**
-     * What the call left.
+     * The call's errno.
      *
-     * @return a positive errno; 0 if an event told of the failure
+     * @return a positive errno; 0 if an event reported the failure
      */
     public int errno() {
         return errno;

@@ -236,7 +236,7 @@ public final class CmId implements AutoCloseable {
     /**
      * Whether calls wait for their outcome.
      *
-     * @return false if events on the id's channel tell of it
+     * @return false if events on the id's channel report it
      */
     public boolean isSynchronous() {
         return synchronous;

@@ -13,7 +13,7 @@ import java.util.Arrays;
  *     the device's most
  * @param initiatorDepth how many RDMA reads and atomics this side has under way at a time; 0 to 255, 255 for the
  *     device's most
- * @param flowControl whether the hardware has end-to-end flow control; told to the peer, not used
+ * @param flowControl whether the hardware has end-to-end flow control; sent to the peer, not used
  * @param retryCount how often a send is repeated without an acknowledgement before the connection fails; 0 to 7.
  *     Without repeats a single lost packet ends the connection. Ignored when accepting, and by iWARP, where TCP repeats
  * @param rnrRetryCount how often the peer's sends are repeated while no receive is posted here; 0 to 7, where 7 is for

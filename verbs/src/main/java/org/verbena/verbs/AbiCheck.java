@@ -10,8 +10,8 @@ import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.VerbsContext;
 
 /**
- * Looks whether what the library returns has the layout that is bound here, by fields whose values are known beforehand. What does not fit
- * is refused: reading on would crash the JVM or corrupt memory.
+ * Checks that the library's structs have the layout that is bound here, by fields whose values are known beforehand. A
+ * library with another layout is refused: using it would crash the JVM or corrupt memory.
  */
 final class AbiCheck {
     /** What {@code abi_compat} holds in every context since rdma-core 12: the context is the tail of a {@code verbs_context}. */

@@ -75,7 +75,7 @@ public final class AddressHandle extends VerbsObject {
     }
 
     /**
-     * What it was created on.
+     * The protection domain that it was created on.
      *
      * @return the protection domain
      */

@@ -7,7 +7,7 @@ import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvAsyncEvent;
 
 /**
- * Something that happened to a device, a port or an object, outside of any work request. It is acknowledged already.
+ * An event of a device, a port or an object, outside of any work request. It is already acknowledged.
  *
  * <p>Source: ibv_get_async_event(3)
  *

@@ -83,7 +83,7 @@ public final class CompletionChannel extends VerbsObject {
     }
 
     /**
-     * What it lies on.
+     * The context that it belongs to.
      *
      * @return the context
      */
@@ -92,7 +92,7 @@ public final class CompletionChannel extends VerbsObject {
     }
 
     /**
-     * What becomes readable when there is an event.
+     * The descriptor that becomes readable when there is an event.
      *
      * @return a file descriptor that stays the channel's
      */

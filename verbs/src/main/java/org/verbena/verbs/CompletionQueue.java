@@ -172,7 +172,7 @@ public final class CompletionQueue extends VerbsObject {
     }
 
     /**
-     * What it lies on.
+     * The context that it belongs to.
      *
      * @return the context
      */
@@ -190,7 +190,7 @@ public final class CompletionQueue extends VerbsObject {
     }
 
     /**
-     * How many completions it holds.
+     * The number of completions that it can hold.
      *
      * @return at least the requested value
      */
@@ -247,7 +247,7 @@ public final class CompletionQueue extends VerbsObject {
      *
      * @param count completions, 0 to 65535
      * @param periodMicros microseconds, 0 to 65535
-     * @throws VerbsException the device refused, or cannot
+     * @throws VerbsException the device refused, or does not support it
      */
     public void moderate(int count, int periodMicros) {
         MemorySegment function = context.extendedOperation("ibv_modify_cq", VerbsContext.MODIFY_CQ);

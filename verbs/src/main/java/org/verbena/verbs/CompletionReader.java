@@ -115,7 +115,7 @@ public final class CompletionReader {
     }
 
     /**
-     * What can be read.
+     * The fields that can be read.
      *
      * @return the requested fields
      */
@@ -213,7 +213,7 @@ public final class CompletionReader {
     }
 
     /**
-     * Which work request it was.
+     * The id of the work request.
      *
      * @return the id that it was posted with
      */
@@ -223,7 +223,7 @@ public final class CompletionReader {
     }
 
     /**
-     * Whether it was done.
+     * Whether it succeeded.
      *
      * @return false if it failed; {@link #status} says why
      */
@@ -233,7 +233,7 @@ public final class CompletionReader {
     }
 
     /**
-     * How it ended.
+     * The status.
      *
      * @return the status
      */
@@ -243,7 +243,7 @@ public final class CompletionReader {
     }
 
     /**
-     * The device's own number for an error.
+     * The vendor error code.
      *
      * @return 0 if it has none
      */
@@ -253,7 +253,7 @@ public final class CompletionReader {
     }
 
     /**
-     * Whose work request it was.
+     * The queue pair of the work request.
      *
      * @return the number of the local queue pair; needs QP_NUM
      */
@@ -266,7 +266,7 @@ public final class CompletionReader {
     }
 
     /**
-     * What was done.
+     * The operation.
      *
      * @return the operation
      */
@@ -286,7 +286,7 @@ public final class CompletionReader {
     }
 
     /**
-     * How many bytes were moved.
+     * The number of bytes transferred.
      *
      * @return bytes; needs BYTE_LEN
      */
@@ -296,7 +296,7 @@ public final class CompletionReader {
     }
 
     /**
-     * What the peer sent along.
+     * The immediate data.
      *
      * @return 32 bits in host order; needs IMM
      */
@@ -306,7 +306,7 @@ public final class CompletionReader {
     }
 
     /**
-     * Which key of this side the peer invalidated.
+     * The local key that the peer invalidated.
      *
      * @return the key; needs IMM
      */
@@ -316,7 +316,7 @@ public final class CompletionReader {
     }
 
     /**
-     * Who sent a datagram.
+     * The queue pair that sent a datagram.
      *
      * @return the number of the remote queue pair; needs SRC_QP
      */
@@ -346,7 +346,7 @@ public final class CompletionReader {
     }
 
     /**
-     * Which of the port's LIDs a datagram came to.
+     * The path bits of the local LID that a datagram arrived at.
      *
      * @return low bits; needs DLID_PATH_BITS
      */
@@ -356,7 +356,7 @@ public final class CompletionReader {
     }
 
     /**
-     * When it completed.
+     * The completion timestamp.
      *
      * @return the device's clock; needs COMPLETION_TIMESTAMP
      */
@@ -366,7 +366,7 @@ public final class CompletionReader {
     }
 
     /**
-     * When it completed.
+     * The completion timestamp.
      *
      * @return nanoseconds since 1970; needs COMPLETION_TIMESTAMP_WALLCLOCK
      */
@@ -386,7 +386,7 @@ public final class CompletionReader {
     }
 
     /**
-     * Which steering rule matched.
+     * The tag of the steering rule that matched.
      *
      * @return its tag; needs FLOW_TAG
      */
@@ -406,7 +406,7 @@ public final class CompletionReader {
     }
 
     /**
-     * What the sender put beside the tag.
+     * The application data that the sender put beside the tag.
      *
      * @return 32 bits; needs TM_INFO
      */

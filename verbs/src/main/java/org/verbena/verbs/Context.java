@@ -74,7 +74,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * What was opened.
+     * The device that was opened.
      *
      * @return the device
      */
@@ -83,7 +83,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * How many completion vectors there are: interrupts, each served by a processor.
+     * The number of completion vectors: interrupts, each served by a processor.
      *
      * @return 1 or more; completion queues take their vector modulo this
      */
@@ -92,7 +92,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * What becomes readable when {@link #tryGetAsyncEvent()} has something.
+     * The descriptor that becomes readable when {@link #tryGetAsyncEvent()} has an event.
      *
      * @return a file descriptor that stays the context's
      */
@@ -117,7 +117,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Asks for the state of a port.
+     * Queries the state of a port.
      *
      * @param port 1 or more
      * @return its attributes
@@ -331,7 +331,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * What another process needs to {@link #importDevice import} the device.
+     * The descriptor that another process needs to {@link #importDevice import} the device.
      *
      * @return a file descriptor that stays the context's
      */
@@ -427,7 +427,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Joins a protection domain and a thread domain.
+     * Combines a protection domain and a thread domain.
      *
      * @param domain where memory is registered
      * @param threads the thread domain of what is created on it; null for any thread

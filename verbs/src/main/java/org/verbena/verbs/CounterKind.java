@@ -3,7 +3,7 @@ package org.verbena.verbs;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * What a counter counts.
+ * The unit that a counter counts.
  *
  * <p>Source: ibv_attach_counters_point_flow(3)
  */

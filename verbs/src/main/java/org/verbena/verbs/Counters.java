@@ -14,7 +14,7 @@ import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
 
 /**
- * Numbers that the device counts for flows. Any thread.
+ * Counters of the device for flows. Any thread.
  *
  * <pre>{@code
  * counters.attach(CounterKind.PACKETS, 0);
@@ -120,9 +120,9 @@ public final class Counters extends VerbsObject {
     }
 
     /**
-     * Reads the numbers.
+     * Reads the counters.
      *
-     * @param preferCached whether numbers that are not quite new will do, which costs no access to the device
+     * @param preferCached whether slightly outdated numbers suffice, which saves an access to the device
      * @return one for each index up to the highest that counts; they only grow
      * @throws IllegalStateException nothing has been attached
      * @throws VerbsException no flow names these counters yet, or the device refused

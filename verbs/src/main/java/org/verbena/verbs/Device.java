@@ -11,7 +11,7 @@ import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
 
 /**
- * An RDMA device as the list of devices has it. It holds nothing: the device itself may be gone when it is opened.
+ * An RDMA device as listed. It holds no resource: the device may have been removed when it is opened.
  *
  * <p>Source: ibv_get_device_list(3), ibv_get_device_name(3), ibv_get_device_guid(3), ibv_get_device_index(3)
  *

@@ -68,7 +68,7 @@ public final class DeviceMemory extends VerbsObject {
     }
 
     /**
-     * How much there is.
+     * Its size.
      *
      * @return bytes
      */

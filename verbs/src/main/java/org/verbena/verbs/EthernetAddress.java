@@ -18,7 +18,7 @@ public record EthernetAddress(byte[] mac, int vlan) {
     /** The highest VLAN. */
     static final int MAX_VLAN = 0xfff;
 
-    /** How long a MAC address is. */
+    /** The length of a MAC address, in bytes. */
     static final int MAC_BYTES = 6;
 
     /** Copies the address. */

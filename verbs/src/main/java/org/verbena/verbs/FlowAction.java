@@ -50,7 +50,7 @@ public final class FlowAction extends VerbsObject {
     }
 
     /**
-     * Changes it for all flows that name it, at once.
+     * Changes it for all flows that use it, at once.
      *
      * @param parameters what changes; what is not given stays
      * @throws VerbsException the device refused
@@ -68,7 +68,7 @@ public final class FlowAction extends VerbsObject {
     }
 
     /**
-     * What it lies on.
+     * The context that it belongs to.
      *
      * @return the context
      */

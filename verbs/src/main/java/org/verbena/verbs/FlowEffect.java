@@ -43,7 +43,7 @@ public final class FlowEffect extends FlowSpec {
     }
 
     /**
-     * Has packets changed: decrypted or encrypted.
+     * Changes packets: decrypts or encrypts them.
      *
      * @param action how; it cannot be closed before the flow
      * @return the effect

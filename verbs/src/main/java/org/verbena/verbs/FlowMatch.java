@@ -334,7 +334,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         /**
-         * What it carries, behind the last VLAN tag.
+         * The protocol that it carries, after the last VLAN tag.
          *
          * @param etherType 0 to 0xffff, such as 0x0800 for IPv4
          * @return the match
@@ -418,7 +418,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         /**
-         * What it carries.
+         * The protocol that it carries.
          *
          * @param protocol 0 to 255, such as 17 for UDP
          * @return the match
@@ -438,7 +438,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         /**
-         * How many hops it may still take.
+         * The number of hops that it may still take.
          *
          * @param timeToLive 0 to 255
          * @return the match
@@ -517,7 +517,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         private static final int FLOW_LABEL_MASK = 0xfffff;
 
         /**
-         * What it carries.
+         * The protocol that it carries.
          *
          * @param nextHeader 0 to 255, such as 17 for UDP
          * @return the match
@@ -537,7 +537,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         /**
-         * How many hops it may still take.
+         * The number of hops that it may still take.
          *
          * @param hopLimit 0 to 255
          * @return the match
@@ -689,7 +689,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
         }
 
         /**
-         * What it carries.
+         * The protocol that it carries.
          *
          * @param etherType 0 to 0xffff
          * @return the match

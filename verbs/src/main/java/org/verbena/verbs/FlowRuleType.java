@@ -3,7 +3,7 @@ package org.verbena.verbs;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * Which packets a {@link FlowRule} is for.
+ * The packets that a {@link FlowRule} applies to.
  *
  * <p>Source: ibv_create_flow(3)
  */

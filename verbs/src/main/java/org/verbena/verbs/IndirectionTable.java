@@ -80,7 +80,7 @@ public final class IndirectionTable extends VerbsObject {
     }
 
     /**
-     * How many entries it has.
+     * The number of entries.
      *
      * @return a power of two
      */
@@ -89,7 +89,7 @@ public final class IndirectionTable extends VerbsObject {
     }
 
     /**
-     * What it lies on.
+     * The context that it belongs to.
      *
      * @return the context
      */

@@ -408,7 +408,7 @@ public final class MemoryRegion extends VerbsObject {
     }
 
     /**
-     * How long it is.
+     * Its length.
      *
      * @return bytes
      */

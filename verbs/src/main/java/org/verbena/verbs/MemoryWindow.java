@@ -56,7 +56,7 @@ public final class MemoryWindow extends VerbsObject {
     }
 
     /**
-     * How it is bound.
+     * The type of the window.
      *
      * @return its type
      */
@@ -87,7 +87,7 @@ public final class MemoryWindow extends VerbsObject {
      * Binds a type 1 window with a work request that is posted immediately, behind those flushed before.
      *
      * @param queuePair whose peer will use it
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param sendFlags of {@link SendFlags}
      * @param region what it is a window into
      * @param offsetBytes where it begins

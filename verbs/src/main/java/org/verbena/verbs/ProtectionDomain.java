@@ -13,7 +13,7 @@ import org.verbena.verbs.memory.WindowType;
 import org.verbena.verbs.queue.WorkQueueFlag;
 
 /**
- * What ties memory to queue pairs: a queue pair reaches the memory regions of its own domain only. Any thread.
+ * Ties memory to queue pairs: a queue pair can use only the memory regions of its own domain. Any thread.
  *
  * <p>Source: ibv_alloc_pd(3)
  */
@@ -60,7 +60,7 @@ public final class ProtectionDomain extends VerbsObject {
     }
 
     /**
-     * What it lies on.
+     * The context that it belongs to.
      *
      * @return the context
      */
@@ -146,7 +146,7 @@ public final class ProtectionDomain extends VerbsObject {
      * @param address what addresses in the region count from; as far into a page as the offset
      * @param access the rights of the region
      * @return the region; the caller closes it
-     * @throws VerbsException the device refused, or cannot
+     * @throws VerbsException the device refused, or does not support it
      */
     public MemoryRegion registerDmaBuffer(
             int fd, long offsetBytes, long lengthBytes, long address, Set<AccessFlag> access) {
@@ -161,7 +161,7 @@ public final class ProtectionDomain extends VerbsObject {
      * @param lengthBytes how long it is
      * @param access the rights of the region, including ZERO_BASED
      * @return the region; the caller closes it before the memory
-     * @throws VerbsException the device refused, or cannot
+     * @throws VerbsException the device refused, or does not support it
      */
     public MemoryRegion registerDeviceMemory(
             DeviceMemory memory, long offsetBytes, long lengthBytes, Set<AccessFlag> access) {
@@ -235,7 +235,7 @@ public final class ProtectionDomain extends VerbsObject {
      * @param options its type, queues and sizes
      * @param extension what came later
      * @return the queue pair in RESET; the caller closes it
-     * @throws VerbsException the device refused, or cannot
+     * @throws VerbsException the device refused, or does not support it
      */
     public QueuePair createQueuePair(QueuePairOptions options, QueuePairExtension extension) {
         return QueuePair.createExtended(this, options, extension);

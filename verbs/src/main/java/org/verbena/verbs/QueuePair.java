@@ -537,7 +537,7 @@ public final class QueuePair extends VerbsObject {
      * Limits how fast it sends; raw packets only, in RTS.
      *
      * @param limit the limit
-     * @throws VerbsException the device refused, or cannot
+     * @throws VerbsException the device refused, or does not support it
      */
     public void modifyRateLimit(RateLimit limit) {
         MemorySegment function =
@@ -565,8 +565,8 @@ public final class QueuePair extends VerbsObject {
     }
 
     /**
-     * Joins a multicast group; datagram queue pairs only. Packets come once the network knows, which librdmacm's rdma_join_multicast sees to.
-     * Before it is closed, the queue pair has to be detached.
+     * Joins a multicast group; datagram queue pairs only. Packets arrive once the network knows of the membership,
+     * which librdmacm's rdma_join_multicast announces. Before it is closed, the queue pair has to be detached.
      *
      * @param group the group's GID
      * @param lid the group's LID, 0 on RoCE
@@ -604,7 +604,7 @@ public final class QueuePair extends VerbsObject {
     }
 
     /**
-     * Has packets with certain headers come to this queue pair; of RAW_PACKET or UD.
+     * Steers packets with certain headers to this queue pair, which is of RAW_PACKET or UD.
      *
      * @param rule which packets, and what else is done with them
      * @return the rule in force; the caller closes it before this queue pair

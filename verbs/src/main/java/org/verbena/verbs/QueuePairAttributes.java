@@ -87,7 +87,7 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * Which attributes are here.
+     * The attributes that are set.
      *
      * @return C's bits
      */
@@ -96,7 +96,7 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * Which attributes are here.
+     * The attributes that are set.
      *
      * @return a set of its own
      */
@@ -139,7 +139,7 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * What the peer may do.
+     * The peer's rights.
      *
      * @return REMOTE_READ, REMOTE_WRITE, REMOTE_ATOMIC
      */
@@ -185,7 +185,7 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * Another way to the peer.
+     * The alternate path to the peer.
      *
      * @return the address
      */
@@ -266,7 +266,7 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * How often to try again without an acknowledgement.
+     * The number of retries without an acknowledgement.
      *
      * @return 0 to 7; with 0 one lost packet ends the connection
      */
@@ -275,7 +275,7 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * How often to try again when the peer has no receive posted.
+     * The number of retries when the peer has no receive posted.
      *
      * @return 0 to 7; 7 retries forever
      */
@@ -365,7 +365,7 @@ public final class QueuePairAttributes {
         }
 
         /**
-         * Asks for {@link AsyncEventType#SQ_DRAINED} when the send queue has drained.
+         * Requests an {@link AsyncEventType#SQ_DRAINED} event when the send queue has drained.
          *
          * @param notify whether
          * @return this
@@ -437,7 +437,7 @@ public final class QueuePairAttributes {
         }
 
         /**
-         * Sets another way to the peer.
+         * Sets the alternate path to the peer.
          *
          * @param address of the peer, by the alternate port
          * @param pkeyIndex the index of its P_Key, 0 to 65535

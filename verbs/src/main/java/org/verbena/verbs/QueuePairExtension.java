@@ -7,7 +7,7 @@ import org.verbena.verbs.queue.QueuePairCreateFlag;
 import org.verbena.verbs.work.SendOperation;
 
 /**
- * What a queue pair is created with besides {@link QueuePairOptions}.
+ * Options of a new queue pair beyond {@link QueuePairOptions}.
  *
  * <p>Source: ibv_create_qp_ex(3)
  *

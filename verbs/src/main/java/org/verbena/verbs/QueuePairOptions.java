@@ -8,7 +8,7 @@ import org.verbena.verbs.ffm.IbvQpInitAttr;
 import org.verbena.verbs.queue.QueuePairType;
 
 /**
- * What a queue pair is created with.
+ * The options of a new queue pair.
  *
  * <p>Source: ibv_create_qp(3)
  *

@@ -185,7 +185,7 @@ record QueuePairTransition(Set<QueuePairAttribute> required, Set<QueuePairAttrib
     }
 
     /**
-     * Refuses what cannot go well, naming what is missing or too much.
+     * Refuses an invalid step, and names the attributes that are missing or not allowed.
      *
      * @param type of the queue pair
      * @param from where it is

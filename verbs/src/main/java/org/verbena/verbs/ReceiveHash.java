@@ -60,7 +60,7 @@ public final class ReceiveHash {
     }
 
     /**
-     * Over what it spreads.
+     * The table that it spreads packets over.
      *
      * @return the table
      */

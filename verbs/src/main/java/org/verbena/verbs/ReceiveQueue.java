@@ -54,7 +54,7 @@ public final class ReceiveQueue extends WorkQueue {
     /**
      * Begins a receive. Without memory it accepts only empty messages.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @return this
      * @throws IllegalStateException no slot is left: flush first
      */

@@ -144,7 +144,7 @@ public final class ReceiveWorkQueue extends VerbsObject {
     }
 
     /**
-     * How many scatter/gather elements a receive may have.
+     * The maximum number of scatter/gather elements of a receive.
      *
      * @return what the device granted
      */

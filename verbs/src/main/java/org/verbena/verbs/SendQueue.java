@@ -22,8 +22,8 @@ import org.verbena.verbs.work.WorkRequestOpcode;
  * }</pre>
  *
  * <p>A slot of the device's queue is free again when its completion, or that of a later work request, has been polled:
- * signal the last of a batch and at least one in every queue depth. What does not fit, out of range or without a right,
- * throws before the device sees it and leaves the other staged work requests as they are.
+ * signal the last of a batch and at least one in every queue depth. An invalid work request, out of range or without
+ * the right, throws before the device sees it and leaves the other staged work requests unchanged.
  *
  * <p>Source: ibv_post_send(3)
  */
@@ -109,7 +109,7 @@ public final class SendQueue extends WorkQueue {
     /**
      * Begins a send: fills a receive of the peer with the elements that follow.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param mask of {@link SendFlags}
      * @return this
      * @throws IllegalStateException no slot is left: flush first
@@ -122,7 +122,7 @@ public final class SendQueue extends WorkQueue {
     /**
      * Begins a send with immediate data.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param mask of {@link SendFlags}
      * @param immediate 32 bits for the peer's completion, in host order
      * @return this
@@ -136,7 +136,7 @@ public final class SendQueue extends WorkQueue {
     /**
      * Begins a send that invalidates a key of the peer.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param mask of {@link SendFlags}
      * @param remoteKey the peer's key
      * @return this
@@ -152,7 +152,7 @@ public final class SendQueue extends WorkQueue {
      * Begins a write of the elements that follow into the peer's memory. Its completion does not mean that the peer's
      * program can see the data.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param mask of {@link SendFlags}
      * @param remoteAddress where, in the peer's memory
      * @param remoteKey the peer's key
@@ -167,7 +167,7 @@ public final class SendQueue extends WorkQueue {
     /**
      * Begins a write that also consumes a receive of the peer and delivers 32 bits to it.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param mask of {@link SendFlags}
      * @param remoteAddress where, in the peer's memory
      * @param remoteKey the peer's key
@@ -186,7 +186,7 @@ public final class SendQueue extends WorkQueue {
     /**
      * Begins a read of the peer's memory into the elements that follow, which need LOCAL_WRITE.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param mask of {@link SendFlags}, INLINE excepted
      * @param remoteAddress where, in the peer's memory
      * @param remoteKey the peer's key
@@ -202,7 +202,7 @@ public final class SendQueue extends WorkQueue {
     /**
      * Stages an atomic compare-and-swap of 8 bytes in the peer's memory.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param mask of {@link SendFlags}, INLINE excepted
      * @param remoteAddress where, in the peer's memory; a multiple of 8
      * @param remoteKey the peer's key
@@ -239,7 +239,7 @@ public final class SendQueue extends WorkQueue {
     /**
      * Stages an atomic add to 8 bytes in the peer's memory.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param mask of {@link SendFlags}, INLINE excepted
      * @param remoteAddress where, in the peer's memory; a multiple of 8
      * @param remoteKey the peer's key
@@ -330,7 +330,7 @@ public final class SendQueue extends WorkQueue {
     /**
      * Stages the binding of a type 2 memory window. What is posted behind it finds the window bound.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param mask of {@link SendFlags}
      * @param window not bound now
      * @param key the window's new key: {@link MemoryWindow#nextKey} of its last one
@@ -373,7 +373,7 @@ public final class SendQueue extends WorkQueue {
     /**
      * Stages the invalidation of a key of this side: unbinds a type 2 memory window.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param mask of {@link SendFlags}
      * @param key the window's key
      * @return this
@@ -389,7 +389,7 @@ public final class SendQueue extends WorkQueue {
     /**
      * Begins a raw packet that the adapter cuts into segments, each behind a copy of the header.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param mask of {@link SendFlags}
      * @param header native memory that stays as it is until the flush, up to 65535 bytes
      * @param segmentBytes the largest payload of a segment, up to 65535

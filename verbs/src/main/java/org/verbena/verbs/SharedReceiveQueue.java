@@ -247,7 +247,7 @@ public final class SharedReceiveQueue extends VerbsObject {
     }
 
     /**
-     * How many scatter/gather elements a receive may have.
+     * The maximum number of scatter/gather elements of a receive.
      *
      * @return what the device granted
      */
@@ -256,7 +256,7 @@ public final class SharedReceiveQueue extends VerbsObject {
     }
 
     /**
-     * How many receives it holds.
+     * The number of receives that it can hold.
      *
      * @return what the device has now
      * @throws VerbsException the device refused
@@ -284,7 +284,7 @@ public final class SharedReceiveQueue extends VerbsObject {
     }
 
     /**
-     * Asks for one {@link AsyncEventType#SRQ_LIMIT_REACHED} when fewer receives are left.
+     * Requests one {@link AsyncEventType#SRQ_LIMIT_REACHED} event when fewer receives are left.
      *
      * @param limitWrs the limit, 0 to disarm
      * @throws VerbsException the device refused

@@ -57,9 +57,9 @@ public final class TagList extends WorkQueue {
     /**
      * Begins to add a tag. Without memory it accepts only empty messages.
      *
-     * @param operationId comes back in the completion of the addition
+     * @param operationId returned in the completion of the addition
      * @param signaled whether it makes a completion
-     * @param receiveId comes back in the completion of the message
+     * @param receiveId returned in the completion of the message
      * @param tag which messages
      * @param mask which bits of a message's tag are compared with it; the others are 0 in it
      * @return this
@@ -103,7 +103,7 @@ public final class TagList extends WorkQueue {
     /**
      * Removes a tag. If a message has used it in the meantime, the completion has status TM_ERR.
      *
-     * @param operationId comes back in the completion
+     * @param operationId returned in the completion
      * @param signaled whether it makes a completion
      * @param handle from {@link #handle}
      * @return this
@@ -123,7 +123,7 @@ public final class TagList extends WorkQueue {
     /**
      * Reports how many unexpected messages have been handled, and nothing else.
      *
-     * @param operationId comes back in the completion
+     * @param operationId returned in the completion
      * @param signaled whether it makes a completion
      * @param unexpectedMessages since the queue was created, modulo 2^32
      * @return this
@@ -148,7 +148,7 @@ public final class TagList extends WorkQueue {
     }
 
     /**
-     * Where the operation begun last is.
+     * The slot of the operation begun last.
      *
      * @return its slot, for {@link #handle}
      */
@@ -158,7 +158,7 @@ public final class TagList extends WorkQueue {
     }
 
     /**
-     * What the device calls a tag that was added.
+     * The device's handle of a tag that was added.
      *
      * @param slot where the addition was
      * @return the handle, for {@link #remove}

@@ -116,7 +116,7 @@ public final class Verbs {
     }
 
     /**
-     * What the library calls a kind of node.
+     * The library's name of a node type.
      *
      * @param type the kind
      * @return a few words, such as {@code InfiniBand channel adapter}
@@ -126,7 +126,7 @@ public final class Verbs {
     }
 
     /**
-     * What the library calls a state of a port.
+     * The library's name of a port state.
      *
      * @param state the state
      * @return a few words, such as {@code PORT_ACTIVE}
@@ -136,7 +136,7 @@ public final class Verbs {
     }
 
     /**
-     * What the library calls an asynchronous event.
+     * The library's name of an asynchronous event.
      *
      * @param type the event
      * @return a few words
@@ -146,7 +146,7 @@ public final class Verbs {
     }
 
     /**
-     * What the library calls a completion's status.
+     * The library's name of a completion status.
      *
      * @param status the status
      * @return a few words; {@link CompletionStatus#meaning()} has more
@@ -155,12 +155,10 @@ public final class Verbs {
         return Pointers.readString(LibIbverbs.wcStatusStr(status.value()));
     }
 
-    /**
-     * What is there to see of a device while its list is.
-     */
+    /** Visits devices while their list is open. */
     interface DeviceVisitor {
         /**
-         * Looks at one.
+         * Visits one.
          *
          * @param address of the {@code ibv_device}
          * @return true to end the visit

@@ -14,11 +14,11 @@ public final class VerbsException extends NativeRdmaException {
     /** The function. */
     private final String call;
 
-    /** What it answered. */
+    /** The errno. */
     private final int errno;
 
     /**
-     * Makes one.
+     * Creates an exception.
      *
      * @param call the function and its arguments: {@code ibv_reg_mr(length=4096, access=LOCAL_WRITE)}
      * @param errno what it answered, as errno(3)
@@ -40,7 +40,7 @@ public final class VerbsException extends NativeRdmaException {
     }
 
     /**
-     * What it answered.
+     * The errno.
      *
      * @return a positive errno
      */

@@ -10,12 +10,12 @@ import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Something that libibverbs made and that must be given back: a context, a protection domain, a queue pair ...
+ * An object of libibverbs that must be closed: a context, a protection domain, a queue pair ...
  *
  * <p>Objects form a tree (a queue pair depends on a protection domain and on completion queues, and these on a
  * context). {@link #close()} is idempotent and refuses, naming them, while children are open; any later call throws
- * {@link IllegalStateException}. Creating and closing may happen on any thread. What polls and posts belongs to one
- * thread at a time, and so does closing the queue it works on: nothing here locks on the data path.
+ * {@link IllegalStateException}. Creating and closing may happen on any thread. Polling and posting belong to one
+ * thread at a time, and so does closing the queue: nothing here locks on the data path.
  */
 public abstract sealed class VerbsObject implements AutoCloseable
         permits Context,

@@ -45,7 +45,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * How many completions fit.
+     * The capacity.
      *
      * @return 1 or more
      */
@@ -54,7 +54,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * How many completions the last poll took.
+     * The number of completions that the last poll took.
      *
      * @return 0 to capacity
      */
@@ -67,7 +67,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * Where the C array is.
+     * The address of the C array.
      *
      * @return its address
      * @throws IllegalStateException after {@link #close()}
@@ -80,7 +80,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * Which work request it was.
+     * The id of the work request.
      *
      * @param index 0 to count - 1
      * @return the id that it was posted with
@@ -90,7 +90,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * Whether it was done.
+     * Whether it succeeded.
      *
      * @param index 0 to count - 1
      * @return false if it failed; {@link #status} says why
@@ -100,7 +100,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * How it ended.
+     * The status.
      *
      * @param index 0 to count - 1
      * @return the status
@@ -110,7 +110,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * The device's own number for an error.
+     * The vendor error code.
      *
      * @param index 0 to count - 1
      * @return 0 if it has none
@@ -120,7 +120,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * Whose work request it was.
+     * The queue pair of the work request.
      *
      * @param index 0 to count - 1
      * @return the number of the local queue pair
@@ -130,7 +130,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * What was done.
+     * The operation.
      *
      * @param index 0 to count - 1
      * @return the operation
@@ -166,7 +166,7 @@ public final class WorkCompletions implements AutoCloseable {
     private static final int RECEIVE_BIT = 1 << 7;
 
     /**
-     * How many bytes were moved. Means nothing for sends and writes.
+     * The number of bytes transferred. Meaningless for sends and writes.
      *
      * @param index 0 to count - 1
      * @return bytes; for datagrams the 40 bytes of the global route header are counted
@@ -188,7 +188,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * Whether {@link #immediateData} is there.
+     * Whether there is {@link #immediateData}.
      *
      * @param index 0 to count - 1
      * @return true if the peer sent some
@@ -198,7 +198,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * What the peer sent along.
+     * The immediate data.
      *
      * @param index 0 to count - 1
      * @return 32 bits in host order
@@ -208,7 +208,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * Whether {@link #invalidatedKey} is there.
+     * Whether there is an {@link #invalidatedKey}.
      *
      * @param index 0 to count - 1
      * @return true if the peer invalidated a key
@@ -218,7 +218,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * Which key of this side the peer invalidated.
+     * The local key that the peer invalidated.
      *
      * @param index 0 to count - 1
      * @return the key
@@ -238,7 +238,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * Whether the adapter found the checksums right.
+     * Whether the adapter verified the checksums.
      *
      * @param index 0 to count - 1
      * @return false if not, or if the device does not check
@@ -248,7 +248,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * Who sent a datagram.
+     * The queue pair that sent a datagram.
      *
      * @param index 0 to count - 1
      * @return the number of the remote queue pair; datagrams only
@@ -268,7 +268,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * Which P_Key a datagram came with.
+     * The P_Key that a datagram arrived with.
      *
      * @param index 0 to count - 1
      * @return the index in the port's table; GSI queue pairs only
@@ -288,7 +288,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * Which of the port's LIDs a datagram came to.
+     * The path bits of the local LID that a datagram arrived at.
      *
      * @param index 0 to count - 1
      * @return the low bits of the destination LID; datagrams only
@@ -298,7 +298,7 @@ public final class WorkCompletions implements AutoCloseable {
     }
 
     /**
-     * Where the C struct of a successful completion is.
+     * The address of the C struct of a successful completion.
      *
      * @param index 0 to count - 1
      * @return its address

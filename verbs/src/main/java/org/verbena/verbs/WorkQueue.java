@@ -105,7 +105,7 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
     }
 
     /**
-     * How many work requests fit between two flushes.
+     * The number of work requests that fit between two flushes.
      *
      * @return 1 to 64
      */
@@ -114,7 +114,7 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
     }
 
     /**
-     * How many work requests wait for a flush.
+     * The number of work requests that wait for a flush.
      *
      * @return 0 to {@link #capacityWrs()}
      */
@@ -132,7 +132,7 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
     }
 
     /**
-     * How many scatter/gather elements a work request may have.
+     * The maximum number of scatter/gather elements of a work request.
      *
      * @return what the device granted
      */
@@ -171,7 +171,7 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
     }
 
     /**
-     * Takes back the work request being filled, for it was refused.
+     * Removes the work request being filled, because it was refused.
      *
      * @param reason what is wrong with it
      * @return the exception to throw
@@ -182,7 +182,7 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
     }
 
     /**
-     * Takes back the work request being filled, for it goes outside of its memory.
+     * Removes the work request being filled, because it goes outside of its memory.
      *
      * @param reason what is wrong with it
      * @return the exception to throw
@@ -193,7 +193,8 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
     }
 
     /**
-     * Takes back the work request being filled, for it cannot be: memory that it names was closed meanwhile, for example.
+     * Removes the work request being filled, because it has become invalid: memory that it names was closed meanwhile,
+     * for example.
      *
      * @param cause why
      * @return the cause, to throw
@@ -272,7 +273,7 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
     }
 
     /**
-     * Gives everything staged to the device with one call.
+     * Posts everything staged to the device with one call.
      *
      * @throws VerbsException the device refused; what it did not take is still staged
      */

@@ -29,8 +29,8 @@ import org.verbena.verbs.work.SendOperation;
  *
  * <p>One thread at a time, and nothing else may be posted to the queue pair in between: providers hold a lock. Each
  * operation costs several native calls; {@link SendQueue} needs one for a list, and is the faster of the two on most
- * devices. What does not fit throws before the device sees it; the work requests begun since the start can then only be
- * given up with {@link #abort()}.
+ * devices. An invalid work request throws before the device sees it; the work requests begun since the start can then
+ * only be discarded with {@link #abort()}.
  *
  * <p>Source: ibv_wr_post(3)
  */
@@ -99,7 +99,7 @@ public final class WorkRequestBuilder {
     }
 
     /**
-     * Gives the batch to the device.
+     * Posts the batch to the device.
      *
      * @throws VerbsException the device refused: nothing of the batch was taken
      * @throws IllegalStateException there is no batch, or something in it was refused here: abort it
@@ -113,7 +113,7 @@ public final class WorkRequestBuilder {
         }
     }
 
-    /** Gives the batch up: nothing of it is posted. */
+    /** Discards the batch: nothing of it is posted. */
     public void abort() {
         if (building) {
             building = false;
@@ -151,7 +151,7 @@ public final class WorkRequestBuilder {
     /**
      * Begins a send.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param flags of {@link SendFlags}; with INLINE data follows by {@link #inline}, without by {@link #piece}
      * @return this
      */
@@ -163,7 +163,7 @@ public final class WorkRequestBuilder {
     /**
      * Begins a send with immediate data.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param flags of {@link SendFlags}
      * @param immediate 32 bits in host order
      * @return this
@@ -179,7 +179,7 @@ public final class WorkRequestBuilder {
     /**
      * Begins a send that invalidates a key of the peer.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param flags of {@link SendFlags}
      * @param remoteKey the peer's key
      * @return this
@@ -193,7 +193,7 @@ public final class WorkRequestBuilder {
     /**
      * Begins a write.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param flags of {@link SendFlags}
      * @param remoteAddress where, in the peer's memory
      * @param remoteKey the peer's key
@@ -211,7 +211,7 @@ public final class WorkRequestBuilder {
     /**
      * Begins a write with immediate data.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param flags of {@link SendFlags}
      * @param remoteAddress where, in the peer's memory
      * @param remoteKey the peer's key
@@ -232,7 +232,7 @@ public final class WorkRequestBuilder {
     /**
      * Begins a read.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param flags of {@link SendFlags}
      * @param remoteAddress where, in the peer's memory
      * @param remoteKey the peer's key
@@ -250,7 +250,7 @@ public final class WorkRequestBuilder {
     /**
      * Begins an atomic compare-and-swap; one piece of 8 bytes follows.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param flags of {@link SendFlags}
      * @param remoteAddress where, in the peer's memory; a multiple of 8
      * @param remoteKey the peer's key
@@ -274,7 +274,7 @@ public final class WorkRequestBuilder {
     /**
      * Begins an atomic add; one piece of 8 bytes follows.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param flags of {@link SendFlags}
      * @param remoteAddress where, in the peer's memory; a multiple of 8
      * @param remoteKey the peer's key
@@ -300,7 +300,7 @@ public final class WorkRequestBuilder {
     /**
      * Builds an atomic write of 8 bytes; nothing follows.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param flags of {@link SendFlags}
      * @param remoteAddress where, in the peer's memory; a multiple of 8
      * @param remoteKey the peer's key
@@ -320,7 +320,7 @@ public final class WorkRequestBuilder {
     /**
      * Builds a flush: makes earlier writes visible to all, or persistent, at the peer; nothing follows.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param flags of {@link SendFlags}
      * @param remoteAddress where, in the peer's memory
      * @param remoteKey the peer's key, of a region with FLUSH_GLOBAL or FLUSH_PERSISTENT
@@ -357,7 +357,7 @@ public final class WorkRequestBuilder {
     /**
      * Builds the binding of a type 2 memory window; nothing follows.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param flags of {@link SendFlags}
      * @param window not bound now
      * @param key the window's new key
@@ -387,7 +387,7 @@ public final class WorkRequestBuilder {
     /**
      * Builds the invalidation of a key of this side; nothing follows.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param flags of {@link SendFlags}
      * @param key the key
      * @return this
@@ -402,7 +402,7 @@ public final class WorkRequestBuilder {
     /**
      * Begins a segmented send.
      *
-     * @param workRequestId comes back in the completion
+     * @param workRequestId returned in the completion
      * @param flags of {@link SendFlags}
      * @param header native memory, up to 65535 bytes
      * @param segmentBytes the largest payload of a segment, up to 65535

@@ -11,7 +11,7 @@ import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
 
 /**
- * What ties XRC connections to the shared receive queues they may deliver to, in one process or several.
+ * Ties XRC connections to the shared receive queues that they may deliver to, in one process or several.
  *
  * <p>Source: ibv_open_xrcd(3)
  */
@@ -71,7 +71,7 @@ public final class XrcDomain extends VerbsObject {
     }
 
     /**
-     * What it lies on.
+     * The context that it belongs to.
      *
      * @return the context
      */

@@ -13,7 +13,7 @@ import java.nio.ByteBuffer;
  * @param interfaceId the lower 64 bits, in host order
  */
 public record Gid(long subnetPrefix, long interfaceId) {
-    /** How many bytes it has on the wire. */
+    /** Its length on the wire, in bytes. */
     public static final int BYTES = 16;
 
     /** The GID of an empty entry. */

@@ -66,7 +66,7 @@ public enum Rate implements NativeConstant {
     }
 
     /**
-     * How many times 2.5 Gbit/s it is.
+     * The rate as a multiple of 2.5 Gbit/s.
      *
      * @return the multiple, -1 for those that are none
      */
@@ -75,7 +75,7 @@ public enum Rate implements NativeConstant {
     }
 
     /**
-     * How much it is.
+     * The rate in megabits per second.
      *
      * @return megabits a second, -1 for RATE_MAX
      */
@@ -84,7 +84,7 @@ public enum Rate implements NativeConstant {
     }
 
     /**
-     * The rate that is a multiple of 2.5 Gbit/s.
+     * Finds the rate that is a multiple of 2.5 Gbit/s.
      *
      * @param multiple 1, 2, 4 ...
      * @return the rate; RATE_MAX if there is none
@@ -94,7 +94,7 @@ public enum Rate implements NativeConstant {
     }
 
     /**
-     * The rate that is so much.
+     * Finds the rate of a number of megabits per second.
      *
      * @param megabitsPerSecond 2500, 5000 ...
      * @return the rate; RATE_MAX if there is none

@@ -3,7 +3,7 @@ package org.verbena.verbs.device;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * How far atomics are atomic.
+ * The scope within which atomics are atomic.
  *
  * <p>Source: ibv_query_device(3)
  */

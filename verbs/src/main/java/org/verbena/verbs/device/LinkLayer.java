@@ -3,7 +3,7 @@ package org.verbena.verbs.device;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * What a port is connected to.
+ * The link layer of a port.
  *
  * <p>Source: ibv_query_port(3)
  */

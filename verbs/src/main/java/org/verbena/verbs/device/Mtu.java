@@ -43,7 +43,7 @@ public enum Mtu implements NativeConstant {
     }
 
     /**
-     * How much it is.
+     * The MTU in bytes.
      *
      * @return bytes; 0 for UNKNOWN
      */

@@ -3,7 +3,7 @@ package org.verbena.verbs.device;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * What kind of node a device is.
+ * The kind of node that a device is.
  *
  * <p>Source: ibv_get_device_list(3)
  */

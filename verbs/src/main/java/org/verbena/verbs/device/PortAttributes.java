@@ -53,7 +53,7 @@ public record PortAttributes(
         int capabilityFlags2) {
 
     /**
-     * How many lanes the link has.
+     * The number of lanes of the link.
      *
      * @return 1, 2, 4, 8 or 12; 0 if the encoding is not known
      */
@@ -69,7 +69,7 @@ public record PortAttributes(
     }
 
     /**
-     * How fast one lane is.
+     * The speed of one lane in Gbit/s.
      *
      * @return 2.5 to 200; 0 if the encoding is not known
      */
@@ -87,7 +87,7 @@ public record PortAttributes(
     }
 
     /**
-     * How fast the link is.
+     * The speed of the link in Gbit/s.
      *
      * @return all lanes together; 0 if the encoding is not known
      */

@@ -3,7 +3,7 @@ package org.verbena.verbs.device;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * Which transport a device speaks.
+ * The transport that a device speaks.
  *
  * <p>Source: ibv_get_device_list(3)
  */

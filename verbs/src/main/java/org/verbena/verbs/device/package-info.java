@@ -1,2 +1,2 @@
-/** What devices and ports are, can do and report. */
+/** Attributes, capabilities and events of devices and ports. */
 package org.verbena.verbs.device;

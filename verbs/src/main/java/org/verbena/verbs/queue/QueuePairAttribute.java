@@ -14,7 +14,7 @@ public enum QueuePairAttribute implements NativeConstant {
     CUR_STATE(1 << 1),
     /** Whether SQ_DRAINED is reported. */
     EN_SQD_ASYNC_NOTIFY(1 << 2),
-    /** What the peer may do. */
+    /** The peer's rights. */
     ACCESS_FLAGS(1 << 3),
     /** The index of its P_Key. */
     PKEY_INDEX(1 << 4),
@@ -28,15 +28,15 @@ public enum QueuePairAttribute implements NativeConstant {
     PATH_MTU(1 << 8),
     /** How long to wait for an acknowledgement. */
     TIMEOUT(1 << 9),
-    /** How often to try again. */
+    /** The number of retries. */
     RETRY_CNT(1 << 10),
-    /** How often to try again when the peer has no receive. */
+    /** The number of retries when the peer has no receive. */
     RNR_RETRY(1 << 11),
     /** The first packet number to expect. */
     RQ_PSN(1 << 12),
     /** Reads and atomics outstanding as initiator. */
     MAX_QP_RD_ATOMIC(1 << 13),
-    /** Another way to the peer. */
+    /** The alternate path to the peer. */
     ALT_PATH(1 << 14),
     /** How long the peer should wait when no receive is posted. */
     MIN_RNR_TIMER(1 << 15),

@@ -3,7 +3,7 @@ package org.verbena.verbs.queue;
 import org.verbena.verbs.ffm.Ranges;
 
 /**
- * How fast a raw packet queue pair may send.
+ * A limit of the send rate of a raw packet queue pair.
  *
  * <p>Source: ibv_modify_qp_rate_limit(3)
  *

@@ -3,8 +3,8 @@ package org.verbena.verbs.work;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * How a work request ended. The first completion that is neither {@link #SUCCESS} nor {@link #WR_FLUSH_ERR} has the cause;
- * the flushes after it follow from it.
+ * The status of a completed work request. The first completion that is neither {@link #SUCCESS} nor {@link
+ * #WR_FLUSH_ERR} has the cause; the flushes after it follow from it.
  *
  * <p>Source: ibv_poll_cq(3), ibv_wc_status_str(3)
  */

@@ -3,7 +3,7 @@ package org.verbena.verbs.work;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * What completed. Valid for successful completions only.
+ * The operation that completed. Valid for successful completions only.
  *
  * <p>Source: ibv_poll_cq(3)
  */
