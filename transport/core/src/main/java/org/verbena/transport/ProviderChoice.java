@@ -167,7 +167,7 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
             return List.copyOf(found);
         }
 
-        /** Adds a provider that is there although no services file names it. */
+        /** Adds a provider that is present although no services file names it. */
         private static void addUnlisted(String className, List<RdmaProvider> found) {
             if (found.stream()
                     .anyMatch(provider -> provider.getClass().getName().equals(className))) {

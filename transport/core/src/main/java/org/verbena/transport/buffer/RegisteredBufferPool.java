@@ -68,7 +68,10 @@ public final class RegisteredBufferPool implements AutoCloseable {
     private long chunksRegistered;
     private long chunksReleased;
 
-    /** Someone waits for memory: what is released goes to where all can take it, and the listener hears of it. */
+    /**
+     * Someone waits for memory: released blocks go to the shared part, where anyone can take them, and the listener is
+     * notified.
+     */
     private volatile boolean watched;
 
     private volatile @Nullable Runnable freedListener;
@@ -227,7 +230,8 @@ public final class RegisteredBufferPool implements AutoCloseable {
     }
 
     /**
-     * Sets who is told when memory comes back while {@linkplain #watch watched}. Once, by the pool's owner.
+     * Sets the listener that is notified when memory comes back while the pool is {@linkplain #watch watched}. Once, by
+     * the pool's owner.
      *
      * @param listener called on whichever thread gives memory back; must not block
      */
@@ -236,10 +240,10 @@ public final class RegisteredBufferPool implements AutoCloseable {
     }
 
     /**
-     * Whether someone waits for memory. While this is so, buffers that are released pass by the caches of loops, so that whoever waits finds them.
-     * To miss nothing, watch first, then try to allocate, then wait.
+     * Starts or stops watching for released memory. While the pool is watched, released buffers bypass the caches of
+     * loops, so that the waiting party finds them. To miss nothing, watch first, then try to allocate, then wait.
      *
-     * @param watch whether to tell the listener of memory that comes back
+     * @param watch whether to notify the listener when memory comes back
      */
     public void watch(boolean watch) {
         watched = watch;
@@ -265,7 +269,8 @@ public final class RegisteredBufferPool implements AutoCloseable {
     }
 
     /**
-     * Gives up what is not needed: what the calling loop's cache has not used since the last time, and chunks that have been idle long enough.
+     * Frees what is not needed: blocks that the calling loop's cache has not used since the last call, and chunks that
+     * have been idle long enough.
      */
     public void trim() {
         LoopCache cache = LoopCaches.of(this);
@@ -284,7 +289,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
     }
 
     /**
-     * What the pool has done and holds.
+     * The pool's counters and current contents.
      *
      * @return a snapshot
      */
@@ -360,7 +365,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
             loop.execute(task);
         } catch (RejectedExecutionException ended) {
             // The loop is over: its thread-local caches are detached as its thread ends.
-            LOG.trace("loop {} is over", loop, ended);
+            LOG.trace("event loop {} has ended", loop, ended);
         }
     }
 
@@ -414,7 +419,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
         return block;
     }
 
-    /** Has other loops give up their free blocks, for the next one who asks. */
+    /** Makes other loops give up their free blocks, for the next caller. */
     private void askLoopsToFlush() {
         List<LoopCache> attached;
         lock.lock();

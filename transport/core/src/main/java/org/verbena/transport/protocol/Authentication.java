@@ -94,7 +94,7 @@ final class Authentication {
         return said;
     }
 
-    /** Takes what the acceptance said, padded or not; returns what is wrong with it, or null. */
+    /** Takes what the acceptance said, padded or not; returns the violation, or null. */
     @Nullable String takeAcceptance(byte[] privateData) {
         if (privateData.length < ACCEPTANCE_BYTES || (privateData[Wire.PREAMBLE_FLAGS] & Wire.AUTHENTICATES) == 0) {
             return "it has no pre-shared keys";
@@ -129,7 +129,7 @@ final class Authentication {
      *
      * @param frame the peer's HELLO or HELLO_ACK, header included
      * @param frameBytes its length
-     * @return what is wrong with it, or null
+     * @return the violation, or null
      */
     @Nullable String refusal(ByteBuf frame, int frameBytes) {
         int index = Wire.HEADER_BYTES;
@@ -142,7 +142,7 @@ final class Authentication {
             byte[] expected = mac(secret, ACCEPTOR, acceptance, hello, said);
             return MessageDigest.isEqual(expected, bytes(frame, behind, PROOF_BYTES))
                     ? null
-                    : "its proof of the pre-shared key " + keys.firstId() + " is wrong: its secret is another";
+                    : "its proof of the pre-shared key " + keys.firstId() + " is wrong: the secrets differ";
         }
         int idLength = frameBytes > behind ? frame.getUnsignedByte(behind) : 0;
         int provenBytes = SAID_BYTES + 1 + idLength + NONCE_BYTES;
@@ -159,10 +159,10 @@ final class Authentication {
         if (known == null) {
             return PreSharedKeys.isId(id)
                     ? "this end has no pre-shared key " + id
-                    : "what it says for the id of a pre-shared key is none";
+                    : "its pre-shared key id is malformed";
         }
         if (!isRight) {
-            return "its proof of the pre-shared key " + id + " is wrong: its secret is another";
+            return "its proof of the pre-shared key " + id + " is wrong: the secrets differ";
         }
         secret = known;
         return null;

@@ -3,15 +3,15 @@ package org.verbena.transport.protocol;
 import java.io.Serial;
 import org.verbena.transport.spi.RdmaException;
 
-/** The peer did not prove that it has a pre-shared key of this end. It was disconnected, and not told why. */
+/** The peer did not prove that it has a pre-shared key of this end. It was disconnected without a reason. */
 public final class AuthenticationException extends RdmaException {
     @Serial
     private static final long serialVersionUID = 1L;
 
     /**
-     * Makes one.
+     * Creates an exception.
      *
-     * @param message who, what was missing or wrong, and what to do
+     * @param message the peer, what was missing or wrong, and what to do
      */
     public AuthenticationException(String message) {
         super(message);

@@ -4,7 +4,7 @@ import io.netty.buffer.ByteBuf;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** Calls the listener. What it throws goes to the connection, which ends with it; whoever calls out goes on. */
+/** Calls the listener. An exception that it throws goes to the connection, which ends with it; the caller continues. */
 final class Callbacks {
     private final MessageConnection connection;
     private final MessageListener listener;
@@ -24,7 +24,7 @@ final class Callbacks {
         }
     }
 
-    /** What came: immediate data, a message, or the one and then the other. The message is the listener's. */
+    /** Delivers immediate data, a message, or the one and then the other. The listener owns the message. */
     void arrived(boolean hasImmediate, int immediateData, int lengthBytes, @Nullable ByteBuf message) {
         ByteBuf undelivered = message;
         try {

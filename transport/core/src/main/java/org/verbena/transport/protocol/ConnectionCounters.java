@@ -4,8 +4,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * What one connection has done and has now. One writer, its loop; any thread may read, and sees each number as it was a moment ago at the latest. Writing
- * costs a plain store.
+ * The counters and current figures of one connection. Its loop writes them; any thread may read them, with a slight
+ * delay. Writing costs a plain store.
  */
 final class ConnectionCounters {
     private static final VarHandle ELEMENT = MethodHandles.arrayElementVarHandle(long[].class);
@@ -104,13 +104,13 @@ final class ConnectionCounters {
         add(RECEIVE_QUEUE_LOW, 1);
     }
 
-    /** What is the case now, as opposed to what has been done. */
+    /** A current figure, not a total. */
     void present(int credits, int creditsGranted) {
         ELEMENT.setOpaque(values, CREDITS, (long) credits);
         ELEMENT.setOpaque(values, CREDITS_GRANTED, (long) creditsGranted);
     }
 
-    /** Also what is the case now. */
+    /** Also a current figure. */
     void queued(long queuedBytes) {
         ELEMENT.setOpaque(values, QUEUED_BYTES, queuedBytes);
     }

@@ -86,7 +86,7 @@ final class Credits {
     /**
      * The peer gives grants back: they count as used.
      *
-     * @return what is wrong with that, or null
+     * @return the violation, or null
      */
     @Nullable String takeBack(int frames) {
         if (frames < 1 || frames > grantTold - received) {
@@ -150,7 +150,7 @@ final class Credits {
     /**
      * A STATE, PING, PONG or CLOSE came. Call it after {@link #heard}.
      *
-     * @return what is wrong with that, or null
+     * @return the violation, or null
      */
     @Nullable String controlFrameReceived() {
         if (answerOwed) {
@@ -169,7 +169,7 @@ final class Credits {
     /**
      * Takes what a header says.
      *
-     * @return what is wrong with it, or null
+     * @return the violation, or null
      */
     @Nullable String heard(int grant, int control) {
         short newlyAcknowledged = (short) (control - controlAcknowledged);

@@ -5,7 +5,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.EndpointHandler;
 
-/** Reads what came in a receive, tells everyone concerned, and says what is wrong with it. */
+/** Reads what arrived in a receive, passes it to the parts of the connection, and reports violations. */
 final class FrameReceiver {
     private final Lifecycle life;
     private final Handshake handshake;
@@ -19,7 +19,7 @@ final class FrameReceiver {
     private final Consumer<Operation> onRead;
 
     /**
-     * Makes one.
+     * Creates one.
      *
      * @param onRead given each message that the peer has read a part of
      */

@@ -4,7 +4,7 @@ import io.netty.buffer.ByteBuf;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** Tells of each frame, if someone listens: for debugging. */
+/** Reports each frame to a listener, for debugging. */
 final class FrameTap {
     private final boolean raw;
     private final Consumer<Throwable> onThrown;
@@ -19,7 +19,7 @@ final class FrameTap {
         listener = value;
     }
 
-    /** What is about to be posted; null if nobody listens. */
+    /** Describes the frame that is about to be posted; null if nobody listens. */
     @Nullable Frame staged(SendLedger ledger) {
         if (listener == null) {
             return null;
@@ -29,8 +29,8 @@ final class FrameTap {
     }
 
     /**
-     * It was posted. What the listener throws ends the connection, but the frame is with the device: its sender goes on
-     * as if nothing were.
+     * The frame was posted. An exception of the listener ends the connection, but the device has the frame, so its
+     * sender continues normally.
      */
     void sent(@Nullable Frame frame) {
         Frame.Listener told = listener;
@@ -43,7 +43,7 @@ final class FrameTap {
         }
     }
 
-    /** A frame came; returns false if the listener has thrown, and the connection ends. */
+    /** A frame arrived; returns false if the listener threw, which ends the connection. */
     boolean received(ByteBuf buffer, int lengthBytes) {
         Frame.Listener told = listener;
         if (told == null) {

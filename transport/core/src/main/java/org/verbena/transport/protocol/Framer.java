@@ -3,7 +3,7 @@ package org.verbena.transport.protocol;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
 
-/** How messages become frames and frames messages: what the framings differ in. */
+/** Turns messages into frames and frames into messages: the part in which the framings differ. */
 abstract sealed class Framer permits HeadedFramer, RawFramer {
     final SendLedger ledger;
     final SendMemory memory;
@@ -19,7 +19,7 @@ abstract sealed class Framer permits HeadedFramer, RawFramer {
         this.inbox = inbox;
     }
 
-    /** What the endpoint can do is known. */
+    /** The endpoint's capabilities are known. */
     abstract void prepare(EndpointCapabilities capabilities);
 
     /** Posts the next frame of the first message that waits; says why not. */

@@ -29,7 +29,7 @@ final class Handshake {
         this.options = options;
     }
 
-    /** Both ends prove a key before anything else. Before {@link #privateData()}. */
+    /** Makes both ends prove a key before anything else. Before {@link #privateData()}. */
     void authenticate(PreSharedKeys keys) {
         if (options.framing() == Framing.RAW) {
             throw new IllegalArgumentException(
@@ -44,7 +44,7 @@ final class Handshake {
         authentication = new Authentication(role, keys);
     }
 
-    /** Whether a proof is still missing. */
+    /** Whether the peer still has to prove its key. */
     boolean isAuthenticating() {
         return authentication != null;
     }
@@ -54,23 +54,26 @@ final class Handshake {
         return refused;
     }
 
-    /** What goes with this end's connect request or acceptance. */
+    /** The private data of this end's connect request or acceptance. */
     byte[] privateData() {
         byte[] preamble = Wire.preamble(options.framing());
         return authentication == null ? preamble : authentication.privateData(preamble);
     }
 
-    /** Takes what came with the acceptance; returns what is wrong with it for who authenticates, or null. */
+    /**
+     * Takes the private data of the peer's acceptance. Returns the violation if this end authenticates and the peer
+     * does not, or null.
+     */
     @Nullable String takeAcceptance(byte[] privateData) {
         return authentication == null ? null : authentication.takeAcceptance(privateData);
     }
 
-    /** What goes behind HELLO, which is there. */
+    /** Computes the proof that follows a written HELLO. */
     byte[] proof(ByteBuf hello, int index) {
         return authentication == null ? NOTHING : authentication.prove(hello, index);
     }
 
-    /** What this end's device can do is known. */
+    /** The capabilities of this end's device are known. */
     void prepare(EndpointCapabilities capabilities) {
         boolean reads = capabilities.readDepth() > 0 && options.rendezvousThresholdBytes() < Integer.MAX_VALUE;
         features = (reads ? Wire.FEATURE_READS : 0)
@@ -78,12 +81,15 @@ final class Handshake {
                 | (capabilities.atomics() ? Wire.FEATURE_ATOMICS : 0);
     }
 
-    /** The type of frame that this end says. */
+    /** The type of this end's frame in the handshake. */
     int type() {
         return role == MessageConnection.Role.ACCEPTOR ? Wire.HELLO_ACK : Wire.HELLO;
     }
 
-    /** What this end says. Messages are promised that fit; a stream is delivered as it comes, so its limit, for stretches by rendezvous, needs no part of the budget. */
+    /**
+     * This end's part of the handshake. It promises messages that fit into the budget; a stream is delivered as it
+     * arrives, so its limit, which is for stretches by rendezvous, needs no part of the budget.
+     */
     Wire.Hello hello(MessageBuffers buffers, int receiveBytes, int firstGrant, int greatestWindow) {
         promise(buffers);
         return new Wire.Hello(
@@ -106,7 +112,7 @@ final class Handshake {
         }
     }
 
-    /** Takes the peer's first frame; returns what is wrong with it, or null. */
+    /** Takes the peer's first frame; returns the violation, or null. */
     @Nullable String receive(int type, ByteBuf frame, int lengthBytes) {
         int expected = role == MessageConnection.Role.ACCEPTOR ? Wire.HELLO : Wire.HELLO_ACK;
         if (type != expected || lengthBytes < Wire.HELLO_BYTES || peer != null) {
@@ -137,12 +143,12 @@ final class Handshake {
         return null;
     }
 
-    /** What the peer has said; null before. */
+    /** The peer's HELLO; null before it has arrived. */
     Wire.@Nullable Hello peer() {
         return peer;
     }
 
-    /** Both ends are known: what follows from that. */
+    /** Agrees on the parameters, once both ends are known. */
     Negotiated agree(Endpoint endpoint, Wire.Hello hello, MessageBuffers buffers, RendezvousSender sender) {
         promise(buffers);
         peerPayloadBytes = hello.receiveBufferBytes() - Wire.HEADER_BYTES;
@@ -166,7 +172,7 @@ final class Handshake {
         return agreed;
     }
 
-    /** There is nothing to agree on. */
+    /** The parameters of framing RAW, which agrees on nothing. */
     Negotiated agreeRaw(int receiveBytes) {
         Negotiated agreed = new Negotiated(
                 0, Framing.RAW, Integer.MAX_VALUE, Integer.MAX_VALUE, Integer.MAX_VALUE, receiveBytes, false);
@@ -189,7 +195,7 @@ final class Handshake {
         return hasFeature(feature) && peerHas;
     }
 
-    /** How much of a message goes into one frame. */
+    /** How many bytes of a message fit into one frame. */
     int peerPayloadBytes() {
         return peerPayloadBytes;
     }

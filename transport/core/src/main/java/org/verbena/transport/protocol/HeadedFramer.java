@@ -39,7 +39,7 @@ abstract sealed class HeadedFramer extends Framer permits MessageFramer, StreamF
      * @param payload bytes behind the header
      * @param length what the header says
      * @param closing whether this end is closing: only what was advertised is taken
-     * @return what is wrong with it, or null
+     * @return the violation, or null
      */
     final @Nullable String received(int type, ByteBuf buffer, int payload, int length, boolean closing) {
         String violation = violation(type, payload, length);

@@ -14,7 +14,7 @@ final class HeldByUser implements ReleaseHook {
 
     private final Runnable wake;
 
-    // The loop's.
+    // Confined to the event loop.
     private @Nullable Thread loop;
     private long charged;
     private long releasedOnLoop;
@@ -23,7 +23,7 @@ final class HeldByUser implements ReleaseHook {
     private volatile boolean watched;
 
     /**
-     * Makes one.
+     * Creates one.
      *
      * @param wake called at a release while watched, on whichever thread releases
      */

@@ -8,10 +8,9 @@ import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.spi.RdmaException;
 
 /**
- * What came and is delivered in order: at once if nothing is before it and the user reads, else from a list. A message
- * in fragments takes its memory whole, and in turn
- * with all other connections of the device; without, its fragments wait in their receives, a window of them at the
- * most.
+ * Delivers inbound messages in order: at once if none is before it and the user reads, otherwise from a list. A message
+ * in fragments takes its memory whole, and in turn with all other connections of the device; without, its fragments
+ * wait in their receives, a window of them at the most.
  */
 final class Inbox {
     /**

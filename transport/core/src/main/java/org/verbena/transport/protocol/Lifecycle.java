@@ -6,7 +6,7 @@ import org.verbena.transport.spi.WorkCompletionException;
 import org.verbena.transport.spi.WorkStatus;
 
 /**
- * Where a connection is in its life, and the first cause of its end.
+ * The phase of a connection's life, and the first cause of its end.
  *
  * <pre>{@code
  * phase        connected  agreed   close()      CLOSE sent  CLOSE came   abort()   disconnected
@@ -45,7 +45,7 @@ final class Lifecycle {
         ABORTED,
         /** Disconnected, with messages that nobody has read yet. */
         LINGERING,
-        /** Over. */
+        /** Ended. */
         INACTIVE
     }
 
@@ -68,12 +68,12 @@ final class Lifecycle {
         return phase.compareTo(Phase.ACTIVE) >= 0 && phase.compareTo(Phase.CLOSED) <= 0;
     }
 
-    /** Whether nothing more is taken. */
+    /** Whether no more operations are accepted. */
     boolean isClosing() {
         return phase.compareTo(Phase.ACTIVE) > 0;
     }
 
-    /** The user has closed this end: what comes is dropped. */
+    /** The user has closed this end: inbound messages are dropped. */
     boolean isCloseRequested() {
         return closeRequested;
     }
@@ -99,7 +99,7 @@ final class Lifecycle {
         return firstCause;
     }
 
-    /** The cause that is told, if none was known before. */
+    /** Sets the cause, if none was known before. */
     void keepCause(@Nullable Throwable cause) {
         if (firstCause == null) {
             firstCause = cause;
@@ -118,7 +118,7 @@ final class Lifecycle {
     }
 
     /**
-     * The endpoint is gone: why the connection ended, or null if in good order.
+     * The endpoint has ended. Returns why the connection ended, or null if it was closed in good order.
      *
      * @param cause what the endpoint says
      * @param orderly whether peers say CLOSE before they go

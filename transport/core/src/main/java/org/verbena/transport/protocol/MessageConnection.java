@@ -24,7 +24,7 @@ import org.verbena.transport.spi.WorkStatus;
  */
 public final class MessageConnection implements EndpointHandler, MessageBuffers.Waiter {
 
-    /** Who speaks first. */
+    /** Which end speaks first. */
     public enum Role {
         /** Called connect: says HELLO. */
         INITIATOR,
@@ -78,7 +78,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private int failedOperations;
 
     /**
-     * Makes one, for one endpoint.
+     * Creates the connection of one endpoint.
      *
      * @param role which end sends first
      * @param options the options of this end
@@ -725,7 +725,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     /**
      * Its counters. Any thread.
      *
-     * @return a snapshot; each number is from a moment ago at the latest
+     * @return a snapshot, weakly consistent: values may lag slightly, and not all by the same amount
      */
     public MessageStatistics statistics() {
         return counters.snapshot();

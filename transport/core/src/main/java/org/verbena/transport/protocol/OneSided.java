@@ -11,9 +11,8 @@ import org.verbena.transport.spi.WorkRequest;
 
 /**
  * Reads, writes and atomics on the peer's memory, in the order given and in order with messages: {@link
- * MessageConnection#oneSided()}. They go to the device at
- * {@link MessageConnection#flush()} at the latest. Each callback is called exactly once. On the connection's loop
- * alone.
+ * MessageConnection#oneSided()}. They go to the device at {@link MessageConnection#flush()} at the latest. Each
+ * callback is called exactly once. On the connection's loop only.
  */
 public final class OneSided {
     private final Lifecycle life;
@@ -255,7 +254,7 @@ public final class OneSided {
                     "an atomic's address must be a multiple of 8, not 0x" + Long.toHexString(remoteAddress), hold);
         }
         if (local.count() != 1 || local.length(0) != Long.BYTES) {
-            throw refused("an atomic needs one local piece of 8 bytes for the old value", hold);
+            throw refused("an atomic needs one local element of 8 bytes for the old value", hold);
         }
         checkSinks(local, hold);
     }
@@ -281,7 +280,7 @@ public final class OneSided {
         if (reads && ledger.readsOut() >= capabilities.readDepth()) {
             if (capabilities.readDepth() == 0) {
                 throw new UnsupportedOperationException(
-                        "this connection was made with a read depth of 0: ask for more to read or to do atomics");
+                        "this connection has a read depth of 0: ask for 1 or more to use reads and atomics");
             }
             return Obstacle.SLOT;
         }

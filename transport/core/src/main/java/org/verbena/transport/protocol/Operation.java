@@ -105,7 +105,7 @@ final class Operation implements Work {
         posted = remainingBytes == 0;
     }
 
-    /** Lets go of all memory. */
+    /** Releases all memory. */
     @SuppressWarnings("NullAway") // an unused element is never read
     void releaseMemory() {
         for (int i = 0; i < pieces; i++) {

@@ -7,8 +7,8 @@ import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.WorkStatus;
 
 /**
- * What the user asked for, from the call to the callback. An operation is in one of these lists, messages in that of
- * all messages as well until they are finished:
+ * The user's operations, from submission to callback. An operation is in one of these lists, messages in that of all
+ * messages as well until they are finished:
  *
  * <pre>{@code
  * waiting --posted--> (its work requests are out) --done--> outcomes --told--> free

@@ -3,7 +3,7 @@ package org.verbena.transport.protocol;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
 
-/** Who is at the other end, as far as it is known: for exceptions and events. */
+/** The peer's address as far as it is known, for exceptions and events. */
 final class Peer {
     private @Nullable Endpoint endpoint;
     private boolean prepared;

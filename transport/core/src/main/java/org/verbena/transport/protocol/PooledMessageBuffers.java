@@ -33,7 +33,7 @@ public final class PooledMessageBuffers implements MessageBuffers {
     private long promisedBytes;
 
     /**
-     * Makes one.
+     * Creates one.
      *
      * @param sendPool for headers and for copies of what is not in registered memory
      * @param receivePool for receives and for messages that come by rendezvous; registered with LOCAL_WRITE at least

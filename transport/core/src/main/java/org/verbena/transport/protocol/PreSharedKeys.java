@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * clients, then remove the old key from the servers.
  *
  * <p>A secret must come from a random generator, such as {@code openssl rand 32}: anyone who records a handshake can
- * test guesses at it offline. docs/protocol.md says what the proof covers, SECURITY.md what it does not.
+ * test guesses at it offline. docs/protocol.md says what the proof covers, SECURITY.md what it does not protect.
  */
 public final class PreSharedKeys {
     /** The longest id: a handshake must fit into the smallest receive that takes one. */
@@ -38,7 +38,7 @@ public final class PreSharedKeys {
     /**
      * One key.
      *
-     * @param id says which it is: 1 to {@value #MAX_ID_LENGTH} letters, digits and {@code . _ : @ / + -}; it is sent
+     * @param id names the key: 1 to {@value #MAX_ID_LENGTH} letters, digits and {@code . _ : @ / + -}; it is sent
      *     unencrypted
      * @param secret {@value #MIN_SECRET_BYTES} bytes or more; copied
      * @return the key, for both ends
@@ -91,7 +91,7 @@ public final class PreSharedKeys {
     }
 
     /**
-     * Which keys these are.
+     * Lists the ids.
      *
      * @return ids, without secrets
      */

@@ -2,7 +2,7 @@ package org.verbena.transport.protocol;
 
 import org.jspecify.annotations.Nullable;
 
-/** What two ends tell each other with the connect request and its answer, before a connection is up. */
+/** The private data that two ends exchange in the connect request and its answer, before a connection is up. */
 public final class PrivateData {
     /** The reason of a rejection for want of a pre-shared key. */
     public static final String KEY_REQUIRED = "a pre-shared key is required";

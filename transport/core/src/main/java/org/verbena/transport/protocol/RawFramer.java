@@ -49,7 +49,7 @@ final class RawFramer extends Framer {
     }
 
     /**
-     * A SEND or a write with immediate data came, in a receive, which is taken; returns what is wrong with it, or null.
+     * A SEND or a write with immediate data came, in a receive, which is taken; returns the violation, or null.
      */
     @Nullable String received(ByteBuf buffer, int lengthBytes, int flags, int immediateData, boolean closing) {
         boolean write = (flags & EndpointHandler.REMOTE_WRITE) != 0;

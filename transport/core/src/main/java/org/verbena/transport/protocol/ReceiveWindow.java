@@ -315,7 +315,7 @@ final class ReceiveWindow {
         controlCame = true;
     }
 
-    /** A message frame used one receive; returns what is wrong with that, or null. */
+    /** A message frame used one receive; returns the violation, or null. */
     @Nullable String messageFrameCame() {
         String violation = credits.messageFrameReceived();
         if (shared != null) {
@@ -345,7 +345,7 @@ final class ReceiveWindow {
         reclaimDue = false;
     }
 
-    /** The peer gives grants back; returns what is wrong with that, or null. */
+    /** The peer gives grants back; returns the violation, or null. */
     @Nullable String grantsReturned(int frames) {
         SharedReceives common = shared;
         if (common == null) {

@@ -99,7 +99,7 @@ final class RendezvousReceiver {
         tail = null;
     }
 
-    /** The peer advertises a message; returns what is wrong with that, or null. */
+    /** The peer advertises a message; returns the violation, or null. */
     @Nullable String advertised(ByteBuf buffer, int payload, int length, boolean closing) {
         int count = payload / Wire.PIECE_BYTES;
         if (begun - done >= options.maxRendezvous()) {

@@ -151,7 +151,7 @@ final class RendezvousSender {
      * The peer says how many it has read in all.
      *
      * @param completed given each operation that has one less to wait for
-     * @return what is wrong with that, or null
+     * @return the violation, or null
      */
     @Nullable String heard(int done, Consumer<Operation> completed) {
         int news = done - doneByPeer;

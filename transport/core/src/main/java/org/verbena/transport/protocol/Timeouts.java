@@ -6,8 +6,8 @@ import org.verbena.transport.protocol.Lifecycle.Phase;
 import org.verbena.transport.spi.ConnectionException;
 
 /**
- * What a peer must do in time: answer HELLO and CLOSE, give a sign of life, and finish a message whose memory others
- * wait for.
+ * Supervises what a peer must do in time: answer HELLO, CLOSE and PING, and finish a message whose memory others wait
+ * for.
  */
 final class Timeouts {
     /**

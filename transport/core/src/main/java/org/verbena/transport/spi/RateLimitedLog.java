@@ -45,7 +45,7 @@ public final class RateLimitedLog {
     }
 
     /**
-     * Counts one, and logs it at WARN if there were not too many lately.
+     * Counts a line, and logs it at WARN unless there were too many recently.
      *
      * @param text the line
      */
@@ -60,7 +60,7 @@ public final class RateLimitedLog {
         }
     }
 
-    /** Counts one; how many were not logged before it, or -1 if it is not to be logged either. */
+    /** Counts a line. Returns how many were left out before it, or -1 if it is to be left out as well. */
     private synchronized long admit() {
         count++;
         long now = nanoTime.getAsLong();
@@ -79,7 +79,7 @@ public final class RateLimitedLog {
     }
 
     /**
-     * How many there were.
+     * The number of lines.
      *
      * @return those that were logged, and those that were not
      */

@@ -153,7 +153,7 @@ public record RemoteMemory(long address, long lengthBytes, int key, Set<MemoryDo
         byte version = in.get();
         int rights = in.get();
         if (magic != MAGIC || version != VERSION || (rights & ~ALL_BITS) != 0) {
-            throw new IllegalArgumentException("these bytes are no memory token of version " + VERSION
+            throw new IllegalArgumentException("these bytes are not a memory token of version " + VERSION
                     + ": magic 0x" + Integer.toHexString(magic & 0xffff) + ", version " + version + ", rights 0x"
                     + Integer.toHexString(rights & 0xff));
         }

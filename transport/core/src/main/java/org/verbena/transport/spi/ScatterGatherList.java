@@ -57,8 +57,8 @@ public final class ScatterGatherList {
 
     /**
      * Adds an element whose region the poster keeps registered until the work request has completed, as the holder of a
-     * pooled buffer does. If all elements of a list are such, the provider does not retain their regions: the reference
-     * count of a region is shared by all loops.
+     * pooled buffer does. If all elements of a list were added this way, the provider does not retain their regions:
+     * the reference count of a region is shared by all loops.
      *
      * @param region the memory that contains it
      * @param offsetBytes its offset from the start of the region

@@ -111,7 +111,7 @@ class AuthenticationTest {
     @Test
     void anotherSecretIsRefused() throws Exception {
         connect(OPTIONS, PreSharedKeys.of("2026", secret(2)), KEYS);
-        assertRefused(right, left, "its proof of the pre-shared key 2026 is wrong: its secret is another");
+        assertRefused(right, left, "its proof of the pre-shared key 2026 is wrong: the secrets differ");
         assertThat(left.inactiveCause).hasMessageContaining("does it have the pre-shared key of this end");
     }
 

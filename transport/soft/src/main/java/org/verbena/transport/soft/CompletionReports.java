@@ -5,8 +5,8 @@ import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.WorkStatus;
 
 /**
- * What becomes of an endpoint's work, on its way to the handler, in the order of each queue. What the handler throws ends
- * the connection. One thread.
+ * Reports the results of an endpoint's work to its handler, in the order of each queue. An exception of the handler
+ * ends the connection. One thread.
  */
 final class CompletionReports {
     private final SoftEndpoint endpoint;
@@ -49,7 +49,7 @@ final class CompletionReports {
         endpoint.countCompletion();
     }
 
-    /** A message is in its place. */
+    /** A message has been placed. */
     void reportReceive(Placement receive, WorkStatus status, int bytes, int flags, int word) {
         long workId = receive.workId();
         receive.end();
@@ -65,7 +65,7 @@ final class CompletionReports {
         }
     }
 
-    /** Reports all that is still out: the connection is over. */
+    /** Reports everything still outstanding: the connection has ended. */
     void reportRest(@Nullable FpduStream stream, ConnectionEnd end) {
         if (stream != null) {
             while (stream.out.isHeadDone() && !end.isFailed(sends.head())) {

@@ -7,7 +7,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.WorkStatus;
 
-/** Why a connection ends: what its peer is told, and which work failed of itself rather than with the connection. One thread. */
+/**
+ * Why a connection ends: what its peer is told, and which work request failed by itself rather than with the
+ * connection. One thread.
+ */
 final class ConnectionEnd {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionEnd.class);
 
@@ -21,7 +24,7 @@ final class ConnectionEnd {
     private WorkStatus failedStatus = WorkStatus.FLUSHED;
     private boolean receiveFailed;
 
-    /** Null if it ends in good order. */
+    /** Null for an orderly end. */
     @Nullable Throwable cause() {
         return cause;
     }
@@ -40,7 +43,7 @@ final class ConnectionEnd {
         terminate = ByteBuffer.allocate(4).putShort((short) reason.control()).array();
     }
 
-    /** Nothing can be told to the peer any more. */
+    /** The peer cannot be told anything any more. */
     void reset() {
         reset = true;
     }
@@ -58,12 +61,12 @@ final class ConnectionEnd {
         return receiveFailed;
     }
 
-    /** How the receive ends that is in progress. */
+    /** The status of the receive in progress. */
     WorkStatus receiveStatus() {
         return receiveFailed ? WorkStatus.LOCAL_LENGTH_ERROR : WorkStatus.FLUSHED;
     }
 
-    /** The peer said which request of the send queue failed, and how. */
+    /** The peer reported which request of the send queue failed, and how. */
     void requestFailed(long sequence, WorkStatus status) {
         failedSequence = sequence;
         failedStatus = status;
@@ -73,13 +76,13 @@ final class ConnectionEnd {
         return sequence == failedSequence;
     }
 
-    /** How a request of the send queue ends that is not done. */
+    /** The status of a request of the send queue that is not done. */
     WorkStatus status(long sequence) {
         return isFailed(sequence) ? failedStatus : WorkStatus.FLUSHED;
     }
 
     /**
-     * Sends what is owed to the peer, as far as that goes, and lets the socket close itself.
+     * Sends what is owed to the peer, as far as possible, and makes the socket close itself.
      *
      * @param socket of the connection
      * @param out its sending half

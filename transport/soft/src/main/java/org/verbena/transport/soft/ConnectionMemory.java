@@ -7,8 +7,8 @@ import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RegisteredMemory;
 
 /**
- * Memory registered for the peer of one connection: its keys open nothing to others, and nothing to anybody once the
- * connection has ended.
+ * Memory registered for the peer of one connection: its keys are useless to others, and to everyone once the connection
+ * has ended.
  */
 final class ConnectionMemory implements MemoryDomain {
     private final SoftDomain domain;
@@ -34,15 +34,15 @@ final class ConnectionMemory implements MemoryDomain {
     }
 
     /**
-     * Keeps the peer off all memory, or lets it in.
+     * Denies the peer all memory, or allows it.
      *
-     * @param allowed whether it may use what it has keys of
+     * @param allowed whether it may use the memory that it has keys of
      */
     void allow(boolean allowed) {
         isAllowed = allowed;
     }
 
-    /** Whether the peer may use what it has keys of. */
+    /** Whether the peer may use the memory that it has keys of. */
     boolean isAllowed() {
         return isAllowed;
     }

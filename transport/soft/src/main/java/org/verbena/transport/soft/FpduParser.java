@@ -11,8 +11,8 @@ import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.MemoryDomain.Access;
 
 /**
- * The receiving half of a connection without its socket: it is fed bytes, finds the FPDUs, checks every field, and places
- * payload where it belongs. What arrives is hostile until shown otherwise. It does no I/O and knows no time.
+ * The receiving half of a connection without its socket: it is fed bytes, finds the FPDUs, checks every field, and
+ * places payload where it belongs. It takes all input for hostile, does no I/O and has no clock.
  *
  * <pre>{@code
  * HEADER --checked--> PAYLOAD --placed--> TRAILER --last segment? deliver--> HEADER
@@ -91,9 +91,9 @@ final class FpduParser {
     private @Nullable String denial;
 
     /**
-     * A parser of a stream that begins.
+     * Creates a parser for the beginning of a stream.
      *
-     * @param sink hears of what it finds
+     * @param sink receives what it finds
      * @param domain the keys
      * @param own what was registered for this peer alone
      * @param sendRing whose reads wait for responses
@@ -123,7 +123,7 @@ final class FpduParser {
     }
 
     /**
-     * What both sides can do beyond plain iWARP, once the peer is known.
+     * The features of both sides beyond plain iWARP, once the peer is known.
      *
      * @param features of {@link PeerFeatures}
      */
@@ -433,8 +433,8 @@ final class FpduParser {
     }
 
     /**
-     * The memory that a peer may use in this way. Why not, if not, is for this side's log alone: a peer that tries keys must
-     * not see whether one of them is closed, or too short, or none (RFC 5042, 6.1.1).
+     * Finds memory that the peer may use in this way. The reason of a refusal is for the local log alone: a peer that
+     * tries keys must not learn whether one of them is closed, too short or unknown (RFC 5042, 6.1.1).
      */
     private @Nullable SoftMemory find(int stag, long offset, long bytes, Access right) {
         SoftMemory memory = domain.find(stag);
@@ -807,7 +807,7 @@ final class FpduParser {
         return 0;
     }
 
-    /** The connection is over. */
+    /** The connection has ended. */
     void close() {
         read.end();
         phase = HEADER;

@@ -56,7 +56,7 @@ final class FpduSender {
     /** A ready-to-receive message to send before anything else. */
     private @Nullable ReadyMessage ready;
 
-    /** Whether the send queue is no longer served: the connection is ending, responses alone still go out. */
+    /** Whether the send queue is no longer served: the connection is ending, and only responses still go out. */
     private boolean responsesOnly;
 
     private int current = NO_MESSAGE;
@@ -277,7 +277,7 @@ final class FpduSender {
         }
     }
 
-    /** Forgets everything; the connection is over. */
+    /** Forgets everything; the connection has ended. */
     void close() {
         dropBatch();
         inbound.clear();
@@ -286,7 +286,7 @@ final class FpduSender {
     }
 
     /**
-     * What was made into FPDUs and not written, and a Terminate message behind it.
+     * The FPDUs that were made and not written, followed by a Terminate message.
      *
      * @param terminate its RDMAP payload; null for none. An accepting side may send it as its first segment: the peer
      *     has sent something, so it is ready to receive

@@ -14,7 +14,7 @@ final class FpduStream {
     private final LeastRate sendRate = new LeastRate();
 
     /**
-     * Made when both sides have said yes.
+     * Created when both sides have accepted.
      *
      * @param out the sending half
      * @param outbound reads that wait for the peer
@@ -29,12 +29,12 @@ final class FpduStream {
     }
 
     /**
-     * What the peer owes and does not get done. Asked once a tick, for each of the four by itself: none of them is excused
-     * by another one.
+     * What the peer owes without enough progress. Checked once a tick, for each of the four separately: progress of one
+     * does not excuse another.
      *
      * @param tick the loop's time
      * @param leastBytes what is enough progress for a stall timeout
-     * @return null if it owes nothing, or gets on with it
+     * @return null if it owes nothing, or makes enough progress
      */
     @Nullable String overdue(int tick, long leastBytes) {
         int ticks = SoftIoHandler.TICKS_PER_STALL;

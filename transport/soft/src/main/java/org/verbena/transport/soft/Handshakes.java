@@ -15,13 +15,13 @@ final class Handshakes {
         return size;
     }
 
-    /** The one that has had the most time; null if there is none. */
+    /** The oldest; null if there is none. */
     @Nullable PendingConnection oldest() {
         return oldest;
     }
 
     /**
-     * How many an address has.
+     * The number of connections of an address.
      *
      * @param network of {@link PeerAddress}
      * @return 0 or more
@@ -31,7 +31,8 @@ final class Handshakes {
     }
 
     /**
-     * Who makes room for a newcomer: an address that has its share already makes it itself, else it is the oldest of all.
+     * The connection that makes room for a newcomer: the oldest of its address if that has its share already, otherwise
+     * the oldest of all.
      *
      * @param network of the newcomer
      * @param share what an address may have while others wait

@@ -3,8 +3,8 @@ package org.verbena.transport.soft;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads and atomics of the peer that wait for their responses to go out, oldest first. Bounded by the read depth that was
- * agreed on. It holds no region: each segment of a response asks for access anew. One thread.
+ * Reads and atomics of the peer that wait for their responses to go out, oldest first. Bounded by the read depth that
+ * was agreed on. It holds no region: access is checked again for each segment of a response. One thread.
  */
 final class InboundReads {
     private final int depth;

@@ -9,19 +9,19 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.RateLimitedLog;
 
 /**
- * What strangers and peers do wrong, and what this side cannot do for them, in the log of whoever runs this side: a few lines a minute of each kind, and how
- * many more there were. A provider has one. Any thread.
+ * Logs what strangers and peers do wrong, and what this side cannot do for them: a few lines a minute of each kind, and
+ * how many more there were. A provider has one. Any thread.
  */
 final class Incidents {
     private static final Logger LOG = LoggerFactory.getLogger(Incidents.class);
 
     /** What happened. */
     enum Kind {
-        /** A connection that did not get through its handshake by its own fault. */
+        /** A connection whose handshake failed through the peer's fault. */
         HANDSHAKE,
         /** A segment that could not be accepted. */
         SEGMENT,
-        /** A connection that could not be served for reasons of this side. */
+        /** A connection that could not be served for local reasons. */
         LOCAL
     }
 
@@ -44,7 +44,7 @@ final class Incidents {
     }
 
     /**
-     * Counts one, and logs it if there were not too many lately.
+     * Counts an incident, and logs it unless there were too many recently.
      *
      * @param kind what it is
      * @param text the line

@@ -5,8 +5,9 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Slows down whoever tries keys. A wrong key costs a peer its connection; here it costs its address some time too: the first few cost nothing, then new
- * connections of that address come through one at a time. It is a leaky bucket for each address, kept as the time at which it will be empty. Any thread.
+ * Slows down peers that guess keys. A wrong key costs a peer its connection; here it also costs its address time: the
+ * first few cost nothing, then new connections of that address are let through one at a time. It is a leaky bucket for
+ * each address, kept as the time at which it will be empty. Any thread.
  *
  * <pre>{@code
  * now              free until here                 empty at
@@ -15,10 +16,13 @@ import java.util.Map;
  * }</pre>
  */
 final class KeyGuesses {
-    /** Wrong keys of an address that cost nothing: programs with a mistake in them, and many clients behind one address. */
+    /**
+     * The number of wrong keys of an address that cost nothing, for programs with bugs and many clients behind one
+     * address.
+     */
     static final int FREE = 64;
 
-    /** Addresses remembered. Whoever has more of them is not slowed down by this. */
+    /** The number of addresses that are remembered. An attacker with more of them is not slowed down by this. */
     static final int MAX_ADDRESSES = 4096;
 
     private static final int NANOS_PER_SECOND = 1_000_000_000;
@@ -38,10 +42,10 @@ final class KeyGuesses {
     };
 
     /**
-     * Nobody has tried anything.
+     * Creates the buckets, all empty.
      *
      * @param perSecond wrong keys of an address that go unpunished in the long run; 0 for no limit
-     * @param mostNanos what a newcomer waits at the most; it is rejected if it were longer
+     * @param mostNanos the longest wait of a new connection, which is rejected if it would have to wait longer
      */
     KeyGuesses(int perSecond, long mostNanos) {
         this.mostNanos = mostNanos;
@@ -49,7 +53,7 @@ final class KeyGuesses {
     }
 
     /**
-     * An address named a key that opens nothing to it.
+     * An address used a key that is not valid for it.
      *
      * @param from the peer
      * @param nowNanos of {@link System#nanoTime()}
@@ -64,7 +68,7 @@ final class KeyGuesses {
     }
 
     /**
-     * Asks when a new connection may go on. Whoever must wait makes the next one wait longer.
+     * Asks when a new connection may continue. One that has to wait makes the next one wait longer.
      *
      * @param from the peer
      * @param nowNanos of {@link System#nanoTime()}

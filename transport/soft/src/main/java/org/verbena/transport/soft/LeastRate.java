@@ -1,8 +1,8 @@
 package org.verbena.transport.soft;
 
 /**
- * Watches that what a peer owes comes at a least rate: a byte now and then is no progress. It is asked once a tick of the
- * loop and knows no other time. One thread.
+ * Watches that a peer delivers what it owes at a minimum rate: an occasional byte is not progress. It is called once
+ * per tick of the loop and has no other clock. One thread.
  */
 final class LeastRate {
     private int sinceTick;
@@ -10,13 +10,13 @@ final class LeastRate {
     private long sinceBytes;
 
     /**
-     * Looks at the progress.
+     * Checks the progress.
      *
      * @param tick the loop's time
      * @param ticks how long the peer has for so many bytes
      * @param owed whether it owes anything
      * @param item which one: a number that changes when it is done
-     * @param bytes how much has come so far, of all items
+     * @param bytes how much has arrived so far, of all items
      * @param leastBytes how much is enough
      * @return whether for more than so many ticks the same thing was owed and less of it came
      */

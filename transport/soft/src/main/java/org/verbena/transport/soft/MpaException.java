@@ -8,7 +8,7 @@ final class MpaException extends Exception {
     private static final long serialVersionUID = 1L;
 
     /**
-     * Makes one.
+     * Creates one.
      *
      * @param message what is wrong with the frame
      */

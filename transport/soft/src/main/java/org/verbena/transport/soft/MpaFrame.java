@@ -20,7 +20,7 @@ import java.util.Arrays;
  * @param reply whether it is the reply
  * @param markers whether the sender wants markers
  * @param crc whether the sender wants CRCs
- * @param rejected whether the reply says no
+ * @param rejected whether the reply rejects the request
  * @param revision 1, or 2 for enhanced setup
  * @param setup what the S flag announces; null without it
  * @param privateData what the other side's user hears, without the setup block
@@ -123,7 +123,7 @@ record MpaFrame(
     }
 
     /**
-     * The reply that says no.
+     * The reply that rejects a request.
      *
      * @param request what it replies to
      * @param privateData for the peer's user

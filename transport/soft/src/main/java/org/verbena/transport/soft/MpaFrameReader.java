@@ -6,8 +6,8 @@ import java.nio.channels.SocketChannel;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads one frame of the startup phase, in as many pieces as it comes, and not a byte more: what follows belongs to somebody
- * else. One thread.
+ * Reads one frame of the startup phase, in as many pieces as it arrives, and not a byte more: the next owner of the
+ * socket reads what follows. One thread.
  */
 final class MpaFrameReader {
     private final boolean reply;

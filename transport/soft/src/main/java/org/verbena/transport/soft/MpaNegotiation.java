@@ -4,8 +4,8 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.EndpointOptions;
 
 /**
- * What two ends agree on in MPA's startup phase: read depths, CRC, who says "ready" and how, and what both know beyond plain
- * iWARP. Frames in, frames and terms out: no state, no I/O.
+ * Negotiates the startup phase of MPA: read depths, CRC, which end reports that it is ready and how, and the features
+ * beyond plain iWARP. It turns frames into frames and terms, without state and I/O.
  *
  * <p>Source: RFC 5044, 7.1; RFC 6581, 6 and 9
  */
@@ -16,7 +16,7 @@ final class MpaNegotiation {
     private MpaNegotiation() {}
 
     /**
-     * What the connecting side has once the reply says yes.
+     * The terms of the connecting side after a positive reply.
      *
      * @param outboundReads reads and atomics out at a time
      * @param inboundReads reads and atomics of the peer at a time
@@ -37,7 +37,7 @@ final class MpaNegotiation {
             @Nullable TerminateReason trouble) {}
 
     /**
-     * What the accepting side replies, and has.
+     * The reply and the terms of the accepting side.
      *
      * @param frame the reply
      * @param outboundReads reads and atomics out at a time
@@ -63,7 +63,7 @@ final class MpaNegotiation {
     }
 
     /**
-     * The connecting side reads a reply that says yes.
+     * The connecting side reads a positive reply.
      *
      * @param soft of the provider
      * @param options of the endpoint
@@ -109,7 +109,7 @@ final class MpaNegotiation {
     }
 
     /**
-     * The accepting side says yes.
+     * The accepting side accepts.
      *
      * @param soft of the provider
      * @param options of the endpoint

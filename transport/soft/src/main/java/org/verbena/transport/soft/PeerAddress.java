@@ -3,7 +3,10 @@ package org.verbena.transport.soft;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
 
-/** What peers are counted by: an IPv4 address, or the network of 64 bits that an IPv6 host may pick its addresses from. */
+/**
+ * The unit by which peers are counted: an IPv4 address, or the /64 network from which an IPv6 host may pick its
+ * addresses.
+ */
 final class PeerAddress {
     /** Where IPv4 addresses lie among the networks: a prefix that no IPv6 host has. */
     private static final long IPV4 = 0xffffL << 32;

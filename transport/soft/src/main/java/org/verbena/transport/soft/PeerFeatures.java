@@ -5,7 +5,7 @@ import java.util.Arrays;
 
 /**
  * How two ends of this provider recognise each other, to use what plain iWARP peers do not have: atomics and immediate
- * data (RFC 7306) and segments up to the 16-bit limit. Made so that a stranger's user sees nothing of it:
+ * data (RFC 7306) and segments up to the 16-bit limit. The users of other peers see nothing of it:
  *
  * <pre>{@code
  * initiator                                        responder

@@ -19,7 +19,7 @@ import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.IncomingConnection;
 
 /**
- * A TCP connection that somebody opened to us, until it is accepted, rejected or dropped.
+ * An inbound TCP connection, until it is accepted, rejected or dropped.
  *
  * <pre>{@code
  * READING --request complete--> WAITING --its turn--> ASKED --accept, reject, or out of time--> ENDED
@@ -28,7 +28,7 @@ import org.verbena.transport.spi.IncomingConnection;
  *    +-----------------------------+--------------------------------------------------------------+
  * }</pre>
  *
- * <p>A stranger that says nothing costs this object, a socket and its registration: no buffer and no timer.
+ * <p>A stranger that sends nothing costs this object, a socket and its registration, but no buffer and no timer.
  */
 final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
     private static final Logger LOG = LoggerFactory.getLogger(PendingConnection.class);
@@ -57,7 +57,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
     /** From the first byte to the end of the request. */
     private @Nullable MpaFrameReader reader;
 
-    /** Written by the loop before the user hears of this, never again. */
+    /** Written by the loop before the user knows of this, never again. */
     private @Nullable MpaFrame request;
 
     /** Written by the loop, read by any thread. */
@@ -92,7 +92,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
             socket = made;
             made.register();
             made.await(NioIoOps.READ);
-            // Who connects sends its request at once: it is often there already.
+            // The connecting side sends its request at once: often it has arrived already.
             onReadable();
         } catch (IOException | RuntimeException e) {
             drop("cannot be read: " + e.getMessage());
@@ -150,7 +150,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
             } else if (!reading.hasBytes()) {
                 reader = null;
                 if (reading.isEnded()) {
-                    // Probes that connect and leave are everyday life.
+                    // Probes often connect and disconnect.
                     LOG.debug("{} disconnected without sending anything", remoteAddress);
                     close();
                 }

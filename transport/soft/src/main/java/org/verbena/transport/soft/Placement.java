@@ -129,7 +129,7 @@ final class Placement {
         placedBytes += bytes;
     }
 
-    /** Ends the message and lets go of its regions, unless somebody else holds them. */
+    /** Ends the message and releases its regions, unless somebody else holds them. */
     void end() {
         for (int i = 0; i < count; i++) {
             SoftMemory region = regions[i];

@@ -2,10 +2,10 @@ package org.verbena.transport.soft;
 
 import org.jspecify.annotations.Nullable;
 
-/** Who uses what a parser finds. Everything is called on the connection's thread, from within the parser's calls. */
+/** Receives what a parser finds. All methods are called on the connection's thread, from within the parser's calls. */
 interface SegmentSink {
 
-    /** Whether the connection is in use: neither ending nor ended. What comes is not parsed else. */
+    /** Whether the connection is in use: neither ending nor ended. Otherwise nothing more is parsed. */
     boolean isOpen();
 
     /**
@@ -44,7 +44,7 @@ interface SegmentSink {
     void onAnswered();
 
     /**
-     * The peer sent something that cannot be accepted. It is the last that the parser finds.
+     * The peer sent something that cannot be accepted. The parser stops there.
      *
      * @param reason for the Terminate message
      * @param what it was
@@ -54,7 +54,7 @@ interface SegmentSink {
     void onRefused(TerminateReason reason, String what, @Nullable String denial, byte[] message);
 
     /**
-     * The peer has ended the connection because of something this side did. It is the last that the parser finds.
+     * The peer has ended the connection because of something that this side did. The parser stops there.
      *
      * @param message the Terminate message's payload
      */

@@ -5,8 +5,8 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads a connection's socket for its parser: into the loop's buffer, or large payload straight into registered memory. It
- * keeps what the parser did not take until more has come. One thread.
+ * Reads a connection's socket for its parser: into the loop's buffer, or large payload straight into registered memory.
+ * It keeps what the parser did not take until more has arrived. One thread.
  */
 final class SocketReader {
 
@@ -143,7 +143,7 @@ final class SocketReader {
         }
     }
 
-    /** The connection is over. */
+    /** The connection has ended. */
     void close() {
         carryBytes = 0;
         carry = null;

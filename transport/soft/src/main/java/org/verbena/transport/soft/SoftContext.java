@@ -1,12 +1,12 @@
 package org.verbena.transport.soft;
 
 /**
- * What all listeners and endpoints of a provider share.
+ * The parts that all listeners and endpoints of a provider share.
  *
  * @param options how it behaves
  * @param domain the keys
- * @param guesses who tries keys
- * @param incidents what the log is told
+ * @param guesses slows down peers that guess keys
+ * @param incidents logs what goes wrong
  */
 record SoftContext(SoftOptions options, SoftDomain domain, KeyGuesses guesses, Incidents incidents) {
 

@@ -12,10 +12,10 @@ import org.verbena.transport.spi.RdmaException;
 import org.verbena.transport.spi.RegisteredMemory;
 
 /**
- * The protection domain of a provider: which STag stands for which memory.
+ * The protection domain of a provider: maps STags to memory.
  *
- * <p>An STag is 32 random bits: neither STags seen before nor those of closed regions tell anything about another one (RFC
- * 5042, 6.1.1 and 8).
+ * <p>An STag is 32 random bits: neither STags seen before nor those of closed regions reveal anything about another one
+ * (RFC 5042, 6.1.1 and 8).
  *
  * <p>Registration takes a lock; the lookup for a peer's request takes none.
  */
@@ -129,7 +129,7 @@ final class SoftDomain implements MemoryDomain {
         return registeredBytes.get();
     }
 
-    /** No more regions are told apart. */
+    /** The largest number of regions. */
     private static final class TableFullException extends RdmaException {
         @java.io.Serial
         private static final long serialVersionUID = 1L;

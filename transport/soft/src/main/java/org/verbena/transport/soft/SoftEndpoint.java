@@ -105,7 +105,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
      * @param loop its thread
      * @param context of the provider
      * @param options asked for
-     * @param handler hears of it
+     * @param handler called with its events
      * @param remoteAddress the peer
      * @param initiator whether this side connects
      */
@@ -462,7 +462,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         turn();
     }
 
-    /** Ends a turn: reports what is done, sends what was posted, and drains if the connection is over. */
+    /** Ends a turn: reports what is done, sends what was posted, and drains if the connection has ended. */
     void leaveTurn() {
         if (state == CONNECTED) {
             reportSends();

@@ -19,9 +19,9 @@ import org.verbena.transport.spi.PollCounters;
 import org.verbena.transport.spi.SpinBudget;
 
 /**
- * Netty's NIO handler, and what all connections of one loop share: the buffer that sockets are read into, the batches that
- * they are written from, the shared receive queue, the watch over silent peers. When the loop ends, everything on it ends
- * with it. One thread: the loop's.
+ * Netty's NIO handler with the parts that all connections of one loop share: the buffer that sockets are read into, the
+ * batches that they are written from, the shared receive queue, the supervision of silent peers. When the loop ends,
+ * everything on it ends with it. One thread: the loop's.
  */
 final class SoftIoHandler implements IoHandler {
     /** What one read of a socket takes at the most, and so what one connection may do before others have their turn. */
@@ -86,7 +86,7 @@ final class SoftIoHandler implements IoHandler {
         return handled + due;
     }
 
-    /** An endpoint has told a completion. */
+    /** An endpoint has reported a completion. */
     void completed() {
         completions++;
     }
@@ -241,7 +241,7 @@ final class SoftIoHandler implements IoHandler {
         }
     }
 
-    /** What lives on a loop and ends with it. */
+    /** A member of a loop, which ends with it. */
     interface LoopMember extends NioIoHandle {
         @Override
         void close();
@@ -379,7 +379,7 @@ final class SoftIoHandler implements IoHandler {
         }
     }
 
-    /** Time passes: for the loop, and for tests that have the time in their hands. */
+    /** Lets time pass: called by the loop, and by tests that control the time. */
     void passTick() {
         tick++;
         for (int i = members.size() - 1; i >= 0; i--) {

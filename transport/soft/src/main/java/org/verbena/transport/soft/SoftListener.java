@@ -22,9 +22,9 @@ import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
 
 /**
- * Listens for TCP connections and reads their MPA requests. It goes on accepting whatever strangers do: when as many as it
- * keeps are in handshake, the oldest one whose request is not complete makes room for the next, an address that has more
- * than its share making room itself. It pauses only while its own user owes a decision on all of them. One thread: the
+ * Listens for TCP connections and reads their MPA requests. It keeps accepting, whatever strangers do: when it has its
+ * maximum of unfinished handshakes, the oldest without a complete request is dropped for the next one; an address with
+ * more than its share loses its own oldest. It pauses only while its user has to decide on all of them. One thread: the
  * loop's.
  */
 final class SoftListener implements Listener, SoftIoHandler.LoopMember {
@@ -68,7 +68,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
      * @param context of the provider
      * @param wanted where to listen
      * @param options how
-     * @param handler hears of it
+     * @param handler called with its events
      */
     SoftListener(
             IoEventLoop loop,
@@ -150,7 +150,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
         try {
             for (int i = 0; i < ACCEPTS_PER_TURN && !closed; i++) {
                 if (handshakes >= softOptions.maxHandshakes() && unfinished.size() == 0) {
-                    // This side's user has the next move.
+                    // Waits for the local user's decision.
                     acceptMore(false);
                     return;
                 }
@@ -199,7 +199,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
             pending.begin(accepted);
             watch();
         } catch (IOException | RuntimeException e) {
-            // The peer is gone before it was welcomed.
+            // The peer has left before it was accepted.
             LOG.debug("a connection to {} ended immediately", localAddress, e);
             accepted.close();
         }
@@ -249,7 +249,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
     }
 
     /**
-     * A connection is through the handshake, or dropped.
+     * A connection has completed its handshake, or was dropped.
      *
      * @param connection begun here
      */
@@ -263,7 +263,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
     /**
      * A request is complete.
      *
-     * @param connection who asks
+     * @param connection the request
      * @return false if nobody listens any more
      */
     boolean onRequest(PendingConnection connection) {
@@ -307,7 +307,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
         if (loopHandler == null) {
             tellClosed();
         } else {
-            // The system accepts on the port until the selector has let go of the channel, which it does when it looks
+            // The system accepts on the port until the selector has released the channel, which it does when it looks
             // at its sockets again.
             loopHandler.runAfterPoll(this::tellClosed);
         }

@@ -13,7 +13,7 @@ import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.EndpointOptions;
 
 /**
- * How an endpoint comes up: TCP, then MPA's request and reply, then the peer's first segment. One thread: the loop's.
+ * Sets an endpoint up: TCP, then MPA's request and reply, then the peer's first segment. One thread: the loop's.
  *
  * <pre>{@code
  * connecting:  TCP --up--> request sent --reply--> connected
@@ -105,7 +105,7 @@ final class SoftSetup {
                 TimeUnit.MILLISECONDS);
     }
 
-    /** Whatever becomes of the connection, it is decided. */
+    /** The outcome of the setup is decided. */
     void cancelTimeout() {
         ScheduledFuture<?> waiting = timeout;
         if (waiting != null) {

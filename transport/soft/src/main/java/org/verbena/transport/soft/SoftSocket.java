@@ -17,10 +17,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A TCP connection on an event loop. Somebody owns it: first whoever does the handshake, then the endpoint. At the end the
- * owner lets go with {@link #closeGracefully} and hears no more, while the socket sends what is left, says that it is done,
- * and swallows what the peer still sends, for a short time: to close a socket with unread input would reset the connection,
- * and the peer would take an orderly end for an accident. One thread: the loop's.
+ * A TCP connection on an event loop. Its owner is first the handshake, then the endpoint. At the end the owner calls
+ * {@link #closeGracefully} and gets no more events, while the socket sends what is left, shuts down its output, and for
+ * a short time discards what the peer still sends: closing a socket with unread input would reset the connection, and
+ * the peer would take an orderly end for a failure. One thread: the loop's.
  */
 final class SoftSocket implements SoftIoHandler.LoopMember {
     private static final Logger LOG = LoggerFactory.getLogger(SoftSocket.class);
@@ -43,7 +43,7 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
      *
      * @param loop its thread
      * @param channel non-blocking
-     * @param owner hears of it
+     * @param owner notified of its events
      */
     SoftSocket(IoEventLoop loop, SocketChannel channel, Owner owner) {
         this.loop = loop;
@@ -51,7 +51,7 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
         this.owner = owner;
     }
 
-    /** Who uses a socket. What it throws ends the connection through {@link #onFailure}. */
+    /** The owner of a socket. An exception that it throws ends the connection through {@link #onFailure}. */
     interface Owner {
         /** Bytes, or the end, can be read. */
         void onReadable();
@@ -69,7 +69,7 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
          */
         void onFailure(Throwable cause);
 
-        /** The event loop ends: let go of the socket now. */
+        /** The event loop ends: release the socket now. */
         void onLoopEnding();
     }
 
@@ -111,7 +111,7 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
         return channel;
     }
 
-    /** The endpoint has told a completion: the loop counts them. */
+    /** The endpoint has reported a completion: the loop counts them. */
     void completed() {
         SoftIoHandler handler = io;
         if (handler != null) {
@@ -131,14 +131,14 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
     /**
      * Hands the socket over within its loop.
      *
-     * @param next hears of it from now on
+     * @param next notified of its events from now on
      */
     void setOwner(Owner next) {
         owner = next;
     }
 
     /**
-     * Says what to wait for.
+     * Sets the operations to wait for.
      *
      * @param ops what
      */
@@ -224,7 +224,7 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
         }
     }
 
-    /** Closes the channel so that the peer hears of a reset. Idempotent. */
+    /** Closes the channel so that the peer sees a reset. Idempotent. */
     void reset() {
         if (!closed) {
             try {
@@ -288,7 +288,7 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
                 await(NioIoOps.READ);
                 channel.shutdownOutput();
             } catch (IOException e) {
-                // The peer is gone already: there is nobody to be polite to.
+                // The peer has left already: there is nothing to wait for.
                 LOG.debug("closing {}", channel, e);
                 closeNow();
             }

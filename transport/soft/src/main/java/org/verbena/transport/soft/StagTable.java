@@ -4,8 +4,8 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which region an STag stands for: open addressing with linear probing. STags are random, so each is its own hash. Lookups
- * take no lock; whoever adds or removes holds the owner's.
+ * Maps STags to regions: open addressing with linear probing. STags are random, so each is its own hash. Lookups take
+ * no lock; a thread that adds or removes holds the owner's.
  *
  * <pre>{@code
  * slot   null: a search ends here | a region | REMOVED: a search goes on

@@ -12,7 +12,7 @@ final class TerminateDecoder {
     private TerminateDecoder() {}
 
     /**
-     * What it says.
+     * The content of a Terminate message.
      *
      * @param control layer, type and code as they came
      * @param reason the nearest that is known
@@ -64,7 +64,7 @@ final class TerminateDecoder {
                 }
             }
         } else if (reason.status == WorkStatus.REMOTE_ACCESS_ERROR) {
-            // Not told which: of what can still be waiting, a read is the likeliest.
+            // It does not say which: of the requests that can still be waiting, a read is the likeliest.
             sequence = oldestRead(outbound);
         }
         return new Ending(control, reason, operation, sequence);

@@ -4,7 +4,7 @@ import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 
-/** What a work request must be like to be taken: checked on the caller's time, before anything of it is kept. */
+/** Checks whether a work request can be accepted, during the caller's call and before any of it is stored. */
 final class WorkChecks {
     private WorkChecks() {}
 
@@ -24,7 +24,7 @@ final class WorkChecks {
     }
 
     /**
-     * Checks what a request says of this side's memory.
+     * Checks a request's local memory.
      *
      * @param domain where its pieces must be registered
      * @param maxSges how many there may be
@@ -52,7 +52,7 @@ final class WorkChecks {
     }
 
     /**
-     * Checks what a request asks of the peer.
+     * Checks what a request requires of the peer.
      *
      * @param peer for messages
      * @param peerFeatures of {@link PeerFeatures}

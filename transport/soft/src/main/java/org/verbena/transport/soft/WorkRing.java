@@ -190,7 +190,7 @@ class WorkRing {
         return lengths[slot * maxSges + sge];
     }
 
-    /** Lets go of a request's regions: its payload is elsewhere. */
+    /** Releases a request's regions: its payload is elsewhere. */
     final void releaseRegions(int slot) {
         int base = slot * maxSges;
         for (int i = 0; i < sgeCounts[slot]; i++) {

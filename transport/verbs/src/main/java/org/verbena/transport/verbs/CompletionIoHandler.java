@@ -94,7 +94,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
      * Runs something on the loop, also while the loop ends.
      *
      * @param loop this handler's loop
-     * @param task what to run; lost if the loop has ended, since nobody is left to tell
+     * @param task what to run; lost if the loop has ended, since nobody is left to report to
      */
     void execute(IoEventLoop loop, Runnable task) {
         try {

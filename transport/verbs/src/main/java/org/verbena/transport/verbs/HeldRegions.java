@@ -51,7 +51,7 @@ final class HeldRegions {
         counts[slot] = count;
     }
 
-    /** Lets go of what a slot holds. */
+    /** Releases what a slot holds. */
     void release(int slot) {
         int first = slot * maxSges;
         int count = counts[slot];
@@ -93,7 +93,7 @@ final class HeldRegions {
         counts[slot] = 0;
     }
 
-    /** Lets go of all. */
+    /** Releases all. */
     void releaseAll() {
         for (int slot = 0; slot < counts.length; slot++) {
             release(slot);

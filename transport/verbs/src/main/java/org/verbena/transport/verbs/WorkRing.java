@@ -55,7 +55,7 @@ class WorkRing {
         held.hold(next(), pieces);
     }
 
-    /** Lets go of what {@link #holdForNext} held. */
+    /** Releases what {@link #holdForNext} held. */
     final void releaseNext() {
         held.release(next());
     }
@@ -80,7 +80,7 @@ class WorkRing {
         return position < 0 ? position + depth : position;
     }
 
-    /** Frees the head's slot, and lets go of its regions. */
+    /** Frees the head's slot, and releases its regions. */
     void free() {
         int slot = head;
         head = slot + 1 == depth ? 0 : slot + 1;

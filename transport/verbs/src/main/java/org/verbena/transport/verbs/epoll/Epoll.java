@@ -49,7 +49,7 @@ public final class Epoll implements AutoCloseable {
     private boolean closed;
 
     /**
-     * Makes one.
+     * Creates one.
      *
      * @param maxEvents the most that one wait reports, 1 or more
      * @throws java.io.UncheckedIOException no descriptor is left (EMFILE)
