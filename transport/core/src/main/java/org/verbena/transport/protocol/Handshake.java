@@ -92,16 +92,14 @@ final class Handshake {
      */
     Wire.Hello hello(MessageBuffers buffers, int receiveBytes, int firstGrant, int greatestWindow) {
         promise(buffers);
-        return new Wire.Hello(
-                Wire.VERSION,
-                Wire.VERSION,
-                options.framing().wireValue(),
-                features,
-                receiveBytes,
-                firstGrant,
-                greatestWindow,
-                maxInboundBytes,
-                options.maxRendezvous());
+        return new Wire.Hello.Builder()
+                .framing(options.framing().wireValue())
+                .features(features)
+                .receiveBufferBytes(receiveBytes)
+                .window(firstGrant, greatestWindow)
+                .maxMessageBytes(maxInboundBytes)
+                .maxRendezvous(options.maxRendezvous())
+                .build();
     }
 
     private void promise(MessageBuffers buffers) {

@@ -119,16 +119,15 @@ final class Wire {
             if (from.getInt(index) != MAGIC) {
                 return null;
             }
-            return new Hello(
-                    from.getUnsignedByte(index + 4),
-                    from.getUnsignedByte(index + 5),
-                    from.getUnsignedByte(index + 6),
-                    from.getInt(index + 8),
-                    from.getInt(index + 12),
-                    from.getInt(index + 16),
-                    from.getInt(index + 20),
-                    from.getInt(index + 24),
-                    from.getInt(index + 28));
+            return new Builder()
+                    .versions(from.getUnsignedByte(index + 4), from.getUnsignedByte(index + 5))
+                    .framing(from.getUnsignedByte(index + 6))
+                    .features(from.getInt(index + 8))
+                    .receiveBufferBytes(from.getInt(index + 12))
+                    .window(from.getInt(index + 16), from.getInt(index + 20))
+                    .maxMessageBytes(from.getInt(index + 24))
+                    .maxRendezvous(from.getInt(index + 28))
+                    .build();
         }
 
         /** What is wrong with it, or null. */
@@ -150,6 +149,80 @@ final class Wire {
                 return Integer.toUnsignedString(maxRendezvous) + " rendezvous at once";
             }
             return null;
+        }
+
+        Builder toBuilder() {
+            return new Builder()
+                    .versions(leastVersion, greatestVersion)
+                    .framing(framing)
+                    .features(features)
+                    .receiveBufferBytes(receiveBufferBytes)
+                    .window(window, greatestWindow)
+                    .maxMessageBytes(maxMessageBytes)
+                    .maxRendezvous(maxRendezvous);
+        }
+
+        /** Begins with this version alone, and zeros. */
+        static final class Builder {
+            private int leastVersion = VERSION;
+            private int greatestVersion = VERSION;
+            private int framing;
+            private int features;
+            private int receiveBufferBytes;
+            private int window;
+            private int greatestWindow;
+            private int maxMessageBytes;
+            private int maxRendezvous;
+
+            Builder versions(int least, int greatest) {
+                leastVersion = least;
+                greatestVersion = greatest;
+                return this;
+            }
+
+            Builder framing(int wireValue) {
+                framing = wireValue;
+                return this;
+            }
+
+            Builder features(int flags) {
+                features = flags;
+                return this;
+            }
+
+            Builder receiveBufferBytes(int bytes) {
+                receiveBufferBytes = bytes;
+                return this;
+            }
+
+            Builder window(int first, int greatest) {
+                window = first;
+                greatestWindow = greatest;
+                return this;
+            }
+
+            Builder maxMessageBytes(int bytes) {
+                maxMessageBytes = bytes;
+                return this;
+            }
+
+            Builder maxRendezvous(int messages) {
+                maxRendezvous = messages;
+                return this;
+            }
+
+            Hello build() {
+                return new Hello(
+                        leastVersion,
+                        greatestVersion,
+                        framing,
+                        features,
+                        receiveBufferBytes,
+                        window,
+                        greatestWindow,
+                        maxMessageBytes,
+                        maxRendezvous);
+            }
         }
     }
 

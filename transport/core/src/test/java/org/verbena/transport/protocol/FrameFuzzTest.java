@@ -294,7 +294,12 @@ class FrameFuzzTest {
             ByteBuf frame = Unpooled.buffer(SLOT);
             header(frame, type, 0);
             frame.writeZero(Wire.HELLO_BYTES - Wire.HEADER_BYTES);
-            new Wire.Hello(1, 1, options.framing().wireValue(), 7, SLOT / 2, RECEIVES / 2, RECEIVES / 2, 1 << 20, 2)
+            Rogue.HELLO_ACK.toBuilder()
+                    .framing(options.framing().wireValue())
+                    .receiveBufferBytes(SLOT / 2)
+                    .window(RECEIVES / 2, RECEIVES / 2)
+                    .maxRendezvous(2)
+                    .build()
                     .write(frame, Wire.HEADER_BYTES);
             if (authentication != null) {
                 frame.writeBytes(authentication.prove(frame, Wire.HEADER_BYTES));

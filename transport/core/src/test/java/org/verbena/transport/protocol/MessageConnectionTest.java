@@ -17,6 +17,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -945,32 +946,18 @@ class MessageConnectionTest extends SimulatedPair {
 
     @Test
     void cutsOffAPeerWithAnInvalidHello() throws Exception {
-        Wire.Hello good = Rogue.HELLO_ACK;
-        helloCutOff("receive buffers of 63", hello(good, 63, 6, 1 << 20, 1));
-        helloCutOff("window of 0", hello(good, 256, 0, 1 << 20, 1));
-        helloCutOff("0 bytes at the most", hello(good, 256, 6, 0, 1));
-        helloCutOff("4294967295 rendezvous", hello(good, 256, 6, 1 << 20, -1));
-        helloCutOff("versions 2 to 3", new Wire.Hello(2, 3, 1, 0, 256, 6, 6, 1 << 20, 1));
-        helloCutOff("framing 9", new Wire.Hello(1, 1, 9, 0, 256, 6, 6, 1 << 20, 1));
+        helloCutOff("receive buffers of 63", hello -> hello.receiveBufferBytes(63));
+        helloCutOff("window of 0", hello -> hello.window(0, 0));
+        helloCutOff("0 bytes at the most", hello -> hello.maxMessageBytes(0));
+        helloCutOff("4294967295 rendezvous", hello -> hello.maxRendezvous(-1));
+        helloCutOff("versions 2 to 3", hello -> hello.versions(2, 3));
+        helloCutOff("framing 9", hello -> hello.framing(9));
     }
 
-    private static Wire.Hello hello(Wire.Hello like, int bufferBytes, int window, int maxBytes, int rendezvous) {
-        return new Wire.Hello(
-                like.leastVersion(),
-                like.greatestVersion(),
-                like.framing(),
-                like.features(),
-                bufferBytes,
-                window,
-                window,
-                maxBytes,
-                rendezvous);
-    }
-
-    private void helloCutOff(String reason, Wire.Hello hello) throws Exception {
+    private void helloCutOff(String reason, UnaryOperator<Wire.Hello.Builder> misdeed) throws Exception {
         network = new SimulatedNetwork(new Random(1), Device.VERBS, Device.VERBS);
         Rogue rogue = rogue(OPTIONS, frames -> {});
-        rogue.helloAck = hello;
+        rogue.helloAck = misdeed.apply(Rogue.HELLO_ACK.toBuilder()).build();
         settle();
         assertThat(left.inactiveCause).isInstanceOf(ProtocolException.class).hasMessageContaining(reason);
         left.checkMemory();

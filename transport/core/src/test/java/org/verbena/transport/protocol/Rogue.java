@@ -20,7 +20,15 @@ import org.verbena.transport.spi.WorkStatus;
 
 /** A peer that can make the handshake and then sends what a test wants, right or wrong. */
 final class Rogue implements EndpointHandler {
-    static final Wire.Hello HELLO_ACK = new Wire.Hello(1, 1, 1, 7, 256, 6, 6, 1 << 20, 1);
+    static final Wire.Hello HELLO_ACK = new Wire.Hello.Builder()
+            .versions(1, 1)
+            .framing(1)
+            .features(7)
+            .receiveBufferBytes(256)
+            .window(6, 6)
+            .maxMessageBytes(1 << 20)
+            .maxRendezvous(1)
+            .build();
     private static final int SLOT = 512;
     private static final int RECEIVES = 16;
 

@@ -324,7 +324,8 @@ class StreamFramingTest {
         left.sizes.add(1_000_000);
         Rogue rogue = new Rogue(frames -> {});
         rogue.answers = true;
-        rogue.helloAck = new Wire.Hello(1, 1, Framing.STREAM.wireValue(), 7, 256, 6, 6, 1 << 20, 1);
+        rogue.helloAck =
+                Rogue.HELLO_ACK.toBuilder().framing(Framing.STREAM.wireValue()).build();
         byte[] data = PrivateData.of(OPTIONS);
         network.connect(left.connection, data, rogue, data);
         settle();
@@ -341,7 +342,8 @@ class StreamFramingTest {
         left.other = left;
         Rogue rogue = new Rogue(frames -> {});
         rogue.answers = true;
-        rogue.helloAck = new Wire.Hello(1, 1, Framing.STREAM.wireValue(), 7, 256, 6, 6, 1 << 20, 1);
+        rogue.helloAck =
+                Rogue.HELLO_ACK.toBuilder().framing(Framing.STREAM.wireValue()).build();
         byte[] data = PrivateData.of(OPTIONS);
         network.connect(left.connection, data, rogue, data);
         settle();
