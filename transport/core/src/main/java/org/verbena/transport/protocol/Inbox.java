@@ -210,14 +210,7 @@ final class Inbox {
         if (payload > limit) {
             return null;
         }
-        ByteBuf copy = null;
-        if (heldByUser.held() + payload <= buffers.shareBytes()) {
-            copy = tryAllocateCopy(payload);
-            if (copy instanceof RegisteredByteBuf pooled) {
-                heldByUser.charge(payload);
-                pooled.chargeTo(heldByUser, payload);
-            }
-        }
+        ByteBuf copy = tryAllocateWithinShare(payload);
         if (copy == null) {
             if (!stream) {
                 return null;
@@ -230,12 +223,35 @@ final class Inbox {
         return copy;
     }
 
-    private @Nullable ByteBuf tryAllocateCopy(int bytes) {
+    /**
+     * Memory of the pool, out of turn; null if there is none, or the user and what is on its way to it hold this
+     * connection's share of it.
+     */
+    private @Nullable ByteBuf tryAllocateWithinShare(int bytes) {
+        if (heldByUser.held() + bytes > buffers.shareBytes()) {
+            return null;
+        }
+        ByteBuf memory;
         try {
-            return buffers.tryAllocateReceive(bytes);
+            memory = buffers.tryAllocateReceive(bytes);
         } catch (RdmaException e) {
             return null; // the limit of locked memory may be reached: no reason to lose the message
         }
+        if (memory instanceof RegisteredByteBuf pooled) {
+            heldByUser.charge(bytes);
+            pooled.chargeTo(heldByUser, bytes);
+        }
+        return memory;
+    }
+
+    /**
+     * Memory of the pool for a stretch of a stream that comes by rendezvous: within this connection's share, and only
+     * while nobody waits for a message's.
+     *
+     * @return null if the stretch is to have memory of its own, since a stream waits for nobody
+     */
+    @Nullable ByteBuf tryAllocateStretch(int bytes) {
+        return buffers.isMessageAwaited() ? null : tryAllocateWithinShare(bytes);
     }
 
     /** A whole message, or immediate data, or both: delivered now if nothing is before it. */

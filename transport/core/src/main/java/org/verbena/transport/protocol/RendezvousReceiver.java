@@ -164,7 +164,7 @@ final class RendezvousReceiver {
 
     private boolean takeMemory(Endpoint endpoint, Inbound inbound) {
         if (options.framing() == Framing.STREAM) {
-            inbound.message = pooledSink(inbound.totalBytes);
+            inbound.message = inbox.tryAllocateStretch(inbound.totalBytes);
             if (inbound.message == null) {
                 inbound.message = registeredSink(endpoint, inbound);
             }
@@ -219,23 +219,14 @@ final class RendezvousReceiver {
         return true;
     }
 
-    /** Memory of the pool; null if there is none, or the stretch is longer than all of it. */
-    private @Nullable ByteBuf pooledSink(int bytes) {
-        try {
-            return buffers.tryAllocateReceive(bytes);
-        } catch (RdmaException e) {
-            return null; // memory of its own, then
-        }
-    }
-
     /** What memory that is read into must be registered for: no more than the adapter asks. */
     private Set<MemoryDomain.Access> sinkAccess() {
         return capabilities.readSinkNeedsRemoteWrite() ? LOCAL_AND_REMOTE : LOCAL;
     }
 
     /**
-     * Memory outside the pool, for a stream whose user holds all of the pool's and may be waiting for these bytes; null
-     * if it cannot be registered.
+     * Memory outside the pool, for a stream whose user holds all that it may of the pool's and may be waiting for these
+     * bytes; null if it cannot be registered.
      */
     private @Nullable ByteBuf registeredSink(Endpoint endpoint, Inbound inbound) {
         ByteBuf memory = ByteBufAllocator.DEFAULT.directBuffer(inbound.totalBytes);

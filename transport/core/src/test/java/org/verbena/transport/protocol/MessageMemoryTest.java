@@ -219,6 +219,43 @@ class MessageMemoryTest extends SimulatedPair {
     }
 
     @Test
+    void whoKeepsAStreamThatComesByRendezvousLeavesThePoolToOthers() throws Exception {
+        MessageOptions options = OPTIONS.withFraming(Framing.STREAM).withReceives(8, 1024);
+        connect(options, options, 512 << 10);
+        settle();
+        right.keepMessages = true;
+        for (int i = 0; i < 20; i++) {
+            left.sendPooled(40_000);
+        }
+        left.connection.flush();
+        settle();
+        assertThat(right.received).as("who reads a stream gets all of it").isEqualTo(20);
+        assertThat(right.receivePool.metrics().usedBytes())
+                .as("an eighth of the pool, beside the receives")
+                .isLessThanOrEqualTo((512 << 10) / 8 + 2 * 8 * 1024);
+        end();
+    }
+
+    @Test
+    void aStreamThatComesByRendezvousTakesNoMemoryThatAMessageWaitsFor() throws Exception {
+        MessageOptions options = OPTIONS.withFraming(Framing.STREAM).withReceives(8, 1024);
+        connect(options, options);
+        settle();
+        int all = (int) Party.POOL_BYTES;
+        assertThat(right.buffers.tryAllocateMessage(all, NOBODY, nobodysAccount))
+                .isNull();
+        long usedBytes = right.receivePool.metrics().usedBytes();
+        right.keepMessages = true;
+        left.sendPooled(40_000);
+        left.connection.flush();
+        settle();
+        assertThat(right.received).isEqualTo(1);
+        assertThat(right.receivePool.metrics().usedBytes()).isEqualTo(usedBytes);
+        right.buffers.forgetMessage(NOBODY);
+        end();
+    }
+
+    @Test
     void memoryThatCannotBeLockedForAMessageEndsTheConnectionWithThat() throws Exception {
         MessageOptions options = MessageOptions.DEFAULTS
                 .withReceives(8, 16 << 10)
