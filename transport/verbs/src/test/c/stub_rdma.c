@@ -2,7 +2,7 @@
  * libibverbs and librdmacm without a device, in one library: two devices in memory, and peers that accept whoever connects.
  *
  * stub0 is a RoCE device and serves addresses 10.0.0.x, stub1 an iWARP device for 10.0.1.x. Connects to 10.0.x.250 block in
- * rdma_connect until stub_unblock. What happens on a connection is up to the test: stub_receive and stub_complete make
+ * rdma_connect until stub_unblock. stub_hold_events loses the events of one type. What happens on a connection is up to the test: stub_receive and stub_complete make
  * completions. Any function can be told to fail (stub_fail), for all devices ("name") or
  * for one ("name:stub0"), at once or after so many calls. As adapters do, destroying a queue pair throws away what it left in
  * completion queues. What was made and not given back is counted (stub_leaks).
@@ -48,7 +48,7 @@ static struct { char function[64]; int error, skip, times; } failures[16];
 static struct { char function[64]; int count; } calls[64];
 static int failed;
 static struct { char function[32], thread[32]; } threads[64];
-static int blocked, blocking, hold_sends, hold_flushes, ports_down, cleaned;
+static int blocked, blocking, hold_sends, hold_flushes, hold_events, ports_down, cleaned;
 static unsigned thread_count;
 
 static int failing(const char *function, const char *device)
@@ -160,10 +160,12 @@ EXPORT void stub_reset(void)
 {
 	LOCKED(memset(failures, 0, sizeof(failures)); memset(threads, 0, sizeof(threads)); thread_count = 0;
 	       memset(calls, 0, sizeof(calls)); failed = 0;
-	       blocking = 1; hold_sends = hold_flushes = ports_down = cleaned = 0);
+	       blocking = 1; hold_sends = hold_flushes = ports_down = cleaned = 0; hold_events = -1);
 }
 
 EXPORT void stub_hold_sends(int hold) { hold_sends = hold; }
+/* Events of that type of the connection manager get lost from now on; -1 for none. */
+EXPORT void stub_hold_events(int type) { hold_events = type; }
 EXPORT int stub_cleaned(void) { return cleaned; }
 EXPORT int stub_blocked(void) { return blocked; }
 EXPORT void stub_port_down(int down) { ports_down = down; }
@@ -709,6 +711,8 @@ struct stub_events { struct rdma_event_channel base; int write_fd; };
 
 static void tell(struct rdma_cm_id *id, int type, int status)
 {
+	if (type == hold_events)
+		return;
 	struct rdma_cm_event *event = calloc(1, sizeof(*event));
 
 	counted("rdma_cm_event", 1);

@@ -273,6 +273,9 @@ final class CompletionIoHandler extends DescriptorIoHandler {
                         "The loop ended with {} connections that the device did not release: {}",
                         handles.size(),
                         handles);
+                for (VerbsHandle handle : List.copyOf(handles)) {
+                    handle.abandon();
+                }
             }
             counters.close();
             super.destroy(); // and with it, nothing is watched

@@ -480,7 +480,9 @@ final class LoopDevice {
         close(CLOSE_ATTEMPTS);
     }
 
-    private static final int CLOSE_ATTEMPTS = 60;
+    /** Three minutes of attempts: the kernel holds the connects of siw to a host that does not answer for more than two. */
+    private static final int CLOSE_ATTEMPTS = 360;
+
     private static final long CLOSE_RETRY_MILLIS = 500;
 
     private void close(int attempts) {

@@ -658,6 +658,14 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         disconnect0();
     }
 
+    @Override
+    public void abandon() {
+        if (!draining.isOver()) {
+            destroy0(); // when the connection loop comes to it
+        }
+        finish0(false);
+    }
+
     // ---- what it is
 
     static <T> T required(@Nullable T value) {

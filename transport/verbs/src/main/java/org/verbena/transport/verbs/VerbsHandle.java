@@ -20,6 +20,9 @@ interface VerbsHandle extends IoHandle {
     @Override
     void close();
 
-    /** The loop ends now and takes no tasks any more: be gone when this returns. */
+    /** The loop ends now and takes no tasks any more: end at once. */
     void destroy();
+
+    /** The loop waits no longer: tell whoever waits for this handle. What is still in use stays behind. */
+    void abandon();
 }

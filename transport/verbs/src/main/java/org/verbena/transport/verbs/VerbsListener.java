@@ -181,6 +181,11 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         close0();
     }
 
+    @Override
+    public void abandon() {
+        closed0(null);
+    }
+
     private void end0(@Nullable Throwable cause) {
         if (state == State.STARTING || state == State.LISTENING) {
             state = State.CLOSING;
