@@ -187,8 +187,35 @@ final class Inbox {
 
     /** A message in one receive, from its reader index on. */
     void received(ByteBuf buffer) {
+        if (exchanged(buffer)) {
+            arrived(buffer, false, false, 0, 0);
+            return;
+        }
         ByteBuf copy = copiedOut(buffer);
         arrived(copy == null ? buffer : copy, copy == null, false, 0, 0);
+    }
+
+    /**
+     * A large segment of a stream whose user holds many receives, as a decoder does that puts a message together,
+     * becomes a message of this connection's share, and the window gets another receive for it: that takes the memory
+     * of a copy, without copying.
+     *
+     * @return false if it is to be copied, or counts against the window
+     */
+    private boolean exchanged(ByteBuf buffer) {
+        if (!stream
+                || buffer.readableBytes() <= window.bufferBytes() / SCARCE_SEGMENT_DIVISOR
+                || !window.isUserSlow()
+                || !(buffer instanceof RegisteredByteBuf)) {
+            return false;
+        }
+        ByteBuf other = tryAllocateWithinShare(window.bufferBytes());
+        if (other == null) {
+            return false;
+        }
+        charge(buffer, window.bufferBytes());
+        window.reuse(other);
+        return true;
     }
 
     /**
@@ -211,7 +238,9 @@ final class Inbox {
             return null;
         }
         ByteBuf copy = tryAllocateWithinShare(payload);
-        if (copy == null) {
+        if (copy != null) {
+            charge(copy, payload);
+        } else {
             if (!stream) {
                 return null;
             }
@@ -231,17 +260,18 @@ final class Inbox {
         if (heldByUser.held() + bytes > buffers.shareBytes()) {
             return null;
         }
-        ByteBuf memory;
         try {
-            memory = buffers.tryAllocateReceive(bytes);
+            return buffers.tryAllocateReceive(bytes);
         } catch (RdmaException e) {
             return null; // the limit of locked memory may be reached: no reason to lose the message
         }
+    }
+
+    private void charge(ByteBuf memory, int bytes) {
         if (memory instanceof RegisteredByteBuf pooled) {
             heldByUser.charge(bytes);
             pooled.chargeTo(heldByUser, bytes);
         }
-        return memory;
     }
 
     /**
@@ -251,7 +281,11 @@ final class Inbox {
      * @return null if the stretch is to have memory of its own, since a stream waits for nobody
      */
     @Nullable ByteBuf tryAllocateStretch(int bytes) {
-        return buffers.isMessageAwaited() ? null : tryAllocateWithinShare(bytes);
+        ByteBuf memory = buffers.isMessageAwaited() ? null : tryAllocateWithinShare(bytes);
+        if (memory != null) {
+            charge(memory, bytes);
+        }
+        return memory;
     }
 
     /** A whole message, or immediate data, or both: delivered now if nothing is before it. */

@@ -219,6 +219,28 @@ class MessageMemoryTest extends SimulatedPair {
     }
 
     @Test
+    void largeSegmentsOfAStreamAreNotCopiedForADecoderThatHoldsManyWithinItsShare() throws Exception {
+        int receiveBytes = 16 << 10;
+        MessageOptions options =
+                MessageOptions.DEFAULTS.withFraming(Framing.STREAM).withReceives(8, receiveBytes);
+        connect(options, options);
+        settle();
+        right.keepMessages = true;
+        for (int i = 0; i < 60; i++) {
+            left.sendHeap(receiveBytes - Wire.HEADER_BYTES);
+            left.connection.flush();
+            settle();
+        }
+        assertThat(right.received).isEqualTo(60);
+        int shared = (int) Party.POOL_BYTES / 8 / receiveBytes;
+        assertThat(right.kept.stream().limit(8 + shared)).allMatch(kept -> kept.capacity() == receiveBytes);
+        assertThat(right.receivePool.metrics().usedBytes())
+                .as("what is kept posted, as many that the user holds, and its share")
+                .isLessThanOrEqualTo((2 * 8 + shared) * receiveBytes);
+        end();
+    }
+
+    @Test
     void whoKeepsAStreamThatComesByRendezvousLeavesThePoolToOthers() throws Exception {
         MessageOptions options = OPTIONS.withFraming(Framing.STREAM).withReceives(8, 1024);
         connect(options, options, 512 << 10);
