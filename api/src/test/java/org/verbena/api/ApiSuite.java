@@ -149,13 +149,9 @@ public abstract class ApiSuite {
         return future;
     }
 
-    /** Has the loops of two ends take turns until what either has sent has come; for what must not come. */
+    /** Gives what must not come between two ends its chance to come, as {@link Patience#turns}. */
     protected static void settle(Channel one, Channel other) {
-        for (int i = 0; i < 4; i++) {
-            for (Channel end : new Channel[] {one, other}) {
-                done("a turn of the loop", end.eventLoop().submit(() -> {}));
-            }
-        }
+        Patience.turns(one.eventLoop(), other.eventLoop());
     }
 
     /** What a future failed with. */

@@ -605,7 +605,7 @@ public abstract class ChannelSuite extends ApiSuite {
             }
             client.flush();
             ChannelFuture unflushed = client.write(pattern(client, 10, 1));
-            Patience.turns(client.eventLoop(), peer.eventLoop());
+            settle(client, peer);
             peer.eventLoop().submit(() -> peer.unsafe().closeForcibly()).sync();
             done("the client closing", client.closeFuture());
             assertThat(inbox.failures).hasSize(1);

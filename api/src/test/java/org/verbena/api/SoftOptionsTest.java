@@ -321,7 +321,7 @@ class SoftOptionsTest extends ApiSuite {
                     client.write(pattern(client, 10, i));
                 }
                 client.flush();
-                Patience.turns(client.eventLoop(), peer.eventLoop());
+                settle(client, peer);
                 int seen = 0;
                 int largest = 0;
                 while (seen < 60) {
