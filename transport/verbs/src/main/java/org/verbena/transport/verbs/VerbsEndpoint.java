@@ -245,7 +245,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     /** This side lacks something, so that there will be no connection. */
     void refuse0(Throwable why) {
         if (request != null && state != State.DRAINING && state != State.CLOSED) {
-            provider.refusals().refused(remoteAddress, why);
+            provider.refusals()
+                    .warn("Refused the connection of " + VerbsProvider.format(remoteAddress) + ": " + why.getMessage());
         }
         drain(why);
     }

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.LoggerFactory;
 import org.verbena.cm.Cm;
 import org.verbena.cm.CmId;
 import org.verbena.cm.EventChannel;
@@ -27,6 +28,7 @@ import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
 import org.verbena.transport.spi.PollCounters;
 import org.verbena.transport.spi.ProviderCounters;
+import org.verbena.transport.spi.RateLimitedLog;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.verbs.epoll.Epoll;
 import org.verbena.verbs.Context;
@@ -50,7 +52,9 @@ public final class VerbsProvider implements RdmaProvider {
 
     private final ConcurrentHashMap<Context, VerbsDevice> devices = new ConcurrentHashMap<>();
     private final PollCounters pollCounters = new PollCounters();
-    private final Refusals refusals = new Refusals(System::nanoTime);
+    /** Connections refused for what this side lacks, which their peers could not act on. */
+    private final RateLimitedLog refusals = new RateLimitedLog(LoggerFactory.getLogger(VerbsProvider.class));
+
     private @Nullable ConnectionLoop connectionLoop; // guarded by this
 
     /** For the service loader. */
@@ -190,7 +194,7 @@ public final class VerbsProvider implements RdmaProvider {
         return pollCounters;
     }
 
-    Refusals refusals() {
+    RateLimitedLog refusals() {
         return refusals;
     }
 
