@@ -295,9 +295,10 @@ final class Messenger extends ChannelDuplexHandler {
         }
 
         private Throwable explain(Throwable cause) {
-            return cause instanceof ClosedChannelException || cause instanceof RejectedExecutionException
-                    ? closed("send", cause)
-                    : cause;
+            boolean isClosed = cause instanceof ClosedChannelException
+                    || cause instanceof RejectedExecutionException
+                    || cause.getClass() == ConnectionException.class; // one end had closed, and the channel not yet
+            return isClosed ? closed("send", cause) : cause;
         }
 
         @Override

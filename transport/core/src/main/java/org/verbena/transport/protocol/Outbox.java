@@ -125,8 +125,9 @@ final class Outbox {
                         life.hasPeerClosed() ? "the peer closed the connection" : "the connection is closed");
     }
 
+    /** Either end has closed in good order, so nothing is lost. */
     private static ConnectionException notDone(Operation operation, String why) {
-        return new ConnectionException.Lost(operation.describe() + " was not done: " + why);
+        return new ConnectionException(operation.describe() + " was not done: " + why);
     }
 
     /** No more messages are taken. */
