@@ -55,7 +55,8 @@ public abstract class ShortFormSuite extends ApiSuite {
         try (RdmaServer server = serve((exchange, message) -> exchange.send(message.retain()));
                 RdmaClient client = client(server)) {
             for (int size : new int[] {0, 1, 64, 2047, 2048, 2049, 16_384, 100_000, 1 << 20}) {
-                byte[] reply = client.request(patternBytes(size, size)).get(20, TimeUnit.SECONDS);
+                byte[] reply =
+                        client.request(patternBytes(size, size)).get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
                 assertThat(reply).isEqualTo(patternBytes(size, size));
             }
             assertThat(client.provider()).isEqualTo(provider());
@@ -80,12 +81,13 @@ public abstract class ShortFormSuite extends ApiSuite {
             for (int i = 0; i < 100; i++) {
                 requests.add(client.request(patternBytes(50, i)));
             }
-            assertThat(all.await(20, TimeUnit.SECONDS)).isTrue();
+            assertThat(all.await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)).isTrue();
             synchronized (replies) {
                 replies.reversed().forEach(Runnable::run);
             }
             for (int i = 0; i < 100; i++) {
-                assertThat(requests.get(i).get(20, TimeUnit.SECONDS)).isEqualTo(patternBytes(50, i));
+                assertThat(requests.get(i).get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                        .isEqualTo(patternBytes(50, i));
             }
             assertThat(client.lateReplies()).isZero();
         }
@@ -219,7 +221,7 @@ public abstract class ShortFormSuite extends ApiSuite {
             Patience.until("the late reply is counted", () -> client.lateReplies() == 1);
             CompletableFuture<byte[]> next = client.request(patternBytes(10, 2));
             Patience.take("the reply", replies).run();
-            assertThat(next.get(20, TimeUnit.SECONDS)).isEqualTo(patternBytes(10, 2));
+            assertThat(next.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)).isEqualTo(patternBytes(10, 2));
         }
     }
 
@@ -235,7 +237,7 @@ public abstract class ShortFormSuite extends ApiSuite {
         try (RdmaServer server = serve(onlyTheFirst);
                 RdmaClient client = client(server)) {
             CompletableFuture<byte[]> patient = client.request(new byte[] {1}, Duration.ofSeconds(Long.MAX_VALUE));
-            Runnable answer = answerTheFirst.get(20, TimeUnit.SECONDS);
+            Runnable answer = answerTheFirst.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
             long start = System.nanoTime();
             CompletableFuture<byte[]> later = client.request(new byte[1], Duration.ofMillis(400));
             CompletableFuture<byte[]> sooner = client.request(new byte[1], Duration.ofMillis(50));
@@ -249,7 +251,8 @@ public abstract class ShortFormSuite extends ApiSuite {
             assertThat(System.nanoTime() - start).isGreaterThanOrEqualTo(TimeUnit.MILLISECONDS.toNanos(400));
             assertThat(patient.isDone()).isFalse();
             answer.run();
-            assertThat(patient.get(20, TimeUnit.SECONDS)).containsExactly(1);
+            assertThat(patient.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                    .containsExactly(1);
         }
     }
 
@@ -264,12 +267,13 @@ public abstract class ShortFormSuite extends ApiSuite {
                 if (request.cancel(false)) {
                     cancelled++;
                 } else {
-                    request.get(20, TimeUnit.SECONDS).release();
+                    request.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS).release();
                 }
             }
             assertThat(cancelled).isPositive();
             byte[] bytes = patternBytes(20_000, 7);
-            assertThat(client.request(bytes).get(20, TimeUnit.SECONDS)).isEqualTo(bytes);
+            assertThat(client.request(bytes).get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                    .isEqualTo(bytes);
             assertThat(client.lateReplies()).isLessThanOrEqualTo(cancelled);
         }
     }
@@ -465,7 +469,8 @@ public abstract class ShortFormSuite extends ApiSuite {
         RdmaServer server = serve(silent);
         try (RdmaClient client = client(server)) {
             CompletableFuture<byte[]> request = client.request(new byte[10]);
-            assertThat(there.await(20, TimeUnit.SECONDS)).isTrue();
+            assertThat(there.await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
             int port = server.port();
             server.close();
             for (CompletableFuture<?> future :
@@ -477,6 +482,28 @@ public abstract class ShortFormSuite extends ApiSuite {
             }
         }
         server.close();
+    }
+
+    @Test
+    void whatIsSentWhileTheServerClosesFailsWithItsAddress() {
+        for (int round = 0; round < 10; round++) {
+            RdmaServer server = serve((exchange, message) -> {});
+            try (RdmaClient client = client(server)) {
+                client.send(new byte[10]).join();
+                int port = server.port();
+                server.closeAsync();
+                CompletableFuture<?> sent = client.send(new byte[10]);
+                while (!sent.isCompletedExceptionally()) {
+                    if (sent.isDone()) {
+                        sent = client.send(new byte[10]);
+                    }
+                }
+                assertThat(failure("what has no server", sent))
+                        .isInstanceOf(ConnectionException.class)
+                        .hasMessageContaining(String.valueOf(port));
+            }
+            server.close();
+        }
     }
 
     @Test
@@ -511,7 +538,8 @@ public abstract class ShortFormSuite extends ApiSuite {
         try (RdmaServer server = serve(waits);
                 RdmaClient client = client(server)) {
             itself.complete(server);
-            assertThat(client.request(new byte[1]).get(20, TimeUnit.SECONDS)).hasSize(1);
+            assertThat(client.request(new byte[1]).get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                    .hasSize(1);
             CompletableFuture<Void> tried = new CompletableFuture<>();
             client.channel().eventLoop().execute(() -> {
                 for (ThrowingCallable wait : List.<ThrowingCallable>of(
@@ -622,7 +650,8 @@ public abstract class ShortFormSuite extends ApiSuite {
                         .group(group)
                         .bind(host(), 0, (exchange, message) -> exchange.send(message.retain()));
                 RdmaClient client = RdmaClient.builder().group(group).connect(host(), server.port())) {
-            assertThat(client.request(new byte[5]).get(20, TimeUnit.SECONDS)).hasSize(5);
+            assertThat(client.request(new byte[5]).get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                    .hasSize(5);
         }
         assertThat(group.isShuttingDown()).isFalse();
         RdmaServer again = RdmaServer.builder().group(group).bind(host(), 0, (exchange, message) -> {});
@@ -636,9 +665,9 @@ public abstract class ShortFormSuite extends ApiSuite {
                 RdmaClient client = RdmaClient.builder()
                         .provider(provider())
                         .connectAsync(host(), server.port())
-                        .get(20, TimeUnit.SECONDS)) {
+                        .get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)) {
             CompletableFuture<Integer> length = client.request(new byte[7]).thenApply(bytes -> bytes.length);
-            assertThat(length.get(20, TimeUnit.SECONDS)).isEqualTo(7);
+            assertThat(length.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)).isEqualTo(7);
         }
     }
 
@@ -651,7 +680,8 @@ public abstract class ShortFormSuite extends ApiSuite {
                 requests.add(client.request(patternBytes(4000, i)));
             }
             for (int i = 0; i < 2000; i++) {
-                assertThat(requests.get(i).get(20, TimeUnit.SECONDS)).isEqualTo(patternBytes(4000, i));
+                assertThat(requests.get(i).get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                        .isEqualTo(patternBytes(4000, i));
             }
         }
     }
@@ -662,7 +692,7 @@ public abstract class ShortFormSuite extends ApiSuite {
         try (RdmaServer server = serve(silent);
                 RdmaClient client = client(server)) {
             CompletableFuture<byte[]> timedOut = client.request(new byte[1], Duration.ofMillis(20));
-            assertThatThrownBy(() -> timedOut.get(20, TimeUnit.SECONDS))
+            assertThatThrownBy(() -> timedOut.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
                     .isInstanceOf(ExecutionException.class)
                     .hasCauseInstanceOf(RequestException.TimedOut.class);
             Future<ByteBuf> request = client.request(Unpooled.wrappedBuffer(new byte[1]));

@@ -319,11 +319,12 @@ class SoftChannelTest extends ChannelSuite {
                             }
                         }
                     }));
-            assertThat(answers.await(20, TimeUnit.SECONDS)).isTrue();
+            assertThat(answers.await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
             assertThat(client.isActive()).as("a peer that answers is kept").isTrue();
             peer.eventLoop().execute(() -> {
                 try {
-                    stuck.await(20, TimeUnit.SECONDS);
+                    stuck.await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
                 } catch (InterruptedException interrupted) {
                     Thread.currentThread().interrupt();
                 }

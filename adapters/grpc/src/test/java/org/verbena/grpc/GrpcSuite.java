@@ -89,10 +89,12 @@ public abstract class GrpcSuite {
             server.shutdownNow();
         }
         for (ManagedChannel channel : channels) {
-            assertThat(channel.awaitTermination(20, TimeUnit.SECONDS)).isTrue();
+            assertThat(channel.awaitTermination(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
         }
         for (Server server : servers) {
-            assertThat(server.awaitTermination(20, TimeUnit.SECONDS)).isTrue();
+            assertThat(server.awaitTermination(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
         }
         group.close();
         assertThat(group.isTerminated()).isTrue();
@@ -178,7 +180,10 @@ public abstract class GrpcSuite {
 
     private static byte[] echo(ManagedChannel channel, byte[] value) {
         return ClientCalls.blockingUnaryCall(
-                channel, ECHO, CallOptions.DEFAULT.withDeadlineAfter(60, TimeUnit.SECONDS), value);
+                channel,
+                ECHO,
+                CallOptions.DEFAULT.withDeadlineAfter(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS),
+                value);
     }
 
     private static Status.Code failure(ListenableFuture<?> call) throws Exception {
@@ -212,7 +217,8 @@ public abstract class GrpcSuite {
                     channel.newCall(ECHO, CallOptions.DEFAULT), random(i, i % 10 == 0 ? 100_000 : i)));
         }
         for (int i = 0; i < 500; i++) {
-            assertThat(calls.get(i).get(60, TimeUnit.SECONDS)).isEqualTo(random(i, i % 10 == 0 ? 100_000 : i));
+            assertThat(calls.get(i).get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                    .isEqualTo(random(i, i % 10 == 0 ? 100_000 : i));
         }
     }
 
@@ -234,7 +240,7 @@ public abstract class GrpcSuite {
         ListenableFuture<byte[]> call = ClientCalls.futureUnaryCall(
                 channel.newCall(NEVER, CallOptions.DEFAULT.withDeadlineAfter(200, TimeUnit.MILLISECONDS)), new byte[1]);
         assertThat(failure(call)).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
-        assertThat(cancelled.await(10, TimeUnit.SECONDS))
+        assertThat(cancelled.await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
                 .as("the server hears of it")
                 .isTrue();
     }
@@ -249,7 +255,7 @@ public abstract class GrpcSuite {
         requests.onNext(new byte[] {1});
         Patience.take("the answer", answers);
         call.cancel("enough", null);
-        assertThat(cancelled.await(10, TimeUnit.SECONDS))
+        assertThat(cancelled.await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
                 .as("the server hears of it")
                 .isTrue();
         Patience.until("the client's outcome", () -> failure.get() != null);
@@ -364,7 +370,8 @@ public abstract class GrpcSuite {
                 ClientCalls.futureUnaryCall(channel.newCall(NEVER, CallOptions.DEFAULT), new byte[1]);
         Patience.until("the call has come", () -> unanswered.get() == 1);
         first.shutdownNow();
-        assertThat(first.awaitTermination(20, TimeUnit.SECONDS)).isTrue();
+        assertThat(first.awaitTermination(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                .isTrue();
         assertThat(failure(pending)).isIn(Status.Code.UNAVAILABLE, Status.Code.CANCELLED);
         Throwable down =
                 catchThrowable(() -> ClientCalls.blockingUnaryCall(channel, ECHO, CallOptions.DEFAULT, new byte[1]));
@@ -390,7 +397,8 @@ public abstract class GrpcSuite {
             }
         }
         for (int i = 0; i < calls.size(); i++) {
-            assertThat(calls.get(i).get(60, TimeUnit.SECONDS)).isEqualTo(random(i, 20_000));
+            assertThat(calls.get(i).get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                    .isEqualTo(random(i, 20_000));
         }
     }
 }

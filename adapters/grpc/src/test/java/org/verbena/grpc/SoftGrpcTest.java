@@ -11,6 +11,7 @@ import io.grpc.stub.ClientCalls;
 import io.grpc.stub.ServerCalls;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.verbena.transport.spi.Patience;
 
 /** The gRPC suite on the soft provider. */
 class SoftGrpcTest extends GrpcSuite {
@@ -38,8 +39,8 @@ class SoftGrpcTest extends GrpcSuite {
             assertThat(ClientCalls.blockingUnaryCall(channel, echo, CallOptions.DEFAULT, new byte[] {7}))
                     .containsExactly(7);
         } finally {
-            channel.shutdownNow().awaitTermination(20, TimeUnit.SECONDS);
-            server.shutdownNow().awaitTermination(20, TimeUnit.SECONDS);
+            channel.shutdownNow().awaitTermination(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
+            server.shutdownNow().awaitTermination(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
         }
     }
 }

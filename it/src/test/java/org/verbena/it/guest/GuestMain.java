@@ -41,7 +41,7 @@ final class GuestMain {
      * {@code lab.silenceLimitSeconds} changes it, also while a test runs.
      */
     private static Duration silenceLimit() {
-        return Duration.ofSeconds(Integer.getInteger("lab.silenceLimitSeconds", 180));
+        return Duration.ofSeconds(Integer.getInteger("lab.silenceLimitSeconds", 400));
     }
 
     static final int SILENCE_STATUS = 97;

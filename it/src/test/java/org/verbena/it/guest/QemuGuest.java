@@ -19,7 +19,7 @@ final class QemuGuest implements Guest {
 
     private static final int CONSOLE_TAIL_LINES = 60;
 
-    private static final int PATIENCE_SECONDS = 60;
+    private static final int PATIENCE_SECONDS = 120;
 
     /** Virtual CPUs of a guest that has the machine for itself. */
     private static final int CPUS_ALONE = 2;

@@ -86,7 +86,7 @@ class AtomicsTest extends ApiSuite {
             }));
         }
         for (java.util.concurrent.Future<?> one : both) {
-            one.get(60, TimeUnit.SECONDS);
+            one.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
         }
     }
 

@@ -21,10 +21,10 @@ import org.verbena.transport.spi.Patience;
 
 /** rping on the Channel API with C's, both ways: on verbs over each device, and on the soft provider against the kernel's iWARP. */
 @Tag("lab")
-@Timeout(120)
+@Timeout(350)
 class ChannelRpingTest {
     private static final int COUNT = 200;
-    private static final Duration LIMIT = Duration.ofSeconds(90);
+    private static final Duration LIMIT = Patience.LIMIT;
     private static final AtomicInteger NEXT_PORT = new AtomicInteger(7600);
     private static final PrintWriter NOWHERE = new PrintWriter(PrintWriter.nullWriter());
 

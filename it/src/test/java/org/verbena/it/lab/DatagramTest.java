@@ -28,7 +28,7 @@ import org.verbena.verbs.work.SendFlags;
 
 /** Datagrams: looked up, sent, and multicast, with C's mckey as well. rxe only: iWARP has none. */
 @Tag("lab")
-@Timeout(60)
+@Timeout(350)
 class DatagramTest {
     private static final int PORT = 7950;
     private static final int WAIT_MILLIS = 15_000;

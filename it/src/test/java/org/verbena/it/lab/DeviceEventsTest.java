@@ -9,6 +9,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.transport.spi.Patience;
 
 /** What becomes of connections whose device fails, on devices that are there for this alone: a port goes down, and a device is removed. */
 @Tag("lab")
@@ -20,13 +21,11 @@ class DeviceEventsTest {
 
     private static final String INTERFACE = "flap";
     private static final String ADDRESS = "10.79.0.1";
-    private static final Duration LIMIT = Duration.ofSeconds(60);
-
     /** For a JVM's start and all that it waits for. */
     private static final Duration OUR_LIMIT = Duration.ofSeconds(200);
 
     private static void run(String command) {
-        PeerProgram.run(LIMIT, command.split(" "));
+        PeerProgram.run(Patience.LIMIT, command.split(" "));
     }
 
     @BeforeEach
@@ -45,8 +44,8 @@ class DeviceEventsTest {
     }
 
     private static void awaitLinks(String text, boolean there) throws InterruptedException {
-        long deadline = System.nanoTime() + LIMIT.toNanos();
-        while (PeerProgram.run(LIMIT, "rdma", "link").contains(text) != there) {
+        long deadline = System.nanoTime() + Patience.LIMIT.toNanos();
+        while (PeerProgram.run(Patience.LIMIT, "rdma", "link").contains(text) != there) {
             assertThat(System.nanoTime()).as(text).isLessThan(deadline);
             Thread.sleep(50);
         }
@@ -56,7 +55,7 @@ class DeviceEventsTest {
     @AfterEach
     void removeDevice() throws Exception {
         for (String type : new String[] {"rxe", "siw"}) {
-            if (PeerProgram.run(LIMIT, "rdma", "link").contains(type + NUMBER + "/")) {
+            if (PeerProgram.run(Patience.LIMIT, "rdma", "link").contains(type + NUMBER + "/")) {
                 run("rdma link delete " + type + NUMBER);
             }
             awaitLinks(type + NUMBER + "/", false);
@@ -78,10 +77,10 @@ class DeviceEventsTest {
     void aPortThatGoesDownEndsItsConnectionsAndNoOthers(String type) throws Exception {
         String device = addDevice(type);
         try (PeerProgram theirs = PeerProgram.start("ibv_asyncwatch", "-d", device)) {
-            theirs.awaitLine("async event FD", LIMIT);
+            theirs.awaitLine("async event FD", Patience.LIMIT);
             assertThat(lose("port-down", device)).contains("Port 1 of " + device + " is down", "done");
-            theirs.awaitLine("IBV_EVENT_PORT_ERR", LIMIT);
-            theirs.awaitLine("IBV_EVENT_PORT_ACTIVE", LIMIT);
+            theirs.awaitLine("IBV_EVENT_PORT_ERR", Patience.LIMIT);
+            theirs.awaitLine("IBV_EVENT_PORT_ACTIVE", Patience.LIMIT);
         }
     }
 

@@ -28,7 +28,7 @@ import org.verbena.transport.spi.RemoteMemory;
  */
 public final class DeviceLoss {
     /** How long a future may be pending after its device was lost: all of a queue pair's retries, in a slow guest. */
-    private static final Duration LIMIT = Duration.ofSeconds(60);
+    private static final Duration LIMIT = Patience.LIMIT;
 
     private static final int PENDING = 8;
 

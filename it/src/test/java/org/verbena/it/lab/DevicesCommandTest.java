@@ -2,7 +2,6 @@ package org.verbena.it.lab;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -11,7 +10,7 @@ import org.verbena.transport.spi.Patience;
 
 /** What our commands tell of devices is what C's tell. */
 @Tag("lab")
-@Timeout(90)
+@Timeout(350)
 class DevicesCommandTest {
     /** Lines without their layout. */
     private static List<String> lines(String text) {
@@ -46,7 +45,7 @@ class DevicesCommandTest {
         try (PeerProgram theirs = PeerProgram.start("ibv_asyncwatch", "-d", "rxe0");
                 PeerProgram ours = PeerProgram.startJava("org.verbena.samples.Main", "asyncwatch", "-d", "rxe0")) {
             theirs.awaitLine("async event FD", Patience.LIMIT);
-            ours.awaitLine("async event FD", Duration.ofSeconds(40));
+            ours.awaitLine("async event FD", Patience.LIMIT);
             PeerProgram.run(Patience.LIMIT, "ip", "address", "add", "10.77.0.77/24", "dev", "roce");
             try {
                 theirs.awaitLine("GID", Patience.LIMIT);

@@ -14,7 +14,7 @@ import org.verbena.transport.spi.Patience;
 
 /** The lab itself: without these nothing else there means anything. */
 @Tag("lab")
-@Timeout(120)
+@Timeout(350)
 class LabDevicesTest {
 
     @ParameterizedTest

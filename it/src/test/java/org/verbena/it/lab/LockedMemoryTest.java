@@ -2,7 +2,6 @@ package org.verbena.it.lab;
 
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
@@ -10,10 +9,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.api.RdmaClient;
 import org.verbena.samples.Main;
+import org.verbena.transport.spi.Patience;
 
 /** A server that may lock hardly any memory: it listens, can serve nobody, and says so to both sides. */
 @Tag("lab")
-@Timeout(120)
+@Timeout(350)
 class LockedMemoryTest {
     private static final int PORT = 7690;
 
@@ -25,7 +25,7 @@ class LockedMemoryTest {
         command.addAll(PeerProgram.javaCommand(
                 Main.class.getName(), "echo-server", "--provider", "verbs", "--host", "0.0.0.0", "--port", "" + PORT));
         try (PeerProgram server = PeerProgram.start(command)) {
-            server.awaitLine("listens on", Duration.ofSeconds(60));
+            server.awaitLine("listens on", Patience.LIMIT);
             for (LabDevice device : LabDevice.values()) {
                 assertThatThrownBy(() -> RdmaClient.builder()
                                 .provider("verbs")
@@ -34,7 +34,7 @@ class LockedMemoryTest {
                         .as("%s", device)
                         .hasMessageContaining("the server cannot serve another connection now");
             }
-            server.awaitLine("WARN.*the connection of .* did not come up: .*ulimit -l", Duration.ofSeconds(10));
+            server.awaitLine("WARN.*the connection of .* did not come up: .*ulimit -l", Patience.LIMIT);
         }
     }
 }

@@ -28,7 +28,7 @@ import org.verbena.verbs.queue.QueuePairState;
 
 /** Connections whose queue pairs are made and moved apart from the id, as C's {@code rping -q} does. */
 @Tag("lab")
-@Timeout(60)
+@Timeout(350)
 class OwnQueuePairTest {
     private static final int PORT = 7900;
 

@@ -9,7 +9,6 @@ import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.FutureTask;
@@ -33,13 +32,11 @@ import org.verbena.verbs.address.GidType;
 
 /** Our ping-pong programs with C's, both ways, and the sample that is connected by hand. rxe only: iWARP has no such queue pairs. */
 @Tag("lab")
-@Timeout(170)
+@Timeout(350)
 class PingPongTest {
     private static final AtomicInteger NEXT_PORT = new AtomicInteger(18600);
     private static final String DEVICE = LabDevice.RXE.deviceName();
     private static final String HOST = LabDevice.RXE.address();
-    private static final Duration LIMIT = Duration.ofSeconds(60);
-
     /** The index of the RoCE v2 GID that has the device's IPv4 address. */
     private static String gidIndex() {
         try (Context context = Verbs.device(DEVICE).open()) {
@@ -124,7 +121,7 @@ class PingPongTest {
         awaitTcpListener(port);
         List<String> command = c(kind, port, extra);
         command.add(HOST);
-        String output = PeerProgram.run(LIMIT, command.toArray(String[]::new));
+        String output = PeerProgram.run(Patience.LIMIT, command.toArray(String[]::new));
         assertThat(server.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)).isZero();
         assertThat(output).contains("500 iters in").doesNotContain("invalid data");
     }
@@ -137,7 +134,8 @@ class PingPongTest {
             awaitTcpListener(port);
             List<String> arguments = java(kind, port, extra);
             arguments.add(2, HOST);
-            assertThat(startJava(arguments).get(60, TimeUnit.SECONDS)).isZero();
+            assertThat(startJava(arguments).get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
+                    .isZero();
             assertThat(server.awaitExit(Patience.LIMIT)).isZero();
             assertThat(server.output()).contains("500 iters in").doesNotContain("invalid data");
         }
@@ -191,7 +189,7 @@ class PingPongTest {
                         "pingpong " + kind + ": " + message + ", which " + device + " does not have");
         arguments.addFirst("ibv_" + kind + "_pingpong");
         try (PeerProgram program = PeerProgram.start(arguments)) {
-            assertThat(program.awaitExit(LIMIT)).isEqualTo(1);
+            assertThat(program.awaitExit(Patience.LIMIT)).isEqualTo(1);
             assertThat(program.output()).contains(cMessage).doesNotContain("connect");
         }
     }

@@ -26,7 +26,7 @@ import org.verbena.verbs.work.SendOperation;
 
 /** Queue pairs that the lab's devices do not make, and what is said of it. */
 @Tag("lab")
-@Timeout(60)
+@Timeout(350)
 class RefusedQueuePairsTest {
     private static final QueuePairCapabilities SIZES = new QueuePairCapabilities(16, 16, 2, 2, 64);
 

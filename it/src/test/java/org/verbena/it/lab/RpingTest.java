@@ -29,13 +29,13 @@ import org.verbena.transport.spi.Patience;
  * devices.
  */
 @Tag("lab")
-@Timeout(270)
+@Timeout(350)
 class RpingTest {
     /** Enough for buffers and queues to come round several times. */
     private static final int COUNT = 100;
 
     private static final int FULL_COUNT = 1000;
-    private static final Duration LIMIT = Duration.ofSeconds(90);
+    private static final Duration LIMIT = Patience.LIMIT;
 
     /** C's rping takes sizes up to one less than the 65536 that its usage tells of. */
     private static final int LARGEST_OF_C = 65535;
@@ -166,7 +166,7 @@ class RpingTest {
             }
             PeerProgram.run(LIMIT, "rping", "-c", "-a", address, "-p", "" + port, "-C", "200", "-V", "-S", "4096");
             for (FutureTask<Void> client : clients) {
-                client.get(60, TimeUnit.SECONDS);
+                client.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
             }
             accepting.interrupt();
             accepting.join(10_000);

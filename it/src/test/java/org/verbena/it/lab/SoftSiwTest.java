@@ -17,7 +17,6 @@ import java.net.InetSocketAddress;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
@@ -62,7 +61,7 @@ import org.verbena.transport.verbs.VerbsProvider;
  * <p>The largest ping that rping takes is 65535 bytes; a whole 64 KiB and more go between the providers.
  */
 @Tag("lab")
-@Timeout(value = 270, unit = TimeUnit.SECONDS)
+@Timeout(350)
 class SoftSiwTest {
     private static final int PORT = 7340;
     private static final int ROUNDS = Integer.getInteger("lab.rpingRounds", 100);
@@ -140,9 +139,7 @@ class SoftSiwTest {
                     "-V",
                     "-S",
                     "" + size)) {
-                assertThat(client.awaitExit(Duration.ofSeconds(150)))
-                        .as(client.output())
-                        .isZero();
+                assertThat(client.awaitExit(Patience.LIMIT)).as(client.output()).isZero();
                 assertThat(server.await()).as("rounds").isEqualTo(rounds);
             }
             listener.close();
@@ -270,7 +267,8 @@ class SoftSiwTest {
                 byte[] sent = new byte[size];
                 new Random(size).nextBytes(sent);
                 for (int i = 0; i < 3; i++) {
-                    ByteBuf reply = client.request(Unpooled.wrappedBuffer(sent)).get(60, TimeUnit.SECONDS);
+                    ByteBuf reply = client.request(Unpooled.wrappedBuffer(sent))
+                            .get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
                     assertThat(ByteBufUtil.getBytes(reply)).isEqualTo(sent);
                     reply.release();
                 }
@@ -346,8 +344,7 @@ class SoftSiwTest {
             "-r",
             capture.toString()
         };
-        List<String> lines =
-                PeerProgram.run(Duration.ofSeconds(120), read).lines().toList();
+        List<String> lines = PeerProgram.run(Patience.LIMIT, read).lines().toList();
         Files.delete(capture);
         // A send each way; a write, a read and its response each way unless there is nothing to read.
         long messages = 2L * sizes.length + 2L * sizes.length + 4L * (sizes.length - 1);
@@ -566,7 +563,7 @@ class SoftSiwTest {
         }
 
         int await() throws InterruptedException, ExecutionException, TimeoutException {
-            return done.get(150, TimeUnit.SECONDS);
+            return done.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
         }
 
         @Override

@@ -34,7 +34,7 @@ import org.verbena.verbs.work.SendFlags;
 
 /** Calls that wait, and one-line operations, with C's rdma_server and rdma_client and with themselves. */
 @Tag("lab")
-@Timeout(60)
+@Timeout(350)
 class SynchronousEndpointTest {
     private static final int PORT = 7850;
 

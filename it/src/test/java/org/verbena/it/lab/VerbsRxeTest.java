@@ -42,7 +42,7 @@ import org.verbena.verbs.work.WorkCompletionOpcode;
 
 /** The verbs over soft RoCE, two reliable queue pairs connected by hand. */
 @Tag("lab")
-@Timeout(120)
+@Timeout(350)
 class VerbsRxeTest {
     private static final int SIGNALED = SendFlags.SIGNALED;
 

@@ -30,7 +30,7 @@ import org.verbena.verbs.work.SendFlags;
 
 /** The verbs over soft iWARP, as far as they go without a connection: siw is connected by librdmacm alone. */
 @Tag("lab")
-@Timeout(120)
+@Timeout(350)
 class VerbsSiwTest {
     private static final QueuePairCapabilities SIZES = new QueuePairCapabilities(16, 16, 2, 2, 64);
 

@@ -68,7 +68,7 @@ import org.verbena.verbs.work.WorkRequestOpcode;
 
 /** What the verbs have beyond reliable connections: used where soft RoCE has it, and answered clearly where no lab device does. */
 @Tag("lab")
-@Timeout(120)
+@Timeout(350)
 class VerbsSurfaceTest {
     private static final int SIGNALED = SendFlags.SIGNALED;
     private static final QueuePairCapabilities SIZES = new QueuePairCapabilities(16, 16, 2, 2, 64);
