@@ -26,7 +26,7 @@ import org.verbena.transport.spi.Patience;
 /** The samples that copy files and keep values, on verbs over each device; each server in a process of its own. */
 @Tag("lab")
 @Tag("lab-long")
-@Timeout(180)
+@Timeout(350)
 class FilesAndValuesTest {
     private static final AtomicInteger NEXT_PORT = new AtomicInteger(7650);
     private static final String LISTENS = "listens on .*\\(verbs\\)";
