@@ -47,7 +47,7 @@ class RemoteMemoryTest {
     void rejectsStrangers() {
         byte[] bytes = TOKEN.encode();
         bytes[0] ^= 1;
-        assertThatThrownBy(() -> RemoteMemory.decode(bytes)).hasMessageContaining("no memory token");
+        assertThatThrownBy(() -> RemoteMemory.decode(bytes)).hasMessageContaining("not a memory token");
         bytes[0] ^= 1;
         bytes[3] = 8;
         assertThatThrownBy(() -> RemoteMemory.decode(bytes)).hasMessageContaining("rights 0x8");
