@@ -120,7 +120,7 @@ public abstract class HandlerSuite extends ApiSuite {
         return new ChannelInitializer<>() {
             @Override
             protected void initChannel(Channel channel) {
-                channel.pipeline().addLast(context.newHandler(channel.alloc()));
+                channel.pipeline().addLast(StreamSuite.patient(context, channel));
                 channel.pipeline().addLast(new Inbox(accepted::add));
             }
         };

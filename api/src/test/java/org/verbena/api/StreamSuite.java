@@ -987,9 +987,7 @@ public abstract class StreamSuite {
                 .clientAuth(ClientAuth.REQUIRE)
                 .build();
         return new Server(
-                new ServerBootstrap(),
-                0,
-                channel -> channel.pipeline().addLast(context.newHandler(channel.alloc()), new Echo()));
+                new ServerBootstrap(), 0, channel -> channel.pipeline().addLast(patient(context, channel), new Echo()));
     }
 
     private static SslContextBuilder clientTls() throws Exception {
@@ -1003,9 +1001,16 @@ public abstract class StreamSuite {
         return new ChannelInitializer<>() {
             @Override
             protected void initChannel(Channel channel) {
-                channel.pipeline().addFirst(context.newHandler(channel.alloc()));
+                channel.pipeline().addFirst(patient(context, channel));
             }
         };
+    }
+
+    /** Netty's own limit, 10 s, is what a handshake takes in a guest that shares its machine. */
+    static SslHandler patient(SslContext context, Channel channel) {
+        SslHandler tls = context.newHandler(channel.alloc());
+        tls.setHandshakeTimeoutMillis(Patience.LIMIT.toMillis());
+        return tls;
     }
 
     @Test
