@@ -6,6 +6,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ServerChannel;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
@@ -16,16 +17,18 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.verbena.transport.spi.Patience;
 
-/** Another process that sends everything back, to be killed. */
+/** Another process that sends everything back, messages and streams, to be killed or stopped. */
 final class TrafficPeer {
-    private static final String READY = "traffic peer at port ";
+    private static final String READY = "traffic peer at ports ";
 
     private final Process process;
     private final InetSocketAddress address;
+    private final InetSocketAddress streamAddress;
 
-    private TrafficPeer(Process process, InetSocketAddress address) {
+    private TrafficPeer(Process process, InetSocketAddress address, InetSocketAddress streamAddress) {
         this.process = process;
         this.address = address;
+        this.streamAddress = streamAddress;
     }
 
     /** Starts one and waits until it listens. */
@@ -40,7 +43,11 @@ final class TrafficPeer {
             process.destroyForcibly();
             throw new AssertionError("the other process ended before it listened");
         }
-        return new TrafficPeer(process, new InetSocketAddress(host, Integer.parseInt(line.substring(READY.length()))));
+        String[] ports = line.substring(READY.length()).split(" ");
+        return new TrafficPeer(
+                process,
+                new InetSocketAddress(host, Integer.parseInt(ports[0])),
+                new InetSocketAddress(host, Integer.parseInt(ports[1])));
     }
 
     /** Another JVM like this one. */
@@ -66,8 +73,24 @@ final class TrafficPeer {
                 .start();
     }
 
+    /** Where it takes messages. */
     InetSocketAddress address() {
         return address;
+    }
+
+    /** Where it takes streams. */
+    InetSocketAddress streamAddress() {
+        return streamAddress;
+    }
+
+    /** SIGSTOP: it is there and does nothing. */
+    void stop() throws IOException, InterruptedException {
+        Process kill = new ProcessBuilder("kill", "-STOP", String.valueOf(process.pid()))
+                .inheritIO()
+                .start();
+        if (kill.waitFor() != 0) {
+            throw new AssertionError("the process could not be stopped");
+        }
     }
 
     /** SIGKILL, and waits until it is gone. */
@@ -86,9 +109,21 @@ final class TrafficPeer {
     /** The process. It ends when its parent does, too: then nobody reads its output. */
     public static void main(String... arguments) throws InterruptedException {
         RdmaEventLoopGroup group = new RdmaEventLoopGroup(arguments[0], 2);
+        int messages = listen(group, RdmaServerChannel.class, arguments[1]);
+        int streams = listen(group, RdmaStreamServerChannel.class, arguments[1]);
+        System.out.println(READY + messages + " " + streams);
+        ProcessHandle parent = ProcessHandle.current().parent().orElseThrow();
+        while (parent.isAlive()) {
+            Thread.sleep(500);
+        }
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static int listen(RdmaEventLoopGroup group, Class<? extends ServerChannel> type, String host)
+            throws InterruptedException {
         Channel server = new ServerBootstrap()
                 .group(group)
-                .channel(RdmaServerChannel.class)
+                .channel(type)
                 .childOption(RdmaChannelOption.RECEIVE_DEPTH, 64)
                 .childHandler(new ChannelInitializer<>() {
                     @Override
@@ -96,15 +131,10 @@ final class TrafficPeer {
                         accepting.pipeline().addLast(new Echo());
                     }
                 })
-                .bind(arguments[1], 0)
+                .bind(host, 0)
                 .sync()
                 .channel();
-        System.out.println(READY + ((InetSocketAddress) server.localAddress()).getPort());
-        ProcessHandle parent = ProcessHandle.current().parent().orElseThrow();
-        while (parent.isAlive()) {
-            Thread.sleep(500);
-        }
-        Runtime.getRuntime().halt(0);
+        return ((InetSocketAddress) server.localAddress()).getPort();
     }
 
     private static final class Echo extends ChannelInboundHandlerAdapter {

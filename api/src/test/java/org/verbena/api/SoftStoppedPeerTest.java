@@ -1,0 +1,8 @@
+package org.verbena.api;
+
+class SoftStoppedPeerTest extends StoppedPeerSuite {
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+}

@@ -1,0 +1,77 @@
+package org.verbena.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.net.SocketException;
+import java.time.Duration;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.Patience;
+
+/** A peer whose process is stopped: its kernel or adapter goes on acknowledging what it is sent, and it answers nothing. */
+public abstract class StoppedPeerSuite extends ApiSuite {
+    /** What a connection may take to find that out by default: a keepalive without a sign of the peer, and one for the answer. */
+    private static final Duration AT_MOST = Duration.ofMinutes(1);
+
+    @ParameterizedTest(name = "stream: {0}")
+    @ValueSource(booleans = {false, true})
+    void isGivenUpByTheKeepalive(boolean stream) throws Exception {
+        TrafficPeer peer = TrafficPeer.start(provider(), host());
+        try {
+            BlockingQueue<Throwable> failures = new LinkedBlockingQueue<>();
+            BlockingQueue<Integer> echoed = new LinkedBlockingQueue<>();
+            Bootstrap bootstrap = new Bootstrap()
+                    .group(group)
+                    .channel(stream ? RdmaStreamChannel.class : RdmaChannel.class)
+                    .handler(new ChannelInboundHandlerAdapter() {
+                        @Override
+                        public boolean isSharable() {
+                            return true;
+                        }
+
+                        @Override
+                        public void channelRead(ChannelHandlerContext context, Object message) {
+                            ByteBuf bytes = (ByteBuf) message;
+                            echoed.add(bytes.readableBytes());
+                            bytes.release();
+                        }
+
+                        @Override
+                        public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+                            failures.add(cause);
+                        }
+                    });
+            Channel client = done("connecting", bootstrap.connect(stream ? peer.streamAddress() : peer.address()))
+                    .channel();
+            Integer usual = client.config().getOption(RdmaChannelOption.KEEP_ALIVE_MILLIS);
+            assertThat(usual).isPositive();
+            assertThat(Duration.ofMillis(2L * usual)).isLessThan(AT_MOST);
+            done("closing", client.close());
+
+            Channel idle = done(
+                            "connecting",
+                            bootstrap
+                                    .option(RdmaChannelOption.KEEP_ALIVE_MILLIS, 1000)
+                                    .connect(stream ? peer.streamAddress() : peer.address()))
+                    .channel();
+            done("a message", idle.writeAndFlush(idle.alloc().buffer(10).writeZero(10)));
+            assertThat(Patience.take("the echo", echoed)).isEqualTo(10);
+            assertThat(failures).isEmpty();
+            peer.stop();
+            done("giving up", idle.closeFuture());
+            assertThat(Patience.take("why", failures))
+                    .isInstanceOf(stream ? SocketException.class : ConnectionException.TimedOut.class)
+                    .hasMessageContaining("did not answer a keepalive");
+        } finally {
+            peer.kill();
+        }
+    }
+}
