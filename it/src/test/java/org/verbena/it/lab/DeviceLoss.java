@@ -1,9 +1,12 @@
 package org.verbena.it.lab;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.concurrent.Future;
 import java.io.IOException;
 import java.time.Duration;
@@ -158,6 +161,13 @@ public final class DeviceLoss {
     }
 
     private static void removal(Pair lost, Pair kept, String device) throws Exception {
+        CompletableFuture<Throwable> listenerLost = new CompletableFuture<>();
+        lost.server.channel().pipeline().addFirst(new ChannelInboundHandlerAdapter() {
+            @Override
+            public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+                listenerLost.complete(cause);
+            }
+        });
         Map<String, Future<?>> pending = lost.ask();
         RdmaChannel serverEnd = lost.serverEnd();
         long begin = System.nanoTime();
@@ -175,6 +185,12 @@ public final class DeviceLoss {
                         lost.server.channel().closeFuture()),
                 begin,
                 null);
+        assertThat(listenerLost)
+                .as("why the listener has closed")
+                .succeedsWithin(LIMIT)
+                .isInstanceOf(ConnectionException.Lost.class)
+                .extracting(Throwable::getMessage, STRING)
+                .contains("the device that served " + lost.address, "was removed");
         System.out.println("removed while the device is open: " + removing.waitFor(2, TimeUnit.SECONDS));
         kept.exchange();
         long asked = System.nanoTime();
