@@ -90,6 +90,9 @@ public final class Soak {
 
     /** Options as bench/soak has them. */
     public static void main(String[] arguments) throws Exception {
+        if (arguments.length > 0 && arguments[0].equals("--report")) {
+            System.exit(Report.run(Arrays.copyOfRange(arguments, 1, arguments.length)) ? 0 : 1);
+        }
         String provider = "soft";
         String host = "127.0.0.1";
         int minutes = 60;
@@ -175,7 +178,8 @@ public final class Soak {
                 violations.size());
     }
 
-    private static long residentKib(long pid) throws IOException {
+    /** What a process has of the machine's memory; 0 if it is gone. */
+    static long residentKib(long pid) throws IOException {
         try {
             for (String line : Files.readAllLines(Path.of("/proc/" + pid + "/status"))) {
                 if (line.startsWith("VmRSS:")) {
