@@ -4,7 +4,7 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
 
-/** STATE, PING, PONG, CLOSE, RETURN and ACK: what is due, in the order of its urgency, and what the peer's mean. */
+/** STATE, PING, PONG, CLOSE, RETURN and ACK: sends those that are due, most urgent first, and handles the peer's. */
 final class ControlFrames {
     private final Lifecycle life;
     private final Credits credits;
@@ -21,7 +21,7 @@ final class ControlFrames {
     private long pingNonce;
     private boolean pongDue;
     private long pongNonce;
-    /** The user is to be told of an answer to its ping. */
+    /** The answer to the user's ping has not been reported to it yet. */
     private boolean pongCame;
 
     private long answeredNonce;
@@ -49,31 +49,31 @@ final class ControlFrames {
         this.counters = counters;
     }
 
-    /** Whether a ping is to be sent or answered. */
+    /** Whether a ping has to be sent or answered. */
     boolean isPinging() {
         return pingDue || pingOut;
     }
 
-    /** Asks the peer for a sign of life; there must be no other ping. */
+    /** Sends a ping; no other ping may be outstanding. */
     void ping(long nonce, boolean forKeepAlive) {
         pingDue = true;
         pingForKeepAlive = forKeepAlive;
         pingNonce = nonce;
     }
 
-    /** What the ping that was answered last carried. */
+    /** The nonce of the last ping that was answered. */
     long answeredNonce() {
         return answeredNonce;
     }
 
-    /** Whether the user is to be told of an answer to its ping; from now on it is not. */
+    /** Whether the answer to the user's ping has to be reported; resets this. */
     boolean takePong() {
         boolean came = pongCame;
         pongCame = false;
         return came;
     }
 
-    /** The peer wants back the grants that this end does not need. */
+    /** The peer asks for the grants that this end does not need. */
     void grantsWanted() {
         returnDue = true;
     }

@@ -42,7 +42,7 @@ final class Credits {
     private short answerOutAt;
     private boolean answerOwed;
 
-    /** This end's part: so many receives for messages are posted. */
+    /** This end's part: the number of receives for messages that are posted. */
     void openInbound(int window) {
         granted = window;
         grantTold = window;
@@ -54,7 +54,7 @@ final class Credits {
         peerGreatestWindow = greatestWindow;
     }
 
-    /** Message frames that may be sent now. */
+    /** The number of message frames that may be sent now. */
     int available() {
         return peerGrant - sent;
     }
@@ -68,12 +68,12 @@ final class Credits {
         return granted - received;
     }
 
-    /** Posted receives are promised to the peer with the next frame. */
+    /** The next frame promises posted receives to the peer. */
     void grant(int frames) {
         granted += frames;
     }
 
-    /** How many grants this end could do without: all but one. */
+    /** The number of grants that this end does not need: all but one. */
     int returnable() {
         return Math.max(0, available() - 1);
     }
@@ -96,7 +96,7 @@ final class Credits {
         return null;
     }
 
-    /** A message frame came. */
+    /** A message frame arrived. */
     @Nullable String messageFrameReceived() {
         received++;
         return received - grantTold > 0
@@ -105,7 +105,7 @@ final class Credits {
                 : null;
     }
 
-    /** Whether the peer knows of half of its grant at the most: that is worth a frame of its own. */
+    /** Whether the peer knows of at most half of its grant, which is worth a frame of its own. */
     boolean grantDue() {
         int untold = granted - grantTold;
         return untold > 0 && 2 * untold >= granted - received;
@@ -119,7 +119,7 @@ final class Credits {
         return controlReceived & 0xffff;
     }
 
-    /** A frame with a header of this moment goes out. */
+    /** A frame with a current header is sent. */
     void told() {
         grantTold = granted;
         answerOwed = false;

@@ -4,21 +4,20 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * The times at which a connection wants to be called, and the only part of it that asks a clock. Times are of {@link
- * System#nanoTime()}, so they are compared by their
- * difference; {@link #NONE} is no time.
+ * The times at which a connection wants to be called; its only part that reads a clock. Times are of {@link
+ * System#nanoTime()}, so they are compared by their difference; {@link #NONE} is no time.
  */
 final class Deadlines {
     static final long NONE = Long.MAX_VALUE;
 
     /**
-     * How soon to try again for memory that the device refused to register: nobody tells when its limit allows more.
+     * The delay before memory is tried again that the device refused to register: nothing reports when its limit allows
+     * more.
      */
     private static final long MEMORY_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
     /**
-     * How often to see what came of a message whose memory others wait for: as long as a peer may take for its part of
-     * anything else.
+     * The interval of checks of a message whose memory others wait for: as long as a peer may take for any other part.
      */
     static final long MESSAGE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -30,7 +29,7 @@ final class Deadlines {
     private long messageNanos = NONE;
     private long silentSinceNanos;
     private boolean watchesSilence;
-    /** What the listener was told last. */
+    /** The deadline that was last reported to the listener. */
     private long toldNanos = NONE;
 
     Deadlines(MessageOptions options, LongSupplier clock) {
@@ -51,7 +50,7 @@ final class Deadlines {
         }
     }
 
-    /** With keepalive, a peer that says nothing is asked. */
+    /** With keepalive, a silent peer is pinged. */
     void watchSilence() {
         if (!watchesSilence && options.keepAliveMillis() > 0) {
             watchesSilence = true;
@@ -59,7 +58,7 @@ final class Deadlines {
         }
     }
 
-    /** The peer has said something. */
+    /** A frame of the peer has arrived. */
     void heard() {
         if (watchesSilence) {
             silentSinceNanos = clock.getAsLong();
@@ -110,7 +109,7 @@ final class Deadlines {
         return watchesSilence;
     }
 
-    /** How long the peer has said nothing; 0 without keepalive. */
+    /** How long the peer has been silent; 0 without keepalive. */
     long silentNanos(long nowNanos) {
         return watchesSilence ? nowNanos - silentSinceNanos : 0;
     }
@@ -154,7 +153,7 @@ final class Deadlines {
         return true;
     }
 
-    /** The time that the listener was told of has come. */
+    /** The deadline that was reported to the listener has come. */
     void ring() {
         toldNanos = NONE;
     }

@@ -4,7 +4,7 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
 
-/** Puts a header in front of what goes out, with all that the peer is to know by then. */
+/** Puts a header in front of each frame, with the current state that the peer has to know. */
 final class FrameSender {
     private final Credits credits;
     private final SendLedger ledger;
@@ -12,7 +12,7 @@ final class FrameSender {
     private final ReceiveWindow window;
     private final RendezvousReceiver rendezvous;
     private final FrameTap tap;
-    /** For want of grants, since the last frame. */
+    /** Whether something had to wait for grants since the last frame. */
     private boolean waited;
 
     FrameSender(
@@ -30,7 +30,7 @@ final class FrameSender {
         this.tap = tap;
     }
 
-    /** Something had to wait for grants: the next header says so. */
+    /** Something had to wait for grants, which the next header reports. */
     void waited() {
         waited = true;
     }
@@ -63,7 +63,7 @@ final class FrameSender {
         return true;
     }
 
-    /** Whether the peer takes no more message frames now. */
+    /** Whether the peer accepts no more message frames now. */
     boolean isOutOfGrants() {
         return credits.available() <= 0;
     }

@@ -3,7 +3,7 @@ package org.verbena.transport.protocol;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
 
-/** Says HELLO, or answers it, and opens both directions when both ends have spoken. */
+/** Sends HELLO or its answer, and opens both directions when both ends have sent theirs. */
 final class Greeting {
     private final MessageConnection.Role role;
     private final boolean raw;
@@ -20,7 +20,7 @@ final class Greeting {
     @SuppressWarnings("NullAway.Init") // set by prepare
     private MessageBuffers buffers;
 
-    /** HELLO, or its answer, is to be said. */
+    /** HELLO, or its answer, has to be sent. */
     private boolean due;
 
     private FlightEvents.@Nullable Connect event = FlightEvents.beginConnect();
@@ -54,17 +54,17 @@ final class Greeting {
         buffers = memory;
     }
 
-    /** Connected: the initiator speaks first. */
+    /** Connected: the initiator sends first. */
     void begin() {
         due = !raw && role == MessageConnection.Role.INITIATOR;
     }
 
-    /** Both ends know each other, and this one has said so: frames may go. */
+    /** Both ends know each other, and this one has sent its part: frames may be sent. */
     boolean isOver() {
         return life.isAgreed() && !due;
     }
 
-    /** Agrees with a peer that has spoken, or without a word with RAW; null if there is nothing to agree on now. */
+    /** Agrees with a peer that has sent its HELLO, or with RAW at once; null if there is nothing to agree on now. */
     @Nullable Negotiated agree(Endpoint endpoint) {
         Wire.Hello hello = handshake.peer();
         if (!life.is(Lifecycle.Phase.HANDSHAKE) || (hello == null && !raw)) {
@@ -93,13 +93,13 @@ final class Greeting {
         FlightEvents.endConnect(event, peer, role, null, cause);
     }
 
-    /** Says HELLO or HELLO_ACK if that is due, with the receives that are posted by now. */
+    /** Sends HELLO or HELLO_ACK if it is due, with the receives that are posted by now. */
     void post(Endpoint endpoint) {
         if (!due || ledger.free(endpoint) < 1) {
             return;
         }
         if (credits.outstandingGrant() == 0) {
-            // Once, also if the frame is refused and has to be said again.
+            // Once, even if the frame is refused and has to be sent again.
             credits.openInbound(Math.max(0, window.grantable(inbox.undelivered())));
         }
         int firstGrant = credits.outstandingGrant();

@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.ReleaseHook;
 
 /**
- * What a connection has delivered and its user has not released: receive buffers by number, or messages by bytes. Charged by the loop, released on any thread;
- * releases on the loop cost no atomic operation.
+ * Counts what a connection has delivered and its user has not released: receive buffers by number, or messages by
+ * bytes. Charged by the loop, released on any thread; releases on the loop cost no atomic operation.
  */
 final class HeldByUser implements ReleaseHook {
     private static final AtomicLongFieldUpdater<HeldByUser> ELSEWHERE =
@@ -38,12 +38,12 @@ final class HeldByUser implements ReleaseHook {
         charged += units;
     }
 
-    /** How much is held now. */
+    /** The amount that is held now. */
     long held() {
         return charged - releasedOnLoop - releasedElsewhere;
     }
 
-    /** Has the next release told. To miss none, look once more after this. */
+    /** Reports the next release. To miss none, check once more after this. */
     void watch() {
         watched = true;
     }

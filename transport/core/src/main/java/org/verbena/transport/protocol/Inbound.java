@@ -4,7 +4,10 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.RegisteredMemory;
 
-/** Something that came and cannot be delivered yet: not complete, or nobody reads. Recycled by its connection. */
+/**
+ * Something that arrived and cannot be delivered yet: it is incomplete, or the user does not read. Recycled by its
+ * connection.
+ */
 final class Inbound implements Work {
     /** Complete: may be delivered when it is the first. */
     boolean ready;

@@ -118,7 +118,7 @@ final class Inbox {
         return held + heldFragments + parked.size();
     }
 
-    /** Whether something waits to be delivered. */
+    /** Whether anything waits to be delivered. */
     boolean hasReady() {
         return head != null && head.ready;
     }
@@ -139,12 +139,12 @@ final class Inbox {
         return inbound != null && inbound.message != null;
     }
 
-    /** Bytes that came in fragments, in all. */
+    /** The total number of bytes that arrived in fragments. */
     long takenBytes() {
         return takenBytes;
     }
 
-    /** Messages that came in fragments and are complete, in all. */
+    /** The total number of complete messages that arrived in fragments. */
     long finished() {
         return finished;
     }
@@ -310,7 +310,7 @@ final class Inbox {
         append(inbound);
     }
 
-    /** The peer's half of a stream has ended. */
+    /** The peer has ended its half of the stream. */
     void ended() {
         if (head == null && reading && isDeliverable()) {
             deliverEnd();
@@ -444,7 +444,7 @@ final class Inbox {
         }
     }
 
-    /** Delivers what is ready, as far as the user reads. */
+    /** Delivers what is ready, as long as the user reads. */
     void deliverReady() {
         while (head != null && head.ready && reading && isDeliverable()) {
             Inbound inbound = head;
@@ -486,7 +486,7 @@ final class Inbox {
         callbacks.end();
     }
 
-    /** Tells that what was at hand has been delivered, if anything was. */
+    /** Reports the end of a batch of deliveries, if there were any. */
     void readComplete() {
         if (delivered) {
             delivered = false;

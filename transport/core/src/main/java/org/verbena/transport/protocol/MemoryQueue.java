@@ -8,8 +8,9 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.RegisteredBufferPool;
 
 /**
- * Who waits for memory of one pool, in the order in which they began to wait: one queue for receives, one for whole messages. Memory that comes back is told to
- * the first of each; it stays the first until it has what it waits for and leaves, which is told to the next. Any thread.
+ * The waiters for memory of one pool, in the order in which they began to wait: one queue for receives, one for whole
+ * messages. When memory comes back, the first of each is notified; it stays the first until it has what it waits for
+ * and leaves, and then the next is notified. Any thread.
  */
 final class MemoryQueue {
     private final RegisteredBufferPool pool;
@@ -42,7 +43,7 @@ final class MemoryQueue {
         }
     }
 
-    /** Whether nobody waits for a message's memory before this one. */
+    /** Whether this is the first that waits for a message's memory. */
     boolean isTurnOf(MessageBuffers.Waiter waiter) {
         lock.lock();
         try {
@@ -85,7 +86,7 @@ final class MemoryQueue {
         }
     }
 
-    /** Memory came back. */
+    /** Memory has come back. */
     void freed() {
         MessageBuffers.Waiter receiver;
         MessageBuffers.Waiter message;

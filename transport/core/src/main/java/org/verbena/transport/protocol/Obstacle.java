@@ -1,6 +1,6 @@
 package org.verbena.transport.protocol;
 
-/** What keeps the first operation that waits from being posted. */
+/** The reason why the first waiting operation cannot be posted. */
 enum Obstacle {
     NONE("a flush"),
     /** The peer has granted nothing. */
@@ -16,7 +16,7 @@ enum Obstacle {
         this.words = words;
     }
 
-    /** What has to come. */
+    /** What has to arrive. */
     String inWords() {
         return words;
     }

@@ -3,7 +3,10 @@ package org.verbena.transport.protocol;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
 
-/** Posts what waits in the outbox, in order and as far as it can go, and knows what the first of it waits for. */
+/**
+ * Posts the operations that wait in the outbox, in order and as far as possible, and knows what the first of them waits
+ * for.
+ */
 final class Outflow {
     private final Outbox outbox;
     private final SendLedger ledger;
@@ -41,7 +44,7 @@ final class Outflow {
     }
 
     /**
-     * Posts what can go. What the endpoint refuses fails alone.
+     * Posts what can be posted. An operation that the endpoint refuses fails alone.
      *
      * @throws RuntimeException a message was refused of which a part has gone: the connection cannot go on
      */
@@ -86,7 +89,7 @@ final class Outflow {
                 : oneSided.post(endpoint, operation);
     }
 
-    /** The connection has ended: nothing waits any more. */
+    /** The connection has ended: no operation waits any more. */
     void end() {
         stallBecomes(Obstacle.NONE, true);
     }

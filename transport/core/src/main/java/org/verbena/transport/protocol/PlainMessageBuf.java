@@ -5,7 +5,7 @@ import io.netty.buffer.UnpooledDirectByteBuf;
 import java.lang.foreign.MemorySegment;
 import org.verbena.transport.buffer.ReleaseHook;
 
-/** A message's memory outside the pool: the budget has room for it, but the pool has not in one piece. */
+/** A message's memory outside the pool, for which the budget has room but the pool has no single piece. */
 final class PlainMessageBuf extends UnpooledDirectByteBuf {
     private final ReleaseHook account;
     private final ReleaseHook budget;

@@ -110,7 +110,7 @@ final class Receives {
         return buffer;
     }
 
-    /** Gives back a buffer whose content nobody needs, for the next receive. */
+    /** Returns a buffer whose content is not needed, for the next receive. */
     void spare(ByteBuf buffer) {
         if (over || spareCount == spares.length) {
             buffer.release();

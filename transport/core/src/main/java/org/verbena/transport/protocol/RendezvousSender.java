@@ -11,8 +11,8 @@ import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**
- * Messages that the peer is to read out of this side's memory: advertised in order, until it says that it has read
- * them.
+ * Messages that the peer reads out of this side's memory: they are advertised in order, and kept until the peer reports
+ * that it has read them.
  */
 final class RendezvousSender {
     private static final Set<MemoryDomain.Access> REMOTE_READ = Set.of(MemoryDomain.Access.REMOTE_READ);

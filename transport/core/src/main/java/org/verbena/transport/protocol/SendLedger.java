@@ -14,9 +14,9 @@ import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
- * The send queue as the protocol sees it: who owns each work request that is out, in the order posted, and the memory
- * that it uses. A work id is the
- * request's number. Each has a slot of registered memory for a header and a handshake or a short copy.
+ * The send queue as the protocol sees it: the owner of each outstanding work request, in the order posted, and the
+ * memory that it uses. A work id is the request's number. Each has a slot of registered memory for a header and a
+ * handshake or a short copy.
  */
 final class SendLedger {
     /** Work requests are staged from here; each has room for a header and a handshake or a short copy. */
@@ -42,7 +42,7 @@ final class SendLedger {
     private int[] messages = new int[0];
 
     private int mask;
-    /** Room for what the endpoint takes at the most. */
+    /** Room for the most that the endpoint accepts. */
     private int greatestRing;
 
     private long head;
@@ -176,7 +176,7 @@ final class SendLedger {
         return head == tail;
     }
 
-    /** Whether copies are under way, whose end gives memory back. */
+    /** Whether copies are in flight, whose completion gives memory back. */
     boolean hasCopiesOut() {
         return copiesOut > 0;
     }
@@ -284,7 +284,7 @@ final class SendLedger {
         return head != tail && workId == head;
     }
 
-    /** The oldest work request is done: who owned it, and {@link #takenMessages()}. */
+    /** The oldest work request is done: returns its owner, and sets {@link #takenMessages()}. */
     @Nullable Work take() {
         int index = (int) head & mask;
         Work owner = owners[index];

@@ -11,8 +11,8 @@ import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**
- * Where the bytes of a message lie: in the pool, in memory that is registered for the message alone, or where only a
- * copy helps.
+ * Finds the bytes of a message: in the pool, in memory that is registered for the message alone, or in memory that has
+ * to be copied.
  */
 final class SendMemory {
     private final MessageOptions options;

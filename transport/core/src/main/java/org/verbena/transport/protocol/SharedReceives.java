@@ -7,8 +7,8 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.SharedReceiveQueue;
 
 /**
- * The receives of a completion loop's shared receive queue, and who was promised how many. What all peers together may send, control included, is never
- * more than what is posted: a SEND always finds a receive.
+ * The receives of a completion loop's shared receive queue, and how many of them each connection was promised. What all
+ * peers together may send, control included, is never more than what is posted: a SEND always finds a receive.
  *
  * <p>Every connection is owed two receives for control and one for messages. What is left is shared: a connection that uses its grant gets twice what it used, up to half of what is
  * free, less one for each connection that has none now and may ask for its one at any time, and less a reserve for connections to come. Hence a connection that
@@ -21,7 +21,9 @@ final class SharedReceives implements AutoCloseable {
 
     /** One of the connections. */
     interface Member {
-        /** Asks the peer to give back what it does not use, if it has more than it needs. Does not call back. */
+        /**
+         * Asks the peer to return the grants that it does not use, if it has more than it needs. Does not call back.
+         */
         void reclaim();
     }
 
@@ -82,7 +84,7 @@ final class SharedReceives implements AutoCloseable {
         }
     }
 
-    /** Takes a connection in, if there is room for one more; it has no grant yet. */
+    /** Adds a connection, if there is room for one more; it has no grant yet. */
     boolean join(Member member) {
         if (free() < withoutGrant + Credits.CONTROL_RECEIVES + 1) {
             reclaim();
@@ -144,7 +146,7 @@ final class SharedReceives implements AutoCloseable {
         }
     }
 
-    /** A peer has given grants back; it has some left, or this end will give it one when it asks. */
+    /** A peer has returned grants; it has some left, or this end will give it one when it asks. */
     void returned(int frames, int left) {
         promised -= frames;
         if (left == 0) {

@@ -8,7 +8,7 @@ import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
- * Messages are bytes without boundaries: what waits at a flush is put together into frames as long as the peer's
+ * Messages are bytes without boundaries: the bytes that wait at a flush are packed into frames as long as the peer's
  * receives.
  */
 final class StreamFramer extends HeadedFramer {
@@ -16,12 +16,12 @@ final class StreamFramer extends HeadedFramer {
     private static final int COALESCED_BYTES = 2048;
     /** A write that is no longer than this may be the header of the next one. */
     private static final int HEADER_WRITE_BYTES = 64;
-    /** A view of a composite of more pieces than these is copied. */
+    /** A view of a composite with more pieces than this is copied. */
     private static final int MAX_VIEWED_PIECES = 4;
     /** The longest stretch that is advertised at once, which the receiver needs memory for in one piece. */
     private static final int STRETCH_BYTES = 1 << 20;
 
-    /** The peer's half is closed. */
+    /** The peer has closed its half. */
     private boolean peerEnded;
 
     StreamFramer(
@@ -45,7 +45,7 @@ final class StreamFramer extends HeadedFramer {
     @Override
     Obstacle post(Endpoint endpoint, Operation operation) {
         if (operation.remainingBytes == 0 && !operation.end) {
-            operation.posted = true; // nothing was written, and that has been sent
+            operation.posted = true; // an empty write, which is complete
             return Obstacle.NONE;
         }
         if (frames.isOutOfGrants()) {

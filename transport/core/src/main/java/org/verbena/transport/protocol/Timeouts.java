@@ -68,7 +68,7 @@ final class Timeouts {
         buffers = memory;
     }
 
-    /** When to look next. */
+    /** The time of the next check. */
     long nextNanos() {
         return life.isUp()
                 ? deadlines.next(life.is(Phase.HANDSHAKE), life.isClosing(), control.isPinging())
@@ -143,7 +143,7 @@ final class Timeouts {
         return null;
     }
 
-    /** A peer that is slow within a message, though it may send, holds memory that others wait for. */
+    /** A peer that is slow within a message although it may send holds memory that others wait for. */
     private @Nullable ConnectionException checkMessage(long nowNanos) {
         if (!deadlines.takeMessage(nowNanos)) {
             return null;

@@ -3,10 +3,9 @@ package org.verbena.transport.protocol;
 import org.jspecify.annotations.Nullable;
 
 /**
- * When the connection calls out. Every way in changes the connection's parts first and ends with {@link #settle}:
- * outcomes are told, what can go goes, and the end is told
- * when there is nothing else to tell. So a callback may do anything; what it does settles in the same loop, and a way
- * in within another leaves it to that one.
+ * Decides when the connection calls out. Every way in changes the connection's parts first and ends with {@link
+ * #settle}: outcomes are told, what can go goes, and the end is told when there is nothing else to tell. So a callback
+ * may do anything; what it does settles in the same loop, and a way in within another leaves it to that one.
  */
 final class Turn {
     private final Outbox outbox;
@@ -22,11 +21,11 @@ final class Turn {
     private boolean busy;
 
     private boolean pumpAgain;
-    /** The end is still to be told, after all outcomes. */
+    /** The end has to be reported, after all outcomes. */
     private boolean endDue;
 
     private @Nullable Throwable endCause;
-    /** What a callback has thrown and whoever called is still to be given. */
+    /** The exception of a callback that still has to be thrown to the caller. */
     private @Nullable Error thrown;
 
     Turn(
@@ -72,26 +71,26 @@ final class Turn {
         busy = outer;
     }
 
-    /** What could not go before may go now: the pump is to run once more. */
+    /** What could not be sent before may be sent now: the pump has to run once more. */
     void pumpAgain() {
         pumpAgain = true;
     }
 
-    /** The first error goes on to whoever called, when all is settled. */
+    /** The first error is thrown to the caller when everything is settled. */
     void keep(Throwable failure) {
         if (thrown == null && failure instanceof Error error) {
             thrown = error;
         }
     }
 
-    /** The connection is over: that is told last. */
+    /** The connection has ended, which is reported last. */
     void end(@Nullable Throwable cause) {
         endDue = true;
         endCause = cause;
     }
 
     /**
-     * Tells and pumps until nothing is left to do.
+     * Reports and pumps until nothing is left to do.
      *
      * @param pumping whether something may go that could not before
      */

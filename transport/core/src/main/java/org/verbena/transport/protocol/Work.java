@@ -1,4 +1,4 @@
 package org.verbena.transport.protocol;
 
-/** What a work request is posted for; control frames have none. */
+/** The purpose of a work request; control frames have none. */
 sealed interface Work permits Operation, Inbound {}
