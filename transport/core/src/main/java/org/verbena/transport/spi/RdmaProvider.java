@@ -104,6 +104,18 @@ public interface RdmaProvider {
             IoEventLoop loop, InetSocketAddress remoteAddress, EndpointOptions options, EndpointHandler handler);
 
     /**
+     * Binds a local address that a connection is to be made from later. A provider whose devices bind only when they
+     * connect checks nothing before that.
+     *
+     * @param localAddress an address of this machine, resolved; port 0 selects any free port
+     * @return the binding, to connect with or to close
+     * @throws ConnectionException this machine does not have the address, or the port is in use
+     */
+    default LocalBinding bind(InetSocketAddress localAddress) {
+        return new LateBinding(this, localAddress);
+    }
+
+    /**
      * Starts to listen. Returns immediately; {@link ListenerHandler#onListening} or {@link ListenerHandler#onClosed}
      * has the outcome.
      *

@@ -578,6 +578,34 @@ public abstract class ProviderContract {
     }
 
     @Test
+    void connectsFromAnAddressThatWasBoundBefore() {
+        InetSocketAddress anyPort = new InetSocketAddress(listenAddress().getAddress(), 0);
+        RecordingListenerHandler listener = listen();
+        InetSocketAddress to = listener.awaitListening().localAddress();
+        LocalBinding bound = provider().bind(anyPort);
+        InetSocketAddress from = bound.localAddress();
+        assertThat(from.getPort()).isPositive();
+        assertThatThrownBy(() -> provider().bind(from)).isInstanceOf(ConnectionException.class);
+        RecordingEndpointHandler client = newHandler("client");
+        bound.connect(client.loop(), to, OPTIONS, client);
+        IncomingConnection request = listener.awaitRequest();
+        assertThat(request.remoteAddress().getAddress()).isEqualTo(from.getAddress());
+        RecordingEndpointHandler server = newHandler("server");
+        request.accept(server.loop(), OPTIONS, server);
+        assertThat(client.awaitConnected()).isNotNull();
+        assertThat(client.awaitPrepared().localAddress()).isEqualTo(from);
+        server.awaitConnected();
+        bound.close(); // it is the endpoint's now
+        assertThatThrownBy(() -> bound.connect(client.loop(), to, OPTIONS, client))
+                .isInstanceOf(IllegalStateException.class);
+        LocalBinding unused = provider().bind(anyPort);
+        InetSocketAddress free = unused.localAddress();
+        unused.close();
+        unused.close();
+        provider().bind(free).close();
+    }
+
+    @Test
     void closesAListenerAndKeepsItsConnections() {
         Pair pair = connectPair();
         Listener listener = listeners.getFirst();

@@ -134,14 +134,40 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
 
     // Setting up.
 
+    /**
+     * Starts to connect.
+     *
+     * @param loop its thread
+     * @param context of the provider
+     * @param options asked for
+     * @param handler hears of it
+     * @param remoteAddress the peer
+     * @param bound the channel to connect with, or null for a new one
+     * @return not connected yet
+     */
+    static SoftEndpoint connecting(
+            IoEventLoop loop,
+            SoftContext context,
+            EndpointOptions options,
+            EndpointHandler handler,
+            InetSocketAddress remoteAddress,
+            @Nullable SocketChannel bound) {
+        SoftEndpoint made = new SoftEndpoint(loop, context, options, handler, remoteAddress, true);
+        loop.execute(() -> made.connect(bound));
+        return made;
+    }
+
     /** Connects; on the loop. */
-    void connect() {
+    private void connect(@Nullable SocketChannel bound) {
         assert loop.inEventLoop();
         if (state != CONNECTING) {
+            if (bound != null) {
+                TcpChannels.closeQuietly(bound);
+            }
             turn();
             return;
         }
-        requireSetup().connect();
+        requireSetup().connect(bound);
     }
 
     /**

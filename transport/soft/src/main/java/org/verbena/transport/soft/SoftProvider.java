@@ -12,6 +12,7 @@ import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
+import org.verbena.transport.spi.LocalBinding;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.PollCounters;
 import org.verbena.transport.spi.ProviderCounters;
@@ -132,6 +133,17 @@ public final class SoftProvider implements RdmaProvider {
         }
     }
 
+    /**
+     * Checks that an address has been looked up.
+     *
+     * @param address given by the user
+     */
+    static void checkResolved(InetSocketAddress address) {
+        if (address.isUnresolved()) {
+            throw new IllegalArgumentException(address + " is not resolved");
+        }
+    }
+
     /** Enough for HTTP/2 frames of 16 KiB that fill a receive buffer, with a header each. */
     @Override
     public int usualSges() {
@@ -151,21 +163,21 @@ public final class SoftProvider implements RdmaProvider {
             EndpointOptions endpointOptions,
             EndpointHandler handler) {
         checkLoop(loop);
-        if (remoteAddress.isUnresolved()) {
-            throw new IllegalArgumentException(remoteAddress + " is not resolved");
-        }
-        SoftEndpoint endpoint = new SoftEndpoint(loop, context, endpointOptions, handler, remoteAddress, true);
-        loop.execute(endpoint::connect);
-        return endpoint;
+        checkResolved(remoteAddress);
+        return SoftEndpoint.connecting(loop, context, endpointOptions, handler, remoteAddress, null);
+    }
+
+    @Override
+    public LocalBinding bind(InetSocketAddress localAddress) {
+        checkResolved(localAddress);
+        return SoftBinding.of(context, localAddress);
     }
 
     @Override
     public Listener listen(
             IoEventLoop loop, InetSocketAddress localAddress, ListenOptions listenOptions, ListenerHandler handler) {
         checkLoop(loop);
-        if (localAddress.isUnresolved()) {
-            throw new IllegalArgumentException(localAddress + " is not resolved");
-        }
+        checkResolved(localAddress);
         SoftListener listener = new SoftListener(loop, context, localAddress, listenOptions, handler);
         loop.execute(listener::open);
         return listener;

@@ -56,15 +56,21 @@ final class SoftSetup {
 
     // Connecting.
 
-    /** Begins to connect. */
-    void connect() {
+    /**
+     * Begins to connect.
+     *
+     * @param bound the channel to connect with, or null for a new one
+     */
+    void connect(@Nullable SocketChannel bound) {
         SoftSocket made = null;
-        SocketChannel channel = null;
+        SocketChannel channel = bound;
         try {
-            channel = SocketChannel.open();
+            if (channel == null) {
+                channel = SocketChannel.open();
+            }
             TcpChannels.configure(channel, softOptions.stallTimeoutMillis(), options.trafficClass());
             InetSocketAddress local = options.localAddress();
-            if (local != null) {
+            if (local != null && bound == null) {
                 channel.bind(local);
             }
             SoftSocket registering = new SoftSocket(loop, channel, endpoint);

@@ -21,7 +21,7 @@ final class ConnectFailures {
      * @param what was being done: the attempt with its address, and the step
      * @param refused what was thrown
      */
-    static Throwable of(String what, RuntimeException refused) {
+    static ConnectionException of(String what, RuntimeException refused) {
         if (refused instanceof ConnectionException known) {
             return known;
         }

@@ -75,13 +75,14 @@ final class ConnectionSetup implements CmEventSink {
             VerbsProvider provider,
             EndpointOptions options,
             InetSocketAddress remoteAddress,
-            @Nullable CmEvent request) {
+            @Nullable CmEvent request,
+            @Nullable CmId bound) {
         this.endpoint = endpoint;
         this.provider = provider;
         this.options = options;
         this.remoteAddress = remoteAddress;
         isAccepting = request != null;
-        id = request == null ? null : request.id();
+        id = request == null ? bound : request.id();
     }
 
     // ---- any thread
@@ -138,8 +139,13 @@ final class ConnectionSetup implements CmEventSink {
         }
         step = "resolving the address";
         try {
-            CmId made = provider.connectionLoop().newId(this);
-            id = made;
+            CmId made = id;
+            if (made == null) {
+                made = provider.connectionLoop().newId(this);
+                id = made;
+            } else {
+                provider.connectionLoop().join(made, this);
+            }
             if (options.trafficClass() != 0) {
                 made.setTypeOfService(options.trafficClass());
             }

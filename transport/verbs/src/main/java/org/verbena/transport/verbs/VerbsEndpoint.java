@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmEvent;
+import org.verbena.cm.CmId;
 import org.verbena.cm.ConnectionParameters;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
@@ -119,28 +120,30 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             EndpointOptions options,
             EndpointHandler handler,
             InetSocketAddress remoteAddress,
-            @Nullable CmEvent request) {
+            @Nullable CmEvent request,
+            @Nullable CmId bound) {
         this.provider = provider;
         this.loop = loop;
         this.options = options;
         this.handler = handler;
         this.remoteAddress = remoteAddress;
         this.request = request;
-        setup = new ConnectionSetup(this, provider, options, remoteAddress, request);
+        setup = new ConnectionSetup(this, provider, options, remoteAddress, request, bound);
         reports = new CompletionReports(this, options, handler);
         sends = reports.sends();
         receives = reports.receives();
         resources = new EndpointResources(options, sends, receives);
     }
 
-    /** An endpoint that will connect. */
+    /** An endpoint that will connect, with an id that is bound or with a new one. */
     static VerbsEndpoint connecting(
             VerbsProvider provider,
             IoEventLoop loop,
             EndpointOptions options,
             EndpointHandler handler,
-            InetSocketAddress remoteAddress) {
-        return new VerbsEndpoint(provider, loop, options, handler, remoteAddress, null);
+            InetSocketAddress remoteAddress,
+            @Nullable CmId bound) {
+        return new VerbsEndpoint(provider, loop, options, handler, remoteAddress, null, bound);
     }
 
     /** An endpoint that will accept. */
@@ -152,7 +155,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             CmEvent request,
             InetSocketAddress localAddress,
             InetSocketAddress remoteAddress) {
-        VerbsEndpoint endpoint = new VerbsEndpoint(provider, loop, options, handler, remoteAddress, request);
+        VerbsEndpoint endpoint = new VerbsEndpoint(provider, loop, options, handler, remoteAddress, request, null);
         endpoint.localAddress = localAddress;
         return endpoint;
     }

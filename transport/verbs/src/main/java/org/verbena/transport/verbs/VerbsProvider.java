@@ -26,6 +26,7 @@ import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
+import org.verbena.transport.spi.LocalBinding;
 import org.verbena.transport.spi.PollCounters;
 import org.verbena.transport.spi.ProviderCounters;
 import org.verbena.transport.spi.RateLimitedLog;
@@ -210,9 +211,15 @@ public final class VerbsProvider implements RdmaProvider {
             IoEventLoop loop, InetSocketAddress remoteAddress, EndpointOptions options, EndpointHandler handler) {
         requireOwnLoop(loop);
         requireResolved(remoteAddress);
-        VerbsEndpoint endpoint = VerbsEndpoint.connecting(this, loop, options, handler, remoteAddress);
+        VerbsEndpoint endpoint = VerbsEndpoint.connecting(this, loop, options, handler, remoteAddress, null);
         endpoint.start();
         return endpoint;
+    }
+
+    @Override
+    public LocalBinding bind(InetSocketAddress localAddress) {
+        requireResolved(localAddress);
+        return VerbsBinding.of(this, localAddress);
     }
 
     @Override
@@ -233,7 +240,7 @@ public final class VerbsProvider implements RdmaProvider {
         }
     }
 
-    private static void requireResolved(InetSocketAddress address) {
+    static void requireResolved(InetSocketAddress address) {
         if (address.isUnresolved()) {
             throw new IllegalArgumentException(address + " is unresolved: look the name up first");
         }

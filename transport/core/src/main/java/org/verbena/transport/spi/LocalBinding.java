@@ -1,0 +1,34 @@
+package org.verbena.transport.spi;
+
+import io.netty.channel.IoEventLoop;
+import java.net.InetSocketAddress;
+
+/**
+ * A local address that one connection is to be made from, made by {@link RdmaProvider#bind}. {@link #connect} or {@link
+ * #close} ends it.
+ */
+public interface LocalBinding extends AutoCloseable {
+
+    /**
+     * The address that was bound.
+     *
+     * @return address and port; port 0 if the provider chooses it when it connects
+     */
+    InetSocketAddress localAddress();
+
+    /**
+     * Connects from this address, as {@link RdmaProvider#connect} does otherwise. Once.
+     *
+     * @param loop an event loop of the provider; the endpoint's thread
+     * @param remoteAddress the peer's address, resolved
+     * @param options as for connect; their local address is replaced
+     * @param handler receives the events of the endpoint
+     * @return the endpoint, not connected yet
+     */
+    Endpoint connect(
+            IoEventLoop loop, InetSocketAddress remoteAddress, EndpointOptions options, EndpointHandler handler);
+
+    /** Gives the address back. No effect once connecting has begun. Idempotent. */
+    @Override
+    void close();
+}
