@@ -20,6 +20,7 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
 import java.nio.channels.NotYetConnectedException;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -31,8 +32,11 @@ import org.verbena.transport.protocol.PreSharedKeys;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.IncomingConnection;
+import org.verbena.transport.spi.LocalBinding;
 import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RdmaException;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.RemoteMemory;
@@ -40,7 +44,7 @@ import org.verbena.transport.spi.RemoteMemory;
 /**
  * What all channels over one RDMA connection have in common: connecting and closing, writability and back-pressure, and
  * one-sided operations on the peer's memory ({@link RemoteMemoryOperations}). {@link RdmaChannel} carries messages,
- * {@link RdmaStreamChannel} bytes as a socket does.
+ * {@link RdmaSocketChannel} bytes as a socket does.
  *
  * <p><b>Closing</b> sends what was flushed, files of any length included, tells the peer, and disconnects. It gives up
  * if the peer accepts nothing for {@link RdmaChannelOption#CLOSE_TIMEOUT_MILLIS}. If the connection is lost, everything
@@ -54,7 +58,7 @@ import org.verbena.transport.spi.RemoteMemory;
  * }</pre>
  */
 public abstract sealed class AbstractRdmaChannel extends AbstractChannel implements RemoteMemoryOperations
-        permits RdmaChannel, RdmaStreamChannel {
+        permits RdmaChannel, RdmaSocketChannel {
     private static final Logger LOG = LoggerFactory.getLogger(AbstractRdmaChannel.class);
 
     /** Like a socket channel's: no separate disconnect, 16 messages between two {@code channelReadComplete}s. */
@@ -89,7 +93,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     private volatile @Nullable MessageConnection connection;
 
     // Confined to the event loop.
-    private @Nullable InetSocketAddress requestedLocal;
+    private @Nullable LocalBinding binding;
     private @Nullable ProviderAccount account;
     private Frame.@Nullable Listener frameListener;
     private @Nullable Endpoint endpoint;
@@ -353,17 +357,21 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     }
 
     @Override
-    protected void doBind(SocketAddress localAddress) {
-        if (!(localAddress instanceof InetSocketAddress address) || address.isUnresolved()) {
-            throw new ConnectionException.Unreachable(
-                    "bind to " + localAddress + ": not an internet address, or its name cannot be resolved");
-        }
+    protected void doBind(SocketAddress localAddress) throws Exception {
         if (started) {
             throw new IllegalStateException(
                     "bind to " + localAddress + ": the channel is connecting already; bind first");
         }
-        requestedLocal = address;
-        local = address;
+        if (binding != null) {
+            throw new IllegalStateException("bind to " + localAddress + ": the channel is bound to " + local);
+        }
+        try {
+            LocalBinding made = provider0().bind(ConnectAttempt.resolved(localAddress, "bind to "));
+            binding = made;
+            local = made.localAddress();
+        } catch (RdmaException cause) {
+            throw forBind0(cause);
+        }
     }
 
     @Override
@@ -393,6 +401,10 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         }
         if (incoming != null) {
             incoming.drop();
+        }
+        LocalBinding bound = binding;
+        if (bound != null) {
+            bound.close();
         }
     }
 
@@ -451,6 +463,11 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     /** Translates a cause into the exception that this kind of channel reports to its handlers. */
     Throwable forHandlers0(Throwable cause) {
         return translate0(cause);
+    }
+
+    /** Translates the reason why binding failed into the exception that this kind of channel reports. */
+    Exception forBind0(RdmaException cause) {
+        return cause;
     }
 
     /** Translates the reason why connecting failed into the exception that this kind of channel reports. */
@@ -628,6 +645,14 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         unsafe().close(unsafe().voidPromise());
     }
 
+    private RdmaProvider provider0() {
+        RdmaProvider provider = RdmaEventLoopGroup.providerOf(eventLoop());
+        if (provider == null) {
+            throw new IllegalStateException("the channel's event loop is not of an RdmaEventLoopGroup");
+        }
+        return provider;
+    }
+
     private MessageConnection start0(RdmaProvider provider, MessageConnection.Role role, MessageOptions options) {
         MessageConnection made = new MessageConnection(role, options, ChannelBuffers.SOURCE, listener);
         made.setFrameListener(frameListener);
@@ -694,21 +719,20 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             ConnectAttempt made = new ConnectAttempt(promise);
             try {
                 InetSocketAddress to = ConnectAttempt.resolved(remoteAddress, "connect to ");
-                InetSocketAddress from =
-                        localAddress == null ? requestedLocal : ConnectAttempt.resolved(localAddress, "connect from ");
                 MessageOptions options = config.messageOptions();
-                RdmaProvider provider = RdmaEventLoopGroup.providerOf(eventLoop());
-                if (provider == null) {
-                    throw new IllegalStateException("the channel's event loop is not of an RdmaEventLoopGroup");
+                if (localAddress != null) {
+                    doBind(localAddress);
                 }
+                RdmaProvider provider = provider0();
                 remote = to;
                 attempt = made;
                 MessageConnection connecting = start0(provider, MessageConnection.Role.INITIATOR, options);
-                endpoint = provider.connect(
-                        (IoEventLoop) eventLoop(),
-                        to,
-                        config.endpointOptions(provider, from, connecting.privateData()),
-                        connecting);
+                EndpointOptions wanted = config.endpointOptions(provider, connecting.privateData());
+                IoEventLoop loop = (IoEventLoop) eventLoop();
+                LocalBinding from = binding;
+                endpoint = from == null
+                        ? provider.connect(loop, to, wanted, connecting)
+                        : from.connect(loop, to, wanted, connecting);
                 int millis = config.getConnectTimeoutMillis();
                 made.limit(eventLoop(), millis, () -> timedOut0(made, connecting, to, millis));
                 promise.addListener((ChannelFuture done) -> {
@@ -741,7 +765,8 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         @Override
         public void close(ChannelPromise promise) {
             MessageConnection open = connection;
-            if (!isActive() || open == null || over) {
+            int lingerSeconds = config.lingerSeconds();
+            if (!isActive() || open == null || over || lingerSeconds == 0) {
                 super.close(promise);
                 return;
             }
@@ -753,6 +778,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             }
             if (state == State.ACTIVE) {
                 state = State.CLOSING;
+                if (lingerSeconds > 0) {
+                    limitLinger0(lingerSeconds);
+                }
                 outboundBridge.end(open, open::close); // onInactive comes back
                 if (outboundBridge.isEnding()) {
                     // A peer that waits for this side to read may not accept what is flushed.
@@ -761,6 +789,11 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                     outboundBridge.limitEnding(config.closeTimeoutMillis(), remote);
                 }
             }
+        }
+
+        private void limitLinger0(int seconds) {
+            Future<?> limit = eventLoop().schedule(() -> closeNow(null), seconds, TimeUnit.SECONDS);
+            closeFuture().addListener(closed -> limit.cancel(false));
         }
 
         @Override

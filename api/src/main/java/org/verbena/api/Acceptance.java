@@ -59,7 +59,7 @@ final class Acceptance {
             return null;
         }
         MessageConnection accepting = begin.apply(provider, options);
-        return request.accept(loop, config.endpointOptions(provider, null, accepting.privateData()), accepting);
+        return request.accept(loop, config.endpointOptions(provider, accepting.privateData()), accepting);
     }
 
     /** The request could not be accepted. */

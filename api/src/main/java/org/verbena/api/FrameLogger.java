@@ -10,7 +10,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.protocol.Frame;
 
 /**
- * Logs what happens to an {@link RdmaChannel} or {@link RdmaStreamChannel}, for debugging: each frame with its credits,
+ * Logs what happens to an {@link RdmaChannel} or {@link RdmaSocketChannel}, for debugging: each frame with its credits,
  * the beginning of each message, and the events of the pipeline. Put it first into the pipeline, in the channel's
  * initializer. It logs at DEBUG; if that is off when it is added, it does not look at frames at all.
  *

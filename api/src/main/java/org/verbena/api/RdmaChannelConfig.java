@@ -5,7 +5,6 @@ import io.netty.channel.ChannelConfig;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.DefaultChannelConfig;
 import io.netty.channel.WriteBufferWaterMark;
-import java.net.InetSocketAddress;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
@@ -124,6 +123,11 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         return get(RdmaChannelOption.CLOSE_TIMEOUT_MILLIS);
     }
 
+    /** {@code SO_LINGER}: 0 for closing at once, more for the time that closing may take at most, -1 for no such limit. */
+    int lingerSeconds() {
+        return -1;
+    }
+
     /**
      * Replaces a lower layer's name of an option by the name that users set.
      *
@@ -168,12 +172,10 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         return MessageOptions.GREATEST_DEFAULT_DEPTH;
     }
 
-    EndpointOptions endpointOptions(
-            RdmaProvider provider, @Nullable InetSocketAddress localAddress, byte[] privateData) {
+    EndpointOptions endpointOptions(RdmaProvider provider, byte[] privateData) {
         int depth = get(RdmaChannelOption.RECEIVE_DEPTH);
         int sges = get(RdmaChannelOption.MAX_SGES);
         return new EndpointOptions.Builder()
-                .localAddress(localAddress)
                 .connectTimeoutMillis(connectTimeoutMillis())
                 .sendDepth(get(RdmaChannelOption.SEND_DEPTH))
                 .receiveDepth(depth == MessageOptions.DEVICE_DEFAULT ? greatestReceiveDepth(provider) : depth)
@@ -279,7 +281,7 @@ class RdmaChannelConfig extends DefaultChannelConfig {
     private <T> void checkFraming(ChannelOption<T> option, T value) {
         if (option.equals(RdmaChannelOption.FRAMING) && (preset == Framing.STREAM) != (value == Framing.STREAM)) {
             throw new IllegalArgumentException("an " + channel.getClass().getSimpleName() + " cannot use framing "
-                    + value + ": STREAM is RdmaStreamChannel's, MESSAGE and RAW are RdmaChannel's");
+                    + value + ": STREAM is RdmaSocketChannel's, MESSAGE and RAW are RdmaChannel's");
         }
     }
 

@@ -12,15 +12,15 @@ import org.verbena.transport.protocol.PreSharedKeys;
  *
  * <p>Of Netty's options channels honour {@code CONNECT_TIMEOUT_MILLIS}, {@code AUTO_READ}, {@code
  * MAX_MESSAGES_PER_READ} (with auto-read off), {@code WRITE_BUFFER_WATER_MARK}, {@code ALLOCATOR}, {@code IP_TOS} and,
- * on servers, {@code SO_BACKLOG} and {@code SO_REUSEADDR}; an {@link RdmaStreamChannel} also {@code
- * ALLOW_HALF_CLOSURE}.
+ * on servers, {@code SO_BACKLOG} and {@code SO_REUSEADDR}; an {@link RdmaSocketChannel} also {@code
+ * ALLOW_HALF_CLOSURE} and {@code SO_LINGER}, and it keeps those of TCP alone, such as {@code TCP_NODELAY}.
  */
 public final class RdmaChannelOption {
     private RdmaChannelOption() {}
 
     /**
      * What a SEND carries. Both ends must use the same framing: {@link Framing#MESSAGE}, the default, or {@link
-     * Framing#RAW} on an {@link RdmaChannel}; always {@link Framing#STREAM} on an {@link RdmaStreamChannel}.
+     * Framing#RAW} on an {@link RdmaChannel}; always {@link Framing#STREAM} on an {@link RdmaSocketChannel}.
      */
     public static final ChannelOption<Framing> FRAMING = ChannelOption.valueOf(RdmaChannelOption.class, "FRAMING");
 
@@ -35,7 +35,7 @@ public final class RdmaChannelOption {
      * How many receives are kept posted, and so how many messages the peer may send ahead: {@value
      * MessageOptions#MIN_RECEIVE_DEPTH} to 65536. The default of -1 adapts to the peer's traffic: 1 MiB of receives at
      * first (16 to 64 of them), and twice as many each time the peer had to wait, up to 4 MiB (64 to 128), while less
-     * than half of the receive pool is in use. With RAW framing all are posted at once. An {@link RdmaStreamChannel} on
+     * than half of the receive pool is in use. With RAW framing all are posted at once. An {@link RdmaSocketChannel} on
      * a device keeps 16.
      */
     public static final ChannelOption<Integer> RECEIVE_DEPTH =
@@ -44,7 +44,7 @@ public final class RdmaChannelOption {
     /**
      * The size of each receive in bytes, and so the longest single SEND of the peer. A longer message takes several, or
      * goes by rendezvous. The default of -1 is what measured best: 16 KiB on devices and with a shared receive queue,
-     * 63 KiB on soft. The default of an {@link RdmaStreamChannel} without a shared receive queue is 63 KiB.
+     * 63 KiB on soft. The default of an {@link RdmaSocketChannel} without a shared receive queue is 63 KiB.
      */
     public static final ChannelOption<Integer> RECEIVE_BUFFER_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "RECEIVE_BUFFER_BYTES");
@@ -58,7 +58,7 @@ public final class RdmaChannelOption {
 
     /**
      * Messages longer than this, in bytes, go by rendezvous: the receiver reads them out of the sender's memory. {@link
-     * Integer#MAX_VALUE}, the default of an {@link RdmaStreamChannel}, turns rendezvous off. The default of an {@link
+     * Integer#MAX_VALUE}, the default of an {@link RdmaSocketChannel}, turns rendezvous off. The default of an {@link
      * RdmaChannel}, -1, is what measured best: 64 KiB on devices; on soft 64 MiB, or 1 MiB if the peer's receives are
      * below 63 KiB.
      */
@@ -88,7 +88,7 @@ public final class RdmaChannelOption {
 
     /**
      * Scatter/gather elements of one work request, 2 to 256; 1 or more with RAW framing. 4 by default. The default of
-     * an {@link RdmaStreamChannel} is -1: 4 on devices and 16 on soft. A message in more components takes several
+     * an {@link RdmaSocketChannel} is -1: 4 on devices and 16 on soft. A message in more components takes several
      * sends, or is copied. Connecting fails if the device supports fewer, and the message names its limit.
      */
     public static final ChannelOption<Integer> MAX_SGES = ChannelOption.valueOf(RdmaChannelOption.class, "MAX_SGES");

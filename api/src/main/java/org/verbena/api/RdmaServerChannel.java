@@ -38,7 +38,7 @@ import org.verbena.transport.spi.RdmaProvider;
  *   +---------------+---------------------------------------------+
  * }</pre>
  */
-public sealed class RdmaServerChannel extends AbstractServerChannel permits RdmaStreamServerChannel {
+public sealed class RdmaServerChannel extends AbstractServerChannel permits RdmaServerSocketChannel {
     private static final Logger LOG = LoggerFactory.getLogger(RdmaServerChannel.class);
 
     /** For a peer that is no longer there to receive it. */

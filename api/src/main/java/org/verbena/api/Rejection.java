@@ -51,7 +51,7 @@ final class Rejection {
                     : otherFraming.group(2) != null ? otherFraming.group(2) : otherFraming.group(3);
             return " (the server speaks " + server + ", this channel " + framing + ": use "
                     + switch (server) {
-                        case "STREAM" -> "RdmaStreamChannel";
+                        case "STREAM" -> "RdmaSocketChannel";
                         case "RAW" -> "RdmaChannel with RdmaChannelOption.FRAMING RAW";
                         default -> "RdmaChannel, with RdmaChannelOption.FRAMING " + server;
                     }

@@ -1,39 +1,64 @@
 package org.verbena.api;
 
-import io.netty.channel.Channel;
 import io.netty.channel.ChannelOption;
-import java.util.Set;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
-/** Options that stacks made for TCP always set, and that have no meaning for an RDMA connection. */
+/**
+ * Options of TCP sockets that mean nothing to an RDMA connection, kept so that a program which sets one can read it
+ * back: credits take the place of socket buffers, segments leave at each flush, and {@code KEEP_ALIVE_MILLIS} watches
+ * the peer. Any thread.
+ */
 final class TcpOptions {
-    private static final Logger LOG = LoggerFactory.getLogger(TcpOptions.class);
+    private static final int BUFFER_BYTES = 64 << 10;
 
-    /** Credits replace socket buffers, segments leave at each flush, and closing has its own timeout. */
-    private static final Set<ChannelOption<?>> WITHOUT_MEANING = Set.of(
+    private static final Map<ChannelOption<?>, Object> PRESETS = Map.of(
             ChannelOption.SO_KEEPALIVE,
-            ChannelOption.SO_LINGER,
+            false,
             ChannelOption.SO_RCVBUF,
+            BUFFER_BYTES,
             ChannelOption.SO_REUSEADDR,
+            false,
             ChannelOption.SO_SNDBUF,
+            BUFFER_BYTES,
             ChannelOption.SO_TIMEOUT,
+            0,
             ChannelOption.TCP_FASTOPEN,
+            0,
             ChannelOption.TCP_FASTOPEN_CONNECT,
-            ChannelOption.TCP_NODELAY);
+            false,
+            ChannelOption.TCP_NODELAY,
+            true);
 
-    private TcpOptions() {}
+    private final Map<ChannelOption<?>, Object> values = new ConcurrentHashMap<>(PRESETS);
+
+    /** All of them, with what they are set to. */
+    Map<ChannelOption<?>, Object> values() {
+        return values;
+    }
+
+    /** What one is set to, or null if it is none of these. */
+    @SuppressWarnings("unchecked") // only set() changes a value
+    <T> @Nullable T get(ChannelOption<T> option) {
+        return (T) values.get(option);
+    }
 
     /**
-     * Accepts an option and ignores it.
+     * Keeps a value.
      *
-     * @return false if it is none of these
+     * @return false if the option is none of these
+     * @throws IllegalArgumentException a buffer without bytes
      */
-    static <T> boolean accept(Channel channel, ChannelOption<T> option, T value) {
-        if (!WITHOUT_MEANING.contains(option)) {
+    <T> boolean set(ChannelOption<T> option, T value) {
+        if (!PRESETS.containsKey(option)) {
             return false;
         }
-        LOG.debug("{}: {} = {} has no meaning for an RDMA connection and is ignored", channel, option, value);
+        boolean buffer = option.equals(ChannelOption.SO_RCVBUF) || option.equals(ChannelOption.SO_SNDBUF);
+        if (buffer && (Integer) value < 1) {
+            throw new IllegalArgumentException(option + " " + value + " is not positive");
+        }
+        values.put(option, value);
         return true;
     }
 }

@@ -13,8 +13,9 @@ import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.ServerChannel;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
-import io.netty.channel.socket.DuplexChannel;
+import io.netty.channel.socket.SocketChannel;
 import java.net.ConnectException;
+import java.net.SocketAddress;
 import java.net.SocketException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.file.Files;
@@ -43,17 +44,12 @@ public abstract class RdmaStreamSuite extends StreamSuite {
 
     @Override
     protected Class<? extends Channel> channelClass() {
-        return RdmaStreamChannel.class;
+        return RdmaSocketChannel.class;
     }
 
     @Override
     protected Class<? extends ServerChannel> serverChannelClass() {
-        return RdmaStreamServerChannel.class;
-    }
-
-    @Override
-    protected void abort(Channel channel) {
-        channel.eventLoop().execute(() -> channel.unsafe().closeForcibly());
+        return RdmaServerSocketChannel.class;
     }
 
     @Test
@@ -64,7 +60,7 @@ public abstract class RdmaStreamSuite extends StreamSuite {
             assertThat(failure("connecting", messages.connect(host(), server.port())))
                     .isInstanceOf(ConnectionException.class)
                     .hasMessageContaining("framing MESSAGE is not STREAM")
-                    .hasMessageContaining("use RdmaStreamChannel");
+                    .hasMessageContaining("use RdmaSocketChannel");
         }
     }
 
@@ -109,7 +105,7 @@ public abstract class RdmaStreamSuite extends StreamSuite {
         ServerBootstrap serving = new ServerBootstrap().childOption(ChannelOption.ALLOW_HALF_CLOSURE, true);
         try (Server server =
                 new Server(serving, 0, channel -> channel.pipeline().addLast(new Reader()))) {
-            DuplexChannel client = (DuplexChannel) connect(server);
+            SocketChannel client = (SocketChannel) connect(server);
             Channel peer = server.next();
             client.write(new DefaultFileRegion(file.toFile(), 0, 5_000_003));
             client.write(Unpooled.copiedBuffer(new byte[10]));
@@ -142,14 +138,41 @@ public abstract class RdmaStreamSuite extends StreamSuite {
     }
 
     @Test
+    void lingeringLimitsHowLongClosingTakes(@TempDir Path folder) throws Exception {
+        Path file = Files.write(folder.resolve("file"), new byte[5_000_003]);
+        ServerBootstrap serving = new ServerBootstrap().childOption(ChannelOption.AUTO_READ, false);
+        try (Server server =
+                new Server(serving, 0, channel -> channel.pipeline().addLast(new Reader()))) {
+            Channel client = connect(bootstrap().option(ChannelOption.SO_LINGER, 1), server);
+            Channel peer = server.next();
+            ChannelFuture write = client.writeAndFlush(new DefaultFileRegion(file.toFile(), 0, 5_000_003));
+            done("closing", client.close());
+            assertThat(failure("the file", write)).isInstanceOf(ClosedChannelException.class);
+            assertThat(reader(client).failures).isEmpty();
+            done("the peer closing", peer.close());
+        }
+    }
+
+    @Test
+    void closingGivesBackAnAddressThatWasNotConnectedFrom() {
+        Channel bound = done("binding", bootstrap().bind(host(), 0)).channel();
+        SocketAddress address = bound.localAddress();
+        assertThat(failure("binding twice", bound.bind(address))).isInstanceOf(IllegalStateException.class);
+        done("closing", bound.close());
+        done(
+                "closing",
+                done("binding again", bootstrap().bind(address)).channel().close());
+    }
+
+    @Test
     void refusesAnotherFraming() {
-        RdmaStreamChannel stream = new RdmaStreamChannel();
+        RdmaSocketChannel stream = new RdmaSocketChannel();
         assertThatThrownBy(() -> stream.config().setOption(RdmaChannelOption.FRAMING, Framing.MESSAGE))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("RdmaChannel");
         assertThatThrownBy(() -> new RdmaChannel().config().setOption(RdmaChannelOption.FRAMING, Framing.STREAM))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageContaining("RdmaStreamChannel");
+                .hasMessageContaining("RdmaSocketChannel");
     }
 
     @Test

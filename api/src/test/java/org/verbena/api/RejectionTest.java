@@ -37,7 +37,7 @@ class RejectionTest {
         assertThat(explained(reason("framing MESSAGE is not STREAM"), Framing.MESSAGE))
                 .startsWith("connecting to host:7471: rejected: framing MESSAGE is not STREAM")
                 .contains(
-                        "the server speaks STREAM, this channel MESSAGE: use RdmaStreamChannel, or change the server");
+                        "the server speaks STREAM, this channel MESSAGE: use RdmaSocketChannel, or change the server");
         assertThat(explained(reason("framing STREAM is not MESSAGE"), Framing.STREAM))
                 .contains("use RdmaChannel, with RdmaChannelOption.FRAMING MESSAGE");
         assertThat(explained(reason("this end uses framing RAW, the other MESSAGE"), Framing.MESSAGE))

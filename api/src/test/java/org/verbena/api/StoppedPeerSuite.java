@@ -30,7 +30,7 @@ public abstract class StoppedPeerSuite extends ApiSuite {
             BlockingQueue<Integer> echoed = new LinkedBlockingQueue<>();
             Bootstrap bootstrap = new Bootstrap()
                     .group(group)
-                    .channel(stream ? RdmaStreamChannel.class : RdmaChannel.class)
+                    .channel(stream ? RdmaSocketChannel.class : RdmaChannel.class)
                     .handler(new ChannelInboundHandlerAdapter() {
                         @Override
                         public boolean isSharable() {

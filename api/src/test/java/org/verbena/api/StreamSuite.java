@@ -1,6 +1,7 @@
 package org.verbena.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
@@ -20,13 +21,17 @@ import io.netty.channel.ChannelProgressivePromise;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.FileRegion;
+import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.ServerChannel;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.ChannelInputShutdownReadComplete;
 import io.netty.channel.socket.ChannelOutputShutdownEvent;
 import io.netty.channel.socket.ChannelOutputShutdownException;
-import io.netty.channel.socket.DuplexChannel;
+import io.netty.channel.socket.ServerSocketChannel;
+import io.netty.channel.socket.ServerSocketChannelConfig;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.socket.SocketChannelConfig;
 import io.netty.handler.ssl.ClientAuth;
 import io.netty.handler.ssl.SslContext;
 import io.netty.handler.ssl.SslContextBuilder;
@@ -39,6 +44,7 @@ import io.netty.util.concurrent.Future;
 import java.io.IOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;
+import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.WritableByteChannel;
@@ -54,10 +60,12 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLException;
 import javax.net.ssl.TrustManagerFactory;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -90,9 +98,6 @@ public abstract class StreamSuite {
 
     /** What listens. */
     protected abstract Class<? extends ServerChannel> serverChannelClass();
-
-    /** Cuts a connection off, so that the peer gets to know. */
-    protected abstract void abort(Channel channel);
 
     /** Where servers listen and clients connect to. */
     protected String host() {
@@ -191,7 +196,7 @@ public abstract class StreamSuite {
     }
 
     /** Sends back what comes, and stops reading while nobody takes it. */
-    private static final class Echo extends Reader {
+    protected static final class Echo extends Reader {
         @Override
         protected void read(ChannelHandlerContext context, ByteBuf buffer) {
             context.write(buffer);
@@ -221,9 +226,9 @@ public abstract class StreamSuite {
                                     .channel(serverChannelClass())
                                     .option(ChannelOption.SO_BACKLOG, 256)
                                     .option(ChannelOption.SO_REUSEADDR, true)
-                                    .childHandler(new ChannelInitializer<>() {
+                                    .childHandler(new ChannelInitializer<SocketChannel>() {
                                         @Override
-                                        protected void initChannel(Channel accepting) {
+                                        protected void initChannel(SocketChannel accepting) {
                                             handlers.accept(accepting);
                                             accepting.pipeline().addLast(new ChannelInboundHandlerAdapter() {
                                                 @Override
@@ -258,9 +263,9 @@ public abstract class StreamSuite {
     }
 
     protected Bootstrap bootstrap(ChannelHandler... handlers) {
-        return new Bootstrap().group(group).channel(channelClass()).handler(new ChannelInitializer<>() {
+        return new Bootstrap().group(group).channel(channelClass()).handler(new ChannelInitializer<SocketChannel>() {
             @Override
-            protected void initChannel(Channel connecting) {
+            protected void initChannel(SocketChannel connecting) {
                 connecting.pipeline().addLast(handlers);
                 connecting.pipeline().addLast(new Reader());
             }
@@ -465,13 +470,77 @@ public abstract class StreamSuite {
     }
 
     @Test
+    void readsWithinAReadDoNotPutOffItsEnd() {
+        int most = 2;
+        AtomicInteger sinceComplete = new AtomicInteger();
+        AtomicInteger longest = new AtomicInteger();
+        ChannelHandler asks = new ChannelInboundHandlerAdapter() {
+            @Override
+            public void channelRead(ChannelHandlerContext context, Object message) {
+                longest.accumulateAndGet(sinceComplete.incrementAndGet(), Math::max);
+                context.fireChannelRead(message);
+                context.read();
+            }
+
+            @Override
+            public void channelReadComplete(ChannelHandlerContext context) {
+                sinceComplete.set(0);
+                context.fireChannelReadComplete();
+            }
+        };
+        ServerBootstrap serving = new ServerBootstrap()
+                .childOption(ChannelOption.AUTO_READ, false)
+                .childOption(
+                        ChannelOption.RECVBUF_ALLOCATOR, new FixedRecvByteBufAllocator(100).maxMessagesPerRead(most));
+        try (Server server =
+                new Server(serving, 0, channel -> channel.pipeline().addLast(asks, new Reader()))) {
+            Channel client = connect(server);
+            Channel peer = server.next();
+            for (int i = 0; i < 50; i++) {
+                client.writeAndFlush(Unpooled.copiedBuffer(new byte[100]));
+            }
+            peer.read();
+            Patience.until("all of it comes", () -> reader(peer).bytes == 5000);
+            assertThat(longest.get()).isBetween(1, most);
+            closeBoth(client, peer);
+        }
+    }
+
+    @Test
+    void closingChangesNoWritability() {
+        BlockingQueue<Boolean> changes = new LinkedBlockingQueue<>();
+        @ChannelHandler.Sharable
+        class Listens extends ChannelInboundHandlerAdapter {
+            @Override
+            public void channelWritabilityChanged(ChannelHandlerContext context) {
+                changes.add(context.channel().isWritable());
+            }
+        }
+        ChannelHandler listens = new Listens();
+        for (boolean here : new boolean[] {true, false}) {
+            ServerBootstrap serving = new ServerBootstrap().childOption(ChannelOption.AUTO_READ, false);
+            try (Server server =
+                    new Server(serving, 0, channel -> channel.pipeline().addLast(listens, new Reader()))) {
+                Channel client = connect(server, listens);
+                Channel peer = server.next();
+                done("a write", client.writeAndFlush(Unpooled.copiedBuffer(new byte[1000])));
+                (here ? client : peer).close();
+                done("closing", client.closeFuture());
+                done("the peer closing", peer.close());
+                Patience.turns(client.eventLoop(), peer.eventLoop());
+                assertThat(changes).isEmpty();
+            }
+        }
+    }
+
+    @Test
     void oneHalfClosesWhileTheOtherGoesOn() {
         ServerBootstrap serving = new ServerBootstrap().childOption(ChannelOption.ALLOW_HALF_CLOSURE, true);
         try (Server server =
                 new Server(serving, 0, channel -> channel.pipeline().addLast(new Reader()))) {
-            DuplexChannel client =
-                    (DuplexChannel) connect(bootstrap().option(ChannelOption.ALLOW_HALF_CLOSURE, true), server);
-            DuplexChannel peer = (DuplexChannel) server.next();
+            SocketChannel client =
+                    (SocketChannel) connect(bootstrap().option(ChannelOption.ALLOW_HALF_CLOSURE, true), server);
+            SocketChannel peer = (SocketChannel) server.next();
             client.writeAndFlush(Unpooled.copiedBuffer(new byte[100_000]));
             Patience.until("the bytes come", () -> reader(peer).bytes == 100_000);
             done("shutting down the output", client.shutdownOutput());
@@ -518,7 +587,7 @@ public abstract class StreamSuite {
     @Test
     void aPeersEndClosesAChannelThatAllowsNoHalfClosure() {
         try (Server server = listen()) {
-            DuplexChannel client = (DuplexChannel) connect(server);
+            SocketChannel client = (SocketChannel) connect(server);
             Channel peer = server.next();
             client.writeAndFlush(Unpooled.copiedBuffer(new byte[100_000]));
             Patience.until("the bytes come", () -> reader(peer).bytes == 100_000);
@@ -535,7 +604,7 @@ public abstract class StreamSuite {
         ServerBootstrap serving = new ServerBootstrap().childOption(ChannelOption.ALLOW_HALF_CLOSURE, true);
         try (Server server =
                 new Server(serving, 0, channel -> channel.pipeline().addLast(new Reader()))) {
-            DuplexChannel client = (DuplexChannel) connect(server);
+            SocketChannel client = (SocketChannel) connect(server);
             Channel peer = server.next();
             ChannelFuture never = client.write(Unpooled.copiedBuffer(new byte[10]));
             done("shutting down the output", client.shutdownOutput());
@@ -550,8 +619,8 @@ public abstract class StreamSuite {
     @Test
     void readsNothingMoreWhenTheInputIsShutDown() {
         try (Server server = listen()) {
-            DuplexChannel client =
-                    (DuplexChannel) connect(bootstrap().option(ChannelOption.ALLOW_HALF_CLOSURE, true), server);
+            SocketChannel client =
+                    (SocketChannel) connect(bootstrap().option(ChannelOption.ALLOW_HALF_CLOSURE, true), server);
             Channel peer = server.next();
             done("shutting down the input", client.shutdownInput());
             assertThat(client.isInputShutdown()).isTrue();
@@ -797,6 +866,24 @@ public abstract class StreamSuite {
     }
 
     @Test
+    void aClientsBindTakesAPort() {
+        try (Server server = listen()) {
+            Channel bound = done("binding", bootstrap().bind(host(), 0)).channel();
+            InetSocketAddress from = (InetSocketAddress) bound.localAddress();
+            assertThat(from.getPort()).isPositive();
+            assertThat(failure("binding to the same port", bootstrap().bind(from)))
+                    .isInstanceOf(BindException.class);
+            assertThat(failure("connecting from it", bootstrap().connect(server.channel.localAddress(), from)))
+                    .isInstanceOf(SocketException.class);
+            done("connecting", bound.connect(server.channel.localAddress()));
+            Channel peer = server.next();
+            assertThat(peer.remoteAddress()).isEqualTo(from);
+            assertThat(bound.localAddress()).isEqualTo(from);
+            closeBoth(bound, peer);
+        }
+    }
+
+    @Test
     void aPortThatIsTakenIsABindException() {
         try (Server server = listen()) {
             ChannelFuture binding = new ServerBootstrap()
@@ -864,7 +951,8 @@ public abstract class StreamSuite {
                 writes.add(client.writeAndFlush(Unpooled.copiedBuffer(new byte[100_000])));
             }
             Patience.turns(client.eventLoop(), peer.eventLoop());
-            abort(peer);
+            peer.config().setOption(ChannelOption.SO_LINGER, 0);
+            done("the peer closing", peer.close());
             done("the client closing", client.closeFuture());
             assertThat(failure("the last write", writes.get(199))).isInstanceOf(IOException.class);
             for (ChannelFuture write : writes) {
@@ -872,6 +960,27 @@ public abstract class StreamSuite {
             }
             Patience.until("the client hears of it", () -> reader(client).life.contains("inactive"));
             assertThat(reader(client).failures).allMatch(IOException.class::isInstance);
+        }
+    }
+
+    @Test
+    void closingWithoutLingeringDropsWhatWasNotSentAndResetsThePeer() {
+        ServerBootstrap serving = new ServerBootstrap().childOption(ChannelOption.SO_LINGER, 0);
+        try (Server server =
+                new Server(serving, 0, channel -> channel.pipeline().addLast(new Reader()))) {
+            Channel client = connect(bootstrap().option(ChannelOption.AUTO_READ, false), server);
+            Channel peer = server.next();
+            ChannelFuture write = peer.writeAndFlush(Unpooled.wrappedBuffer(new byte[50_000_000]));
+            Patience.turns(client.eventLoop(), peer.eventLoop());
+            done("closing", peer.close());
+            assertThat(failure("what was not sent", write)).isInstanceOf(ClosedChannelException.class);
+            client.config().setAutoRead(true);
+            done("the peer closing", client.closeFuture());
+            Patience.until("the failure is told", () -> !reader(client).failures.isEmpty());
+            assertThat(reader(client).failures)
+                    .singleElement()
+                    .asInstanceOf(InstanceOfAssertFactories.throwable(SocketException.class))
+                    .hasMessageContaining("reset");
         }
     }
 
@@ -935,25 +1044,46 @@ public abstract class StreamSuite {
     }
 
     @Test
-    void takesTheOptionsThatTcpStacksSet() {
+    void takesKeepsAndGivesBackTheOptionsOfSockets() {
         ServerBootstrap serving = new ServerBootstrap()
                 .option(ChannelOption.SO_RCVBUF, 65536)
                 .childOption(ChannelOption.SO_KEEPALIVE, true)
                 .childOption(ChannelOption.TCP_NODELAY, true);
         try (Server server =
                 new Server(serving, 0, channel -> channel.pipeline().addLast(new Reader()))) {
-            Channel client = connect(
+            SocketChannel client = (SocketChannel) connect(
                     bootstrap()
                             .option(ChannelOption.SO_KEEPALIVE, true)
-                            .option(ChannelOption.TCP_NODELAY, true)
+                            .option(ChannelOption.TCP_NODELAY, false)
                             .option(ChannelOption.SO_LINGER, 5)
                             .option(ChannelOption.SO_SNDBUF, 65536),
                     server);
-            assertThat(client.config().setOption(ChannelOption.SO_RCVBUF, 65536))
-                    .isTrue();
-            assertThat(client.config().setOption(ChannelOption.SO_BACKLOG, 5)).isFalse();
-            assertThat(client.config().setOption(ChannelOption.IP_TOS, 8)).isTrue();
-            closeBoth(client, server.next());
+            SocketChannelConfig config = client.config();
+            assertThat(config.isKeepAlive()).isTrue();
+            assertThat(config.isTcpNoDelay()).isFalse();
+            assertThat(config.getSoLinger()).isEqualTo(5);
+            assertThat(config.getSendBufferSize()).isGreaterThanOrEqualTo(65536);
+            assertThat(config.getReceiveBufferSize()).isPositive();
+            assertThat(config.isReuseAddress()).isFalse();
+            assertThat(config.setTrafficClass(8).getTrafficClass()).isEqualTo(8);
+            assertThat(config.setSoLinger(-5).getSoLinger()).isEqualTo(-1);
+            assertThat(config.setReuseAddress(true).isReuseAddress()).isTrue();
+            assertThat(config.setAllowHalfClosure(true).isAllowHalfClosure()).isTrue();
+            assertThatThrownBy(() -> config.setReceiveBufferSize(0)).isInstanceOf(IllegalArgumentException.class);
+            assertThat(config.setReceiveBufferSize(65536).getOption(ChannelOption.SO_RCVBUF))
+                    .isGreaterThanOrEqualTo(65536);
+            assertThat(config.getOptions())
+                    .containsEntry(ChannelOption.SO_KEEPALIVE, true)
+                    .containsEntry(ChannelOption.IP_TOS, 8);
+            assertThat(config.setOption(ChannelOption.SO_BACKLOG, 5)).isFalse();
+            SocketChannel peer = (SocketChannel) server.next();
+            assertThat(peer.parent()).isSameAs(server.channel);
+            assertThat(peer.config().isKeepAlive()).isTrue();
+            ServerSocketChannelConfig serverConfig = ((ServerSocketChannel) server.channel).config();
+            assertThat(serverConfig.getReceiveBufferSize()).isGreaterThanOrEqualTo(65536);
+            assertThat(serverConfig.getBacklog()).isEqualTo(256);
+            assertThat(serverConfig.isReuseAddress()).isTrue();
+            closeBoth(client, peer);
         }
     }
 

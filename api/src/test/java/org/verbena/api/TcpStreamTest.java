@@ -1,7 +1,6 @@
 package org.verbena.api;
 
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.ServerChannel;
@@ -24,11 +23,5 @@ class TcpStreamTest extends StreamSuite {
     @Override
     protected Class<? extends ServerChannel> serverChannelClass() {
         return NioServerSocketChannel.class;
-    }
-
-    @Override
-    protected void abort(Channel channel) {
-        channel.config().setOption(ChannelOption.SO_LINGER, 0); // a reset
-        channel.close();
     }
 }

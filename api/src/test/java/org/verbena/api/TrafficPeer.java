@@ -110,7 +110,7 @@ final class TrafficPeer {
     public static void main(String... arguments) throws InterruptedException {
         RdmaEventLoopGroup group = new RdmaEventLoopGroup(arguments[0], 2);
         int messages = listen(group, RdmaServerChannel.class, arguments[1]);
-        int streams = listen(group, RdmaStreamServerChannel.class, arguments[1]);
+        int streams = listen(group, RdmaServerSocketChannel.class, arguments[1]);
         System.out.println(READY + messages + " " + streams);
         ProcessHandle parent = ProcessHandle.current().parent().orElseThrow();
         while (parent.isAlive()) {

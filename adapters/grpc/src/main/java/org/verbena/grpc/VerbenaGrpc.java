@@ -7,8 +7,8 @@ import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
-import org.verbena.api.RdmaStreamChannel;
-import org.verbena.api.RdmaStreamServerChannel;
+import org.verbena.api.RdmaServerSocketChannel;
+import org.verbena.api.RdmaSocketChannel;
 import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.spi.CompletionLoopOptions;
 
@@ -111,7 +111,7 @@ public final class VerbenaGrpc {
      * @return the builder
      */
     public static NettyChannelBuilder overRdma(NettyChannelBuilder builder, RdmaEventLoopGroup group) {
-        return builder.channelType(RdmaStreamChannel.class, InetSocketAddress.class)
+        return builder.channelType(RdmaSocketChannel.class, InetSocketAddress.class)
                 .eventLoopGroup(group)
                 .withOption(RdmaChannelOption.REGISTERED_ALLOCATOR, true);
     }
@@ -134,7 +134,7 @@ public final class VerbenaGrpc {
      * @return the builder
      */
     public static NettyServerBuilder overRdma(NettyServerBuilder builder, RdmaEventLoopGroup group) {
-        return builder.channelType(RdmaStreamServerChannel.class)
+        return builder.channelType(RdmaServerSocketChannel.class)
                 .bossEventLoopGroup(group)
                 .workerEventLoopGroup(group)
                 .withChildOption(RdmaChannelOption.REGISTERED_ALLOCATOR, true);

@@ -9,7 +9,7 @@ import io.grpc.testing.integration.AbstractInteropTest;
 import java.net.InetSocketAddress;
 import org.junit.AfterClass;
 import org.verbena.api.RdmaEventLoopGroup;
-import org.verbena.api.RdmaStreamServerChannel;
+import org.verbena.api.RdmaServerSocketChannel;
 
 /** gRPC's own interoperability suite over Verbena, all of it that needs no credentials for a cloud. A subclass names provider and address, and whether TLS is used. */
 public abstract class InteropSuite extends AbstractInteropTest {
@@ -17,7 +17,7 @@ public abstract class InteropSuite extends AbstractInteropTest {
 
     private static RdmaEventLoopGroup group;
 
-    private RdmaStreamServerChannel listening;
+    private RdmaServerSocketChannel listening;
 
     /** Which provider. */
     protected abstract String provider();
@@ -56,7 +56,7 @@ public abstract class InteropSuite extends AbstractInteropTest {
                 .maxInboundMessageSize(MAX_MESSAGE_SIZE)
                 .channelFactory(() -> {
                     // The suite does not tell its subclasses which port it is.
-                    listening = new RdmaStreamServerChannel();
+                    listening = new RdmaServerSocketChannel();
                     return listening;
                 });
         if (tls()) {

@@ -30,7 +30,7 @@ import org.verbena.api.ProviderStatistics;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
-import org.verbena.api.RdmaStreamChannel;
+import org.verbena.api.RdmaSocketChannel;
 import org.verbena.transport.spi.RemoteMemory;
 
 /**
@@ -470,7 +470,7 @@ public final class Soak {
         AtomicLong received = new AtomicLong();
         Channel channel = new Bootstrap()
                 .group(group)
-                .channel(RdmaStreamChannel.class)
+                .channel(RdmaSocketChannel.class)
                 .handler(new ChannelInboundHandlerAdapter() {
                     @Override
                     public void channelRead(ChannelHandlerContext context, Object bytes) {

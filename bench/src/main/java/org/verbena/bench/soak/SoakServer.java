@@ -18,8 +18,8 @@ import org.verbena.api.ProviderStatistics;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServer;
-import org.verbena.api.RdmaStreamChannel;
-import org.verbena.api.RdmaStreamServerChannel;
+import org.verbena.api.RdmaServerSocketChannel;
+import org.verbena.api.RdmaSocketChannel;
 import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.RegisteredMemory;
 
@@ -43,10 +43,10 @@ final class SoakServer {
                 .bind(arguments[1], Integer.parseInt(arguments[2]), SoakServer::answer);
         Channel streams = new ServerBootstrap()
                 .group(group)
-                .channel(RdmaStreamServerChannel.class)
-                .childHandler(new ChannelInitializer<RdmaStreamChannel>() {
+                .channel(RdmaServerSocketChannel.class)
+                .childHandler(new ChannelInitializer<RdmaSocketChannel>() {
                     @Override
-                    protected void initChannel(RdmaStreamChannel accepted) {
+                    protected void initChannel(RdmaSocketChannel accepted) {
                         accepted.pipeline().addLast(new Echo());
                     }
                 })

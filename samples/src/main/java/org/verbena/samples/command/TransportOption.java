@@ -10,8 +10,8 @@ import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import java.util.concurrent.TimeUnit;
 import org.verbena.api.RdmaEventLoopGroup;
-import org.verbena.api.RdmaStreamChannel;
-import org.verbena.api.RdmaStreamServerChannel;
+import org.verbena.api.RdmaServerSocketChannel;
+import org.verbena.api.RdmaSocketChannel;
 import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import picocli.CommandLine.Option;
@@ -40,11 +40,11 @@ public final class TransportOption {
     }
 
     public Class<? extends Channel> channelClass() {
-        return transport == Transport.RDMA ? RdmaStreamChannel.class : NioSocketChannel.class;
+        return transport == Transport.RDMA ? RdmaSocketChannel.class : NioSocketChannel.class;
     }
 
     public Class<? extends ServerChannel> serverChannelClass() {
-        return transport == Transport.RDMA ? RdmaStreamServerChannel.class : NioServerSocketChannel.class;
+        return transport == Transport.RDMA ? RdmaServerSocketChannel.class : NioServerSocketChannel.class;
     }
 
     /** Describes the transport for a server's first line. */

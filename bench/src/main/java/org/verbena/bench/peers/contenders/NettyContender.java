@@ -22,8 +22,8 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.verbena.api.RdmaEventLoopGroup;
-import org.verbena.api.RdmaStreamChannel;
-import org.verbena.api.RdmaStreamServerChannel;
+import org.verbena.api.RdmaServerSocketChannel;
+import org.verbena.api.RdmaSocketChannel;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Load;
 import org.verbena.bench.peers.Place;
@@ -87,7 +87,7 @@ public final class NettyContender implements Contender {
         EventLoopGroup group = newGroup();
         Channel server = new ServerBootstrap()
                 .group(group)
-                .channel(verbena ? RdmaStreamServerChannel.class : NioServerSocketChannel.class)
+                .channel(verbena ? RdmaServerSocketChannel.class : NioServerSocketChannel.class)
                 .childHandler(new ChannelInitializer<>() {
                     @Override
                     protected void initChannel(Channel channel) {
@@ -135,7 +135,7 @@ public final class NettyContender implements Contender {
         ClientHandler handler = new ClientHandler();
         Channel channel = new Bootstrap()
                 .group(group)
-                .channel(verbena ? RdmaStreamChannel.class : NioSocketChannel.class)
+                .channel(verbena ? RdmaSocketChannel.class : NioSocketChannel.class)
                 .handler(new ChannelInitializer<>() {
                     @Override
                     protected void initChannel(Channel channel) {

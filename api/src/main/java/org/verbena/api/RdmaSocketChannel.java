@@ -9,20 +9,23 @@ import io.netty.channel.FileRegion;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.ChannelInputShutdownReadComplete;
 import io.netty.channel.socket.ChannelOutputShutdownException;
-import io.netty.channel.socket.DuplexChannel;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.socket.SocketChannelConfig;
+import java.net.BindException;
 import java.net.ConnectException;
 import java.net.SocketException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NotYetConnectedException;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.RdmaException;
 
 /**
- * A Netty channel that looks to handlers like a socket channel, over an RDMA connection: a stream of bytes, in order,
- * with half close. It replaces TCP under gRPC, HTTP and {@code SslHandler}; a program changes the channel class and the
- * event loop group and nothing else.
+ * A Netty {@link SocketChannel} over an RDMA connection: a stream of bytes, in order, with half close. It replaces TCP
+ * under gRPC, HTTP and {@code SslHandler}; a program changes the channel class and the event loop group and nothing
+ * else.
  *
  * <p><b>Writing.</b> {@code ByteBuf} and {@link FileRegion}. The small writes of one flush share a frame; large ones
  * fill frame after frame, or, with {@link RdmaChannelOption#RENDEZVOUS_THRESHOLD_BYTES}, the peer reads them out of
@@ -33,36 +36,47 @@ import org.verbena.transport.spi.RdmaException;
  * the peer shuts down its output, the channel closes, or, with {@code ALLOW_HALF_CLOSURE}, fires {@link
  * ChannelInputShutdownEvent} and stays open for output. When the peer closes both halves, the channel closes.
  *
- * <p><b>Failures</b> are those of sockets, with the RDMA failure as their cause: {@link ConnectException}, {@link
- * ConnectTimeoutException} or {@link SocketException}. Options that only TCP has ({@code TCP_NODELAY}, {@code
- * SO_KEEPALIVE}, {@code SO_LINGER} ...) are accepted and do nothing.
+ * <p><b>Closing</b> sends what was flushed first, and so waits for a peer that does not read: until it has taken
+ * nothing for {@link RdmaChannelOption#CLOSE_TIMEOUT_MILLIS}, 10 s by default, and no longer than {@code SO_LINGER}
+ * seconds in all if that is set. With {@code SO_LINGER} 0, {@code close()} drops what has not been sent, and the peer's
+ * connection is reset.
+ *
+ * <p><b>Failures</b> are those of sockets, with the RDMA failure as their cause: {@link BindException}, {@link
+ * ConnectException}, {@link ConnectTimeoutException} or {@link SocketException}. Options that only TCP has ({@code
+ * TCP_NODELAY}, {@code SO_KEEPALIVE}, {@code SO_RCVBUF} ...) are kept, and do nothing.
  */
-public final class RdmaStreamChannel extends AbstractRdmaChannel implements DuplexChannel {
+public final class RdmaSocketChannel extends AbstractRdmaChannel implements SocketChannel {
     // Written by the loop, read by any thread.
     private volatile boolean inputShutdown;
     private volatile boolean outputShutdown;
 
     // Confined to the event loop.
     private boolean inputShutdownReadTold;
-    private final CauseMemo told = new CauseMemo(RdmaStreamChannel::asSocketsSay);
+    private final CauseMemo told = new CauseMemo(RdmaSocketChannel::asSocketsSay);
 
     /** Creates a channel to connect with, for a bootstrap. */
-    public RdmaStreamChannel() {
+    public RdmaSocketChannel() {
         super(null, null);
     }
 
     /** Creates a channel for a connection request. */
-    RdmaStreamChannel(RdmaStreamServerChannel parent, IncomingConnection request) {
+    RdmaSocketChannel(RdmaServerSocketChannel parent, IncomingConnection request) {
         super(parent, request);
     }
 
     @Override
     RdmaChannelConfig newConfig() {
-        return new RdmaStreamChannelConfig(this);
+        return new RdmaSocketChannelConfig(this);
     }
 
-    private boolean isAllowHalfClosure() {
-        return ((RdmaStreamChannelConfig) config()).isAllowHalfClosure();
+    @Override
+    public SocketChannelConfig config() {
+        return (SocketChannelConfig) super.config();
+    }
+
+    @Override
+    public @Nullable RdmaServerSocketChannel parent() {
+        return (RdmaServerSocketChannel) super.parent();
     }
 
     // ---- half close
@@ -220,7 +234,7 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
         if (inputShutdown) {
             return; // this end has closed its input
         }
-        if (isAllowHalfClosure()) {
+        if (config().isAllowHalfClosure()) {
             tellInputShutdown0();
             if (inboundBridge0().isReadPending() && isOpen()) {
                 doBeginRead();
@@ -232,7 +246,7 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
 
     @Override
     void onPeerClosed0() {
-        if (isAllowHalfClosure()) {
+        if (config().isAllowHalfClosure()) {
             if (!inputShutdown) {
                 tellInputShutdown0();
             }
@@ -268,6 +282,18 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
     // ----------------------------------------------------------------------------------------------------------------------------
 
     @Override
+    Exception forBind0(RdmaException cause) {
+        return asBindException(cause);
+    }
+
+    /** What a socket throws when it cannot be bound. */
+    static BindException asBindException(RdmaException cause) {
+        BindException told = new BindException(cause.getMessage());
+        told.initCause(cause);
+        return told;
+    }
+
+    @Override
     Throwable forConnect0(Throwable cause) {
         if (!(cause instanceof RdmaException)) {
             return cause;
@@ -284,9 +310,12 @@ public final class RdmaStreamChannel extends AbstractRdmaChannel implements Dupl
         return told.of(translate0(cause));
     }
 
+    /** A connection that is gone without a word is reset, which programs look for in the message. */
     private static Throwable asSocketsSay(Throwable translated) {
-        return translated instanceof RdmaException
-                ? new SocketException(translated.getMessage(), translated)
-                : translated;
+        if (!(translated instanceof RdmaException)) {
+            return translated;
+        }
+        String reset = translated instanceof ConnectionException.Lost ? "Connection reset: " : "";
+        return new SocketException(reset + translated.getMessage(), translated);
     }
 }

@@ -1,0 +1,48 @@
+package org.verbena.api;
+
+import io.netty.channel.socket.ServerSocketChannel;
+import io.netty.channel.socket.ServerSocketChannelConfig;
+import io.netty.channel.socket.SocketChannel;
+import java.net.BindException;
+import java.net.InetSocketAddress;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.IncomingConnection;
+import org.verbena.transport.spi.RdmaException;
+
+/**
+ * A Netty {@link ServerSocketChannel} that accepts {@link RdmaSocketChannel}s: the server's side of the replacement of TCP
+ * under RPC stacks, HTTP and TLS. Otherwise it behaves as an {@link RdmaServerChannel} does. A {@code ChannelInitializer<}{@link
+ * SocketChannel}{@code >} is a child handler as over TCP. An address that cannot be bound fails with {@link
+ * BindException}, as a socket's does. Options that only TCP has are kept and do nothing.
+ */
+public final class RdmaServerSocketChannel extends RdmaServerChannel implements ServerSocketChannel {
+
+    /** Creates a channel, for a bootstrap. */
+    public RdmaServerSocketChannel() {}
+
+    @Override
+    public ServerSocketChannelConfig config() {
+        return (ServerSocketChannelConfig) super.config();
+    }
+
+    /** Null: it is connected to nobody. */
+    @Override
+    public @Nullable InetSocketAddress remoteAddress() {
+        return null;
+    }
+
+    @Override
+    AbstractRdmaChannel newChild0(IncomingConnection request) {
+        return new RdmaSocketChannel(this, request);
+    }
+
+    @Override
+    Throwable forBind0(Throwable cause) {
+        return cause instanceof RdmaException refused ? RdmaSocketChannel.asBindException(refused) : cause;
+    }
+
+    @Override
+    RdmaServerChannelConfig newConfig() {
+        return new RdmaServerSocketChannelConfig(this);
+    }
+}
