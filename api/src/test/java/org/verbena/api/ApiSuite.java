@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.spi.Patience;
 
 /** What the suites of the Channel API share. A subclass names the provider; everything is then the same on all of them. */
-@Timeout(120)
+@Timeout(350)
 public abstract class ApiSuite {
     static {
         LeakWatch.start();

@@ -35,7 +35,7 @@ public abstract class ManyChannelsSuite {
     }
 
     @Test
-    @Timeout(300)
+    @Timeout(600)
     void aThousandChannelsEchoInHalfAGibibyte() throws Exception {
         Process server = TrafficPeer.java(
                 List.of("-Xmx192m", "-XX:MaxDirectMemorySize=64m"),

@@ -13,7 +13,7 @@ import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.ProviderUnavailableException;
 import org.verbena.transport.spi.CompletionLoopOptions;
 
-@Timeout(30)
+@Timeout(240)
 class RdmaEventLoopGroupTest {
     static {
         LeakWatch.start();

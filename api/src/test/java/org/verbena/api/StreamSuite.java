@@ -76,7 +76,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.verbena.transport.spi.Patience;
 
 /** What a byte-stream channel does, whatever carries it: a subclass for TCP shows that it is what sockets do. */
-@Timeout(120)
+@Timeout(350)
 public abstract class StreamSuite {
     private static final String PASSWORD = "password";
     private static final AttributeKey<Reader> READER = AttributeKey.valueOf(StreamSuite.class, "reader");

@@ -21,7 +21,7 @@ import org.verbena.cm.ffm.Sockaddr;
 import org.verbena.verbs.ffm.Errno;
 
 /** What holds on any machine, with RDMA devices or without. */
-@Timeout(30)
+@Timeout(240)
 class CmTest {
     private static void assumeNoDevice() {
         String[] devices = new File("/sys/class/infiniband").list();

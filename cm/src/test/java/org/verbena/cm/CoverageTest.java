@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.verbena.cm.ffm.RdmaCm;
 
 /** Keeps docs/coverage-librdmacm.md from rotting: its table has what library and headers have, and names Java methods that are there. */
-@Timeout(60)
+@Timeout(240)
 class CoverageTest {
     private static final Path TABLE = Path.of("../docs/coverage-librdmacm.md");
     private static final Pattern ROW = Pattern.compile("^\\| `(\\w+)` \\| (.*?) \\| (.*?) \\|$", Pattern.MULTILINE);

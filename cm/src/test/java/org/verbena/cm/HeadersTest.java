@@ -24,7 +24,7 @@ import org.verbena.cm.ffm.Structs;
 import org.verbena.verbs.ffm.CStruct;
 
 /** Asks a C compiler about every struct, member and constant that is bound, and compares. */
-@Timeout(60)
+@Timeout(240)
 class HeadersTest {
     private static final Path HEADER = Path.of("/usr/include/rdma/rdma_cma.h");
 

@@ -28,7 +28,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * Arrows between modules point down only: adapters over api over transport's core; each provider over the core's SPI, the
  * native one over cm over verbs.
  */
-@Timeout(120)
+@Timeout(240)
 class ArchitectureTest {
     private static final String VERBS = "org.verbena.verbs..";
     private static final String CM = "org.verbena.cm..";

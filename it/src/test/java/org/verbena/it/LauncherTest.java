@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The script {@code verbena} in a tree of its own, with a JDK and a Maven that only tell how they were called. */
-@Timeout(60)
+@Timeout(240)
 class LauncherTest {
     private static final int JAVA_STATUS = 7;
 

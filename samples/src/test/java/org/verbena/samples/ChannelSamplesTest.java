@@ -23,7 +23,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.samples.rping.Rping;
 
 /** The commands on the Channel API, each server in a process of its own, on the soft provider. */
-@Timeout(120)
+@Timeout(240)
 class ChannelSamplesTest {
     private static String run(String... command) {
         PrintStream before = System.out;

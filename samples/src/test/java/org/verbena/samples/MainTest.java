@@ -23,7 +23,7 @@ import org.verbena.samples.command.Json;
 import picocli.CommandLine;
 
 /** The command line, as far as it needs no device. */
-@Timeout(60)
+@Timeout(240)
 class MainTest {
     /** What a command answered. */
     private record Answer(int exitCode, String out, String err) {}

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Where the commands print what: results to standard output, logs and complaints to standard error, and nothing that nobody asked for. */
-@Timeout(120)
+@Timeout(240)
 class OutputTest {
     @TempDir
     Path directory;

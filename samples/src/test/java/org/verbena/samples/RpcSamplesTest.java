@@ -19,7 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** The gRPC and HTTP samples over both transports, each server in a process of its own. */
-@Timeout(120)
+@Timeout(240)
 class RpcSamplesTest {
     private static final Pattern PORT = Pattern.compile(":(\\d+) \\((\\w+)\\)");
 

@@ -92,7 +92,7 @@ class ConstantsTest {
             "IBV_QP_EX_WITH_FLUSH");
 
     @Test
-    @Timeout(60)
+    @Timeout(240)
     void constantsHaveTheValuesOfTheInstalledHeaders() throws Exception {
         CProbe.assumeHeaders("infiniband/verbs.h");
         Map<String, Long> bound = new LinkedHashMap<>();

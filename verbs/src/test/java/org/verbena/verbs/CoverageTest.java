@@ -51,7 +51,7 @@ class CoverageTest {
     }
 
     @Test
-    @Timeout(60)
+    @Timeout(240)
     void tableNamesWhatTheLibraryExportsAndTheHeaderDefines() throws Exception {
         CProbe.assumeHeaders("infiniband/verbs.h");
         Set<String> functions = new TreeSet<>();

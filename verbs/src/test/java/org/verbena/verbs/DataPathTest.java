@@ -27,7 +27,7 @@ import org.verbena.verbs.work.WorkCompletionOpcode;
 import org.verbena.verbs.work.WorkRequestOpcode;
 
 /** What is staged reaches the device as it was meant, in one call, and what cannot go well does not reach it. */
-@Timeout(60)
+@Timeout(240)
 class DataPathTest {
     private static final int DEPTH = 8;
 

@@ -22,7 +22,7 @@ import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.queue.QueuePairType;
 
 /** Steering rules, their counters and actions arrive in C as given, and are given back in the right order. */
-@Timeout(60)
+@Timeout(240)
 class FlowTest {
     private static final QueuePairCapabilities SIZES = new QueuePairCapabilities(4, 4, 2, 2, 16);
     private static final HexFormat HEX = HexFormat.of();

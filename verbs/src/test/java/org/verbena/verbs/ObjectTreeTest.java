@@ -39,7 +39,7 @@ import org.verbena.verbs.work.CompletionField;
 import org.verbena.verbs.work.SendOperation;
 
 /** Objects own what C made, in the right order, and say what is wrong. */
-@Timeout(60)
+@Timeout(240)
 class ObjectTreeTest {
     private static final Set<AccessFlag> WRITE = EnumSet.of(AccessFlag.LOCAL_WRITE);
     private static final QueuePairCapabilities SIZES = new QueuePairCapabilities(4, 4, 2, 2, 16);
@@ -503,7 +503,7 @@ class ObjectTreeTest {
     }
 
     @Test
-    @Timeout(20)
+    @Timeout(240)
     void waitingForAnEventKeepsTheChannelOpenUntilItComes() throws Exception {
         try (Context context = Verbs.device("stub0").open();
                 CompletionChannel channel = context.createCompletionChannel()) {

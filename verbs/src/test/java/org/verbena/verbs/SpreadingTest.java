@@ -26,7 +26,7 @@ import org.verbena.verbs.queue.WorkQueueState;
 import org.verbena.verbs.work.SendOperation;
 
 /** Receive work queues, tables of them and the queue pairs that spread packets over these. */
-@Timeout(60)
+@Timeout(240)
 class SpreadingTest {
     private static final QueuePairCapabilities NOTHING = new QueuePairCapabilities(0, 0, 0, 0, 0);
     private static final Set<ReceiveHashField> ADDRESSES =

@@ -39,7 +39,7 @@ import org.verbena.verbs.work.WorkCompletionOpcode;
 import org.verbena.verbs.work.WorkRequestOpcode;
 
 /** What no lab device has, called rightly: arguments, results, life cycles, and the answer where a provider lacks it. */
-@Timeout(60)
+@Timeout(240)
 class SurfaceTest {
     private static final QueuePairCapabilities SIZES = new QueuePairCapabilities(4, 4, 2, 2, 16);
 

@@ -17,7 +17,7 @@ import org.verbena.verbs.work.CompletionField;
 import org.verbena.verbs.work.WorkCompletionOpcode;
 
 /** Shared receive queues that match tags, and the operations on their lists. */
-@Timeout(60)
+@Timeout(240)
 class TagListTest {
     private Arena arena;
     private Context context;

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.verbs.ffm.CProbe;
 
 /** A library that is missing, or that is something else, is an answer and never a crash. Each case runs in a JVM of its own. */
-@Timeout(120)
+@Timeout(240)
 class UnavailabilityTest {
 
     /** What the other JVM does: asks why, then tries all the same. */

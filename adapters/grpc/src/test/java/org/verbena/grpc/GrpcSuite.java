@@ -40,7 +40,7 @@ import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.transport.spi.Patience;
 
 /** What applications have from gRPC, over Verbena. A subclass names provider and address. */
-@Timeout(120)
+@Timeout(350)
 public abstract class GrpcSuite {
     private static final int MAX_MESSAGE_BYTES = 80 << 20;
     private static final MethodDescriptor<byte[], byte[]> ECHO = Bytes.method(MethodType.UNARY, "echo");

@@ -15,7 +15,7 @@ import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServer;
 
-@Timeout(60)
+@Timeout(240)
 class RdmaMetricsTest {
     private final MeterRegistry registry = new SimpleMeterRegistry();
 

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
  * All of Verbena packed into one, with its services files lost or overwritten, as tools do that do not merge them: the
  * providers are found all the same.
  */
-@Timeout(120)
+@Timeout(240)
 class MergedJarsTest {
     private static final String SERVICES = "META-INF/services/org.verbena.transport.spi.RdmaProvider";
 

@@ -44,7 +44,7 @@ class QuickstartTest {
     }
 
     @Test
-    @Timeout(60)
+    @Timeout(240)
     void printsWhatThePageSays() throws Exception {
         MatchResult java = find(JAVA);
         Path source = folder.resolve(java.group(1));

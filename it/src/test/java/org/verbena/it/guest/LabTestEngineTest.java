@@ -34,7 +34,7 @@ import org.junit.platform.testkit.engine.Event;
 import org.verbena.it.guest.LabEvent.Kind;
 
 /** The engine, with a JVM of its own or a pretended guest in the place of QEMU. */
-@Timeout(60)
+@Timeout(240)
 class LabTestEngineTest {
     @TempDir
     Path output;
@@ -439,7 +439,7 @@ class LabTestEngineTest {
     }
 
     @Tag("lab")
-    @Timeout(50)
+    @Timeout(240)
     static class WaitsForTheOther {
         @Test
         void meetsTheOther() throws Exception {
@@ -448,7 +448,7 @@ class LabTestEngineTest {
     }
 
     @Tag("lab")
-    @Timeout(50)
+    @Timeout(240)
     static class TheOther {
         @Test
         void isMet() throws Exception {

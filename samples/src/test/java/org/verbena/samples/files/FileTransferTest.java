@@ -33,7 +33,7 @@ import org.verbena.samples.ServerProcess;
 import picocli.CommandLine;
 
 /** Files sent over the soft provider: what arrives, what is refused, and what happens to a transfer that breaks off. */
-@Timeout(120)
+@Timeout(240)
 class FileTransferTest {
     private static final String HOST = "127.0.0.1";
 

@@ -34,7 +34,7 @@ import org.verbena.samples.command.CommandFailure;
 import picocli.CommandLine;
 
 /** The key-value server and its clients on the soft provider: values that are whole, locks that one client has at a time. */
-@Timeout(60)
+@Timeout(240)
 class KvTest {
     private static final String HOST = "127.0.0.1";
     private static final KvFormat.Geometry SMALL = KvFormat.Geometry.of(64, 1000);

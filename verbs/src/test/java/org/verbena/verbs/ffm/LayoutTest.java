@@ -24,7 +24,7 @@ class LayoutTest {
     static final Set<String> GROWING = Set.of("ibv_port_attr", "ibv_qp_ex");
 
     @Test
-    @Timeout(120)
+    @Timeout(240)
     void layoutsAreThoseOfTheInstalledHeaders() throws Exception {
         CProbe.assumeHeaders("infiniband/verbs.h");
         Map<String, Long> bound = new LinkedHashMap<>();

@@ -24,7 +24,7 @@ import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /** Pools with event loops and other threads. */
-@Timeout(value = 1, unit = TimeUnit.MINUTES)
+@Timeout(240)
 class LoopCacheTest {
     private static final int CHUNK_BYTES = 1 << 20;
 

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The allocator serves a transport that is not ours: Netty's own TCP reads into its buffers and writes from them. */
-@Timeout(value = 1, unit = TimeUnit.MINUTES)
+@Timeout(240)
 class NioTransportTest {
     private static final int TOTAL_BYTES = 8 << 20;
 

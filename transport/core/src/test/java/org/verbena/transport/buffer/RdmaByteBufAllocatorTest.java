@@ -11,7 +11,6 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
 import io.netty.util.ResourceLeakDetector;
 import java.util.EnumSet;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -21,7 +20,7 @@ import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /** The pool as Netty sees it. */
-@Timeout(value = 1, unit = TimeUnit.MINUTES)
+@Timeout(240)
 class RdmaByteBufAllocatorTest {
     private static final int CHUNK_BYTES = 256 << 10;
 

@@ -26,7 +26,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -36,7 +35,7 @@ import org.junit.jupiter.api.io.TempDir;
  * A registered buffer does what Netty's plain direct buffer does: random operations, valid and not, are applied to both with the same arguments,
  * and results, exceptions, indices and contents compared.
  */
-@Timeout(value = 2, unit = TimeUnit.MINUTES)
+@Timeout(240)
 @SuppressWarnings("deprecation") // handlers use order() all the same
 class RegisteredByteBufBehaviourTest {
     private static final int MAX_CAPACITY = 3_000;

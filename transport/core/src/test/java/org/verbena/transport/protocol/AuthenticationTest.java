@@ -7,7 +7,6 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.Arrays;
 import java.util.Random;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -18,7 +17,7 @@ import org.verbena.transport.protocol.SimulatedNetwork.Device;
 import org.verbena.transport.spi.ConnectionException;
 
 /** Who has not the key gets nowhere, whichever end it plays; who has it talks as before. */
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
+@Timeout(240)
 class AuthenticationTest {
     private static final MessageOptions OPTIONS = MessageOptions.DEFAULTS
             .withReceives(8, 256)

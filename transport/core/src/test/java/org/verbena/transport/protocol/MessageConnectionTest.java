@@ -31,7 +31,7 @@ import org.verbena.transport.spi.WorkCompletionException;
 import org.verbena.transport.spi.WorkStatus;
 
 /** What the protocol promises, one fact at a time. The schedule comes from a fixed seed; the random test varies it. */
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
+@Timeout(240)
 class MessageConnectionTest extends SimulatedPair {
     @Test
     void messagesFromNothingToTheLimitArriveWithAndWithoutRendezvous() throws Exception {

@@ -41,7 +41,7 @@ import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RdmaProvider;
 
 /** The message protocol over a real provider: a subclass says which. Seeds are printed with what fails. */
-@Timeout(value = 180, unit = TimeUnit.SECONDS)
+@Timeout(350)
 public abstract class MessageContract {
     private static final EndpointOptions ENDPOINT = EndpointOptions.DEFAULTS;
     private static final MessageOptions OPTIONS = MessageOptions.DEFAULTS

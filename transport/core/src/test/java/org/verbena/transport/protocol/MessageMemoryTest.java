@@ -8,7 +8,6 @@ import io.netty.buffer.UnpooledHeapByteBuf;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -17,7 +16,7 @@ import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.ProviderException;
 
 /** Who gets memory to receive into, in which order, and who gives it back when something fails. */
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
+@Timeout(240)
 class MessageMemoryTest extends SimulatedPair {
     private static final MessageBuffers.Waiter NOBODY = () -> {};
 

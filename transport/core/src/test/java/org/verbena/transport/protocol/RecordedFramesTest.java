@@ -34,7 +34,7 @@ import org.verbena.transport.spi.WorkStatus;
  * acknowledged, grant, rendezvous done, length, then the payload. A dot stands for a digit of an address or a key,
  * which differ.
  */
-@Timeout(60)
+@Timeout(240)
 class RecordedFramesTest {
     private static final MessageOptions OPTIONS = MessageOptions.DEFAULTS
             .withReceives(8, 256)

@@ -19,7 +19,7 @@ import org.verbena.transport.spi.MemoryDomain;
 /**
  * What STREAM framing promises, one fact at a time. The schedule comes from a fixed seed; the random test varies it.
  */
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
+@Timeout(240)
 class StreamFramingTest {
     private static final int PAYLOAD = 256 - Wire.HEADER_BYTES;
     private static final MessageOptions OPTIONS = MessageOptions.DEFAULTS

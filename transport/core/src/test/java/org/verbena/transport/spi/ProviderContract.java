@@ -46,7 +46,7 @@ import org.verbena.transport.spi.RecordingEndpointHandler.Completion;
  * <p>After each test everything is closed, every handler is asked whether the contract was kept ({@link RecordingEndpointHandler#violations()}), and
  * the memory that is registered must be what it was before.
  */
-@Timeout(value = 120, unit = TimeUnit.SECONDS)
+@Timeout(350)
 public abstract class ProviderContract {
     private static final EndpointOptions OPTIONS = EndpointOptions.DEFAULTS;
 

@@ -41,7 +41,7 @@ class AllocationTest {
 
     @ParameterizedTest
     @CsvSource({"64, 0, false", "64, 1000000, false", "64, -1, false", "4096, 0, false", "4096, 0, true"})
-    @Timeout(value = 120, unit = TimeUnit.SECONDS)
+    @Timeout(240)
     void allocatesNothingPerMessage(int size, long spinNanos, boolean crc) throws Exception {
         SoftProvider provider = new SoftProvider(SoftOptions.DEFAULTS.withCrc(crc));
         MultiThreadIoEventLoopGroup group = new MultiThreadIoEventLoopGroup(

@@ -32,7 +32,7 @@ import org.verbena.transport.spi.WorkStatus;
  * Hostile peers. Each one must get the Terminate message, or the silence, that it deserves and lose its connection; an honest
  * connection on the same loop must not notice, and no byte outside of what a peer may touch may change.
  */
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
+@Timeout(240)
 class AttackTest {
     private static final int TABLE_BYTES = 4096;
     private static final byte GUARD = 0x77;

@@ -25,7 +25,7 @@ import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 
 /** A session as Wireshark's dissectors see it. Needs tshark and the right to capture on the loopback device. */
-@Timeout(value = 120, unit = TimeUnit.SECONDS)
+@Timeout(240)
 class CaptureTest {
     private static final int[] SIZES = {
         0, 1, 2, 3, 5, 64, 1000, 1461, 4096, 4097, 20_000, 65_516, 65_520, 65_536, 150_000

@@ -3,7 +3,6 @@ package org.verbena.transport.soft;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.lang.foreign.ValueLayout;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.spi.EndpointOptions;
@@ -14,7 +13,7 @@ import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 
 /** Large payload is read from the socket to where it belongs; but for what shares a system call with a header, nothing is copied. */
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
+@Timeout(240)
 class DirectPlacementTest {
     private static final int BYTES = 8 << 20;
 

@@ -10,7 +10,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -169,7 +168,7 @@ class SoftDomainTest {
     }
 
     @Test
-    @Timeout(value = 30, unit = TimeUnit.SECONDS)
+    @Timeout(240)
     void waitsForVisitorsBeforeItForgets() throws InterruptedException {
         try (Arena arena = Arena.ofShared()) {
             for (int i = 0; i < 200; i++) {

@@ -15,7 +15,7 @@ import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.PollCounters;
 
 /** How a loop waits: sockets are a script here. */
-@Timeout(60)
+@Timeout(240)
 class SoftIoHandlerTest {
     private final Sockets sockets = new Sockets();
     private final Loop loop = new Loop();

@@ -29,7 +29,7 @@ import org.verbena.transport.spi.RecordingListenerHandler;
 import org.verbena.transport.spi.RegisteredMemory;
 
 /** Strangers at the door: a listener stays open to honest clients whatever they do. */
-@Timeout(value = 120, unit = TimeUnit.SECONDS)
+@Timeout(240)
 class StrangersTest {
     /** {@code -Dverbena.soft.strangers=5000} for a look at what many cost. */
     private static final int STRANGERS = Integer.getInteger("verbena.soft.strangers", 500);

@@ -10,7 +10,6 @@ import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.HexFormat;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -32,7 +31,7 @@ import org.verbena.transport.spi.WorkStatus;
 /**
  * What goes over the wire, byte by byte, as RFC 5044, 5041, 5040, 6581 and 7306 draw it; the other end is a plain socket.
  */
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
+@Timeout(240)
 class WireTest {
     private static final SoftOptions OPTIONS = SoftOptions.DEFAULTS.toBuilder()
             .maxHandshakes(4)

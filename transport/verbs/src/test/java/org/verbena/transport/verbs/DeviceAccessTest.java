@@ -18,7 +18,7 @@ import org.verbena.transport.spi.RecordingListenerHandler;
 import org.verbena.verbs.ffm.Errno;
 
 /** A user who may use the connection manager and not the devices is told so. */
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
+@Timeout(240)
 class DeviceAccessTest {
     private static final String REMEDY = "give this user read and write permission on /dev/infiniband/uverbs*";
 

@@ -39,7 +39,7 @@ import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.work.CompletionStatus;
 
 /** What devices do when they fail or go, on devices in memory: each connection hears why, the others do not notice, and nothing is lost. */
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
+@Timeout(240)
 class DeviceFailureTest {
     private static final int ALWAYS = Integer.MAX_VALUE;
 

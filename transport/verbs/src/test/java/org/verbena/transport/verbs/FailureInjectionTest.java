@@ -46,7 +46,7 @@ import org.verbena.verbs.ffm.Errno;
  * Each native call fails in its turn, while connections are made, used and closed on devices in memory. Whoever waits
  * is told, somebody is told which call it was, and everything that was made is given back.
  */
-@Timeout(value = 120, unit = TimeUnit.SECONDS)
+@Timeout(240)
 class FailureInjectionTest {
     /** Calls of one function that fail, each in a play of its own; the first ones, which are the different ones. */
     private static final int MOST_PLACES = 8;

@@ -26,7 +26,7 @@ import org.verbena.transport.spi.RecordingListenerHandler;
  * A loop ends while connections of it are being made, on devices in memory: each is told of its end once, and gives
  * everything back.
  */
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
+@Timeout(240)
 class LoopEndTest {
     private final VerbsProvider provider = new VerbsProvider();
     private final CompletableFuture<Void> goOn = new CompletableFuture<>();

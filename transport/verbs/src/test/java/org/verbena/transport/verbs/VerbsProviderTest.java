@@ -25,7 +25,7 @@ import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingListenerHandler;
 
 /** What the provider does without a device; with one, the contract suite in the lab says the rest. */
-@Timeout(value = 60, unit = TimeUnit.SECONDS)
+@Timeout(240)
 class VerbsProviderTest {
     private final VerbsProvider provider = new VerbsProvider();
     private final InetSocketAddress address = new InetSocketAddress("192.0.2.1", 7471);

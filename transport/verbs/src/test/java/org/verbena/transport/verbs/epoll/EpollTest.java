@@ -9,7 +9,6 @@ import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -20,7 +19,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.transport.spi.Patience;
 
 @EnabledOnOs(OS.LINUX)
-@Timeout(value = 20, unit = TimeUnit.SECONDS)
+@Timeout(240)
 class EpollTest {
     private final Epoll epoll = new Epoll(4);
     private final EventDescriptor event = new EventDescriptor();
