@@ -31,6 +31,9 @@ import org.verbena.api.RdmaEventLoopGroup;
 final class Report {
     private static final String SERVER_HEAP = "-Xmx24m";
 
+    /** For a crowd of channels, each of which takes some KiB of it. */
+    private static final String CROWDED_SERVER_HEAP = "-Xmx96m";
+
     /** Of a server without descriptors: its JVM alone takes half of them. */
     private static final int DESCRIPTORS = 160;
 
@@ -82,6 +85,9 @@ final class Report {
         try (Server server = new Server(0, List.of())) {
             killClients(server);
             connectAndClose(server);
+            server.end();
+        }
+        try (Server server = new Server(0, List.of(), CROWDED_SERVER_HEAP)) {
             crowd(server);
             server.end();
         }
@@ -410,8 +416,11 @@ final class Report {
         final int port;
 
         Server(int wantedPort, List<String> before) throws IOException {
-            process =
-                    java(before, List.of(SERVER_HEAP), ReportServer.class, provider, host, String.valueOf(wantedPort));
+            this(wantedPort, before, SERVER_HEAP);
+        }
+
+        Server(int wantedPort, List<String> before, String heap) throws IOException {
+            process = java(before, List.of(heap), ReportServer.class, provider, host, String.valueOf(wantedPort));
             port = Integer.parseInt(awaitLine(process, ReportServer.READY));
         }
 
