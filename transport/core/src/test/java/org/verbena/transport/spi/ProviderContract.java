@@ -23,6 +23,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
@@ -1167,6 +1168,69 @@ public abstract class ProviderContract {
         assertThat(table.segment().toArray(ValueLayout.JAVA_BYTE))
                 .as("after its connection has ended")
                 .isEqualTo(before);
+    }
+
+    /** Where that takes a work request of its own, the provider holds the memory for a moment, which must be over then. */
+    @Test
+    void closesConnectionMemoryAtOnce() {
+        Pair pair = connectPair();
+        greet(pair);
+        RegisteredMemory sink = readSink(pair.client(), 64);
+        MemorySegment memory = arena.allocate(64);
+        fill(memory, 7);
+        MemoryDomain domain = pair.server().awaitPrepared().connectionMemory();
+        for (int i = 0; i < 300; i++) {
+            RegisteredMemory table = domain.register(memory, Set.of(Access.REMOTE_READ));
+            if (i % 10 == 0) {
+                pair.client().send(readOf(i, sink, 0, 64, table, 0));
+                assertSuccess(pair.client().awaitSend(), i, 64);
+            }
+            table.close();
+            assertThat(table.isGone()).as("closed memory is gone, number %d", i).isTrue();
+        }
+        RegisteredMemory closed = domain.register(memory, Set.of(Access.REMOTE_READ));
+        closed.close();
+        trespass(pair, WorkRequest.Opcode.READ, closed);
+    }
+
+    /** Whoever learns of the key by the next message may use it, though other messages are under way at its registration. */
+    @Test
+    void opensConnectionMemoryBeforeTheNextMessage() {
+        Pair pair = connectPair();
+        greet(pair);
+        RegisteredMemory source = region(pair.server(), 64);
+        RegisteredMemory inbox = region(pair.client(), 64, Access.LOCAL_WRITE);
+        RegisteredMemory sink = readSink(pair.client(), 64);
+        for (int i = 0; i < 50; i++) {
+            pair.client().receive(10, inbox, 0, 64);
+            pair.client().receive(11, inbox, 0, 64);
+            AtomicReference<RegisteredMemory> table = new AtomicReference<>();
+            WorkRequest before = new WorkRequest(1).asSend(1, 0);
+            before.buffers().add(source, 0, 64);
+            WorkRequest next = new WorkRequest(1).asSend(2, 0);
+            next.buffers().add(source, 0, 64);
+            pair.server().run(endpoint -> {
+                assertThat(pair.server().post(endpoint, before)).isTrue();
+                table.set(ownRegion(pair.server(), 64, Access.REMOTE_READ));
+                endpoint.flush();
+            });
+            fill(table.get().segment(), i);
+            AtomicBoolean taken = new AtomicBoolean();
+            Patience.until("the next message is taken", () -> {
+                pair.server().run(endpoint -> {
+                    taken.set(pair.server().post(endpoint, next));
+                    endpoint.flush();
+                });
+                return taken.get();
+            });
+            assertSuccess(pair.client().awaitReceive(), 10, 64);
+            assertSuccess(pair.client().awaitReceive(), 11, 64);
+            pair.client().send(readOf(3, sink, 0, 64, table.get(), 0));
+            assertSuccess(pair.client().awaitSend(), 3, 64);
+            assertSame(sink, 0, table.get(), 0, 64);
+            assertSent(pair.server().awaitSend(), 1);
+            assertSent(pair.server().awaitSend(), 2);
+        }
     }
 
     /** Tries memory that is not this peer's, which must end its connection and tell it nothing. */

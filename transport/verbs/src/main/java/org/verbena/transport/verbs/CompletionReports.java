@@ -37,6 +37,10 @@ final class CompletionReports implements SendPath.Events, ReceivePath.Events {
 
     /** A slot of the send queue was done. */
     void onSendDone(int slot) {
+        if (slot == WorkRequestId.BINDING) {
+            endpoint.onBinding0(WorkStatus.SUCCESS, 0);
+            return;
+        }
         if (!sends.isOut(slot)) {
             strayCompletion("send", slot);
             return;
@@ -47,6 +51,10 @@ final class CompletionReports implements SendPath.Events, ReceivePath.Events {
 
     /** A slot of the send queue failed. */
     void onSendFailed(int slot, WorkStatus status, int vendorError) {
+        if (slot == WorkRequestId.BINDING) {
+            endpoint.onBinding0(status, vendorError);
+            return;
+        }
         if (!sends.isOut(slot)) {
             strayCompletion("send", slot);
             return;

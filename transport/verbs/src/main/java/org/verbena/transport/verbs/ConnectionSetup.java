@@ -426,6 +426,7 @@ final class ConnectionSetup implements CmEventSink {
         if (made == null) {
             return true;
         }
+        endpoint.endWindows();
         try {
             made.close();
             return true;

@@ -28,6 +28,7 @@ final class EndpointResources {
     private @Nullable LoopDevice loopDevice;
     private LoopDevice.@Nullable LoopQueue loopQueue;
     private @Nullable QueuePair queuePair;
+    private @Nullable ConnectionWindows windows;
     private int port;
     private int index;
     private long maxMessageBytes;
@@ -81,14 +82,22 @@ final class EndpointResources {
         return sendWorkRequests(used) + receives.depth();
     }
 
-    /** Those that may be out on the device: on siw any read may be in two parts. */
+    /** Those that may be out on the device: on siw any read may be in two parts, and windows are bound by others. */
     private int sendWorkRequests(VerbsDevice used) {
-        return used.isSiw() ? 2 * options.sendDepth() : options.sendDepth();
+        return (used.isSiw() ? 2 * options.sendDepth() : options.sendDepth()) + bindings(used);
+    }
+
+    private static int bindings(VerbsDevice used) {
+        return used.hasQueuePairWindows() ? ConnectionWindows.MAX_BINDINGS : 0;
     }
 
     private void checkLimits(VerbsDevice used) {
         DeviceAttributes limits = used.attributes();
-        checkLimit(used, "sendDepth", options.sendDepth(), limits.maxWorkRequests() / (used.isSiw() ? 2 : 1));
+        checkLimit(
+                used,
+                "sendDepth",
+                options.sendDepth(),
+                (limits.maxWorkRequests() - bindings(used)) / (used.isSiw() ? 2 : 1));
         checkLimit(used, "receiveDepth", receives.depth(), limits.maxWorkRequests());
         checkLimit(used, "maxSges", options.maxSges(), limits.maxSges());
     }
@@ -113,6 +122,9 @@ final class EndpointResources {
         index = queues.add(endpoint);
         int generation = queues.generation(index);
         queuePair = made;
+        if (used.hasQueuePairWindows()) {
+            windows = new ConnectionWindows(used.memoryDomain(), endpoint);
+        }
         VerbsSharedReceiveQueue shared = receives.shared();
         sends.prepared(made.sendQueue(), used, index, generation);
         receives.prepared(shared == null ? made.receiveQueue() : null, used, index, generation);
@@ -140,6 +152,7 @@ final class EndpointResources {
                 .immediateData(used.hasImmediateData())
                 // A region's key can be invalidated by a peer on hardly any adapter: that is for memory windows.
                 .sendWithInvalidate(false)
+                .connectionMemory(windows != null)
                 .readSinkNeedsRemoteWrite(iwarp)
                 .receiveBufferBytes(RECEIVE_BUFFER_BYTES)
                 .build();
@@ -182,6 +195,11 @@ final class EndpointResources {
 
     int port() {
         return port;
+    }
+
+    /** Memory for the peer alone; null if the device cannot do that. */
+    @Nullable ConnectionWindows windows() {
+        return windows;
     }
 
     private LoopDevice loopDevice() {

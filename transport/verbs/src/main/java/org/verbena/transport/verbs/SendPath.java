@@ -160,6 +160,31 @@ final class SendPath {
         return true;
     }
 
+    /**
+     * Binds a memory window, at once, while nothing is out: its completion has {@link WorkRequestId#BINDING} in the place
+     * of a slot. If the device refuses it, {@link Events#onSendsRefused} is told.
+     *
+     * @param memory with a window
+     */
+    void bind(ConnectionWindows.Bound memory) {
+        SendQueue staging = VerbsEndpoint.required(queue);
+        long wrId = WorkRequestId.of(index, generation, WorkRequestId.SEND, WorkRequestId.BINDING);
+        staging.bindWindow(
+                wrId,
+                SendFlags.SIGNALED,
+                memory.window(),
+                memory.remoteKey(),
+                memory.region(),
+                0,
+                memory.lengthBytes(),
+                memory.rights());
+        int errno = staging.tryFlush();
+        if (errno != 0) {
+            staging.discard();
+            events.onSendsRefused(errno, 0, 0);
+        }
+    }
+
     private void stage(SendQueue staging, WorkRequest work, EndpointCapabilities can) {
         long wrId = WorkRequestId.of(index, generation, WorkRequestId.SEND, ring.next());
         ScatterGatherList pieces = work.buffers();

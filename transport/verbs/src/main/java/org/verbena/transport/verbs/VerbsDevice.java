@@ -26,6 +26,7 @@ import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.VerbsObject;
 import org.verbena.verbs.device.AtomicCapability;
 import org.verbena.verbs.device.DeviceAttributes;
+import org.verbena.verbs.device.DeviceCapability;
 import org.verbena.verbs.device.PortAttributes;
 import org.verbena.verbs.device.PortState;
 import org.verbena.verbs.device.TransportType;
@@ -130,6 +131,14 @@ final class VerbsDevice {
 
     boolean hasAtomics() {
         return attributes.atomics() != AtomicCapability.NONE;
+    }
+
+    /** Whether it has memory windows that belong to a queue pair. */
+    boolean hasQueuePairWindows() {
+        return !isIwarp()
+                && attributes.maxWindows() > 0
+                && (attributes.capabilities().contains(DeviceCapability.MEM_WINDOW_TYPE_2A)
+                        || attributes.capabilities().contains(DeviceCapability.MEM_WINDOW_TYPE_2B));
     }
 
     /** RFC 7306 gives iWARP immediate data, which no adapter that Linux has a driver for was seen to have. */

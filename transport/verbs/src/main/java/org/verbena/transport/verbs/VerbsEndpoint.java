@@ -23,6 +23,7 @@ import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkCompletionException;
 import org.verbena.transport.spi.WorkRequest;
+import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.QueuePair;
@@ -297,6 +298,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
                     .readDepth(Math.min(known.readDepth(), told.initiatorDepth()))
                     .build();
         }
+        bindWaiting0();
         try {
             handler.onConnected(this, request == null ? event.privateData() : request.privateData());
         } catch (Throwable thrown) {
@@ -371,7 +373,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             return false;
         }
         PostChecks.operation(work, can);
-        if (state != State.CONNECTED || sends.isFull()) {
+        if (state != State.CONNECTED || sends.isFull() || hasBindingsWaiting()) {
             return false;
         }
         PostChecks.request(work, can, resources.device().memoryDomain());
@@ -394,7 +396,51 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     @Override
     public int freeSendSlots() {
         checkLoop();
-        return state == State.CONNECTED ? sends.free() : 0;
+        return state == State.CONNECTED && !hasBindingsWaiting() ? sends.free() : 0;
+    }
+
+    private boolean hasBindingsWaiting() {
+        ConnectionWindows windows = resources.windows();
+        return windows != null && windows.hasWaiting();
+    }
+
+    private void bindWaiting0() {
+        ConnectionWindows windows = resources.windows();
+        if (windows != null) {
+            windows.bindWaiting0();
+        }
+    }
+
+    /** Runs something on the loop: at once if this is its thread, as with {@code channel.write}. Any thread. */
+    void onLoop(Runnable task) {
+        if (loop.inEventLoop()) {
+            task.run();
+        } else {
+            execute(task);
+        }
+    }
+
+    /** Whether a memory window can be bound now. */
+    boolean canBind() {
+        return state == State.CONNECTED && sends.count() == 0;
+    }
+
+    /** Posts the binding of a memory window. */
+    void postBinding0(ConnectionWindows.Bound memory) {
+        sends.bind(memory);
+    }
+
+    /** The oldest binding has completed. */
+    void onBinding0(WorkStatus status, int vendorError) {
+        noteProgress();
+        if (status != WorkStatus.SUCCESS && status != WorkStatus.FLUSHED) {
+            drain(explain(
+                    new WorkCompletionException("binding a memory window on " + connection(), status, vendorError)));
+        }
+        ConnectionWindows windows = resources.windows();
+        if (windows != null) {
+            windows.onBound0();
+        }
     }
 
     @Override
@@ -426,6 +472,10 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         return reports;
     }
 
+    boolean isEnding() {
+        return state == State.DRAINING || state == State.CLOSED;
+    }
+
     boolean is(State which) {
         return state == which;
     }
@@ -454,6 +504,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     /** A batch of completions was handled. */
     void onBatchEnd() {
         isTouched = false;
+        bindWaiting0();
         try {
             handler.onCompletionsHandled(this);
         } catch (Throwable thrown) {
@@ -634,6 +685,10 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             }
             resources.remove();
         }
+        ConnectionWindows windows = resources.windows();
+        if (windows != null) {
+            windows.abandon0();
+        }
         if (queuePairGone) {
             releaseCompletions0();
         }
@@ -645,6 +700,14 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             handler.onDisconnected(this, cause instanceof WorkCompletionException vague ? explain(vague) : cause);
         } catch (Throwable thrown) {
             LOG.warn("onDisconnected of {} threw", connection(), thrown);
+        }
+    }
+
+    /** The queue pair is about to be destroyed. The connection loop's thread. */
+    void endWindows() {
+        ConnectionWindows windows = resources.windows();
+        if (windows != null) {
+            windows.end();
         }
     }
 
@@ -694,6 +757,12 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     @Override
     public MemoryDomain memoryDomain() {
         return prepared(resources.deviceIfKnown()).memoryDomain();
+    }
+
+    @Override
+    public MemoryDomain connectionMemory() {
+        ConnectionWindows windows = resources.windows();
+        return windows == null ? memoryDomain() : windows;
     }
 
     @Override

@@ -16,6 +16,9 @@ final class VerbsMemoryDomain implements MemoryDomain {
     /** A thread that never is the caller, to ask whether memory is for more than one. */
     private static final Thread OTHER_THREAD = Thread.ofPlatform().unstarted(() -> {});
 
+    private static final Set<AccessFlag> REMOTE =
+            Set.of(AccessFlag.REMOTE_READ, AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC);
+
     private final ProtectionDomain protectionDomain;
     private final AtomicLong registeredBytes = new AtomicLong();
 
@@ -29,6 +32,31 @@ final class VerbsMemoryDomain implements MemoryDomain {
 
     @Override
     public RegisteredMemory register(MemorySegment segment, Set<Access> access) {
+        return new Region(segment, access, registerRegion(segment, flags(access)), registeredBytes);
+    }
+
+    /**
+     * Registers memory whose key opens nothing to a peer: that is for a window into it.
+     *
+     * @param segment as for {@link #register}
+     * @param access what the window will be for
+     * @return counted already
+     */
+    MemoryRegion registerForWindow(MemorySegment segment, Set<Access> access) {
+        EnumSet<AccessFlag> flags = flags(access);
+        flags.removeAll(REMOTE);
+        flags.add(AccessFlag.MW_BIND);
+        return registerRegion(segment, flags);
+    }
+
+    /** What the window into such a region allows. */
+    static EnumSet<AccessFlag> windowRights(Set<Access> access) {
+        EnumSet<AccessFlag> flags = flags(access);
+        flags.retainAll(REMOTE);
+        return flags;
+    }
+
+    private MemoryRegion registerRegion(MemorySegment segment, Set<AccessFlag> flags) {
         if (!segment.isNative()) {
             throw new IllegalArgumentException(
                     "only native memory can be registered: allocate the segment from an Arena, not from an array");
@@ -41,14 +69,28 @@ final class VerbsMemoryDomain implements MemoryDomain {
                     "memory of a confined arena cannot be registered, since the device and the loops"
                             + " use it: allocate it from Arena.ofShared() or Arena.global()");
         }
-        MemoryRegion region;
         try {
-            region = protectionDomain.registerMemory(segment, flags(access));
+            MemoryRegion region = protectionDomain.registerMemory(segment, flags);
+            registeredBytes.addAndGet(segment.byteSize());
+            return region;
         } catch (NativeRdmaException refused) {
             throw NativeFailures.of(refused);
         }
-        registeredBytes.addAndGet(segment.byteSize());
-        return new Region(segment, access, region, registeredBytes);
+    }
+
+    /** Gives a region of {@link #registerForWindow} back. */
+    void deregister(MemoryRegion region) {
+        deregister(region, registeredBytes);
+    }
+
+    private static void deregister(MemoryRegion region, AtomicLong registeredBytes) {
+        long bytes = region.lengthBytes();
+        try {
+            region.close();
+        } catch (NativeRdmaException refused) {
+            throw NativeFailures.of(refused);
+        }
+        registeredBytes.addAndGet(-bytes);
     }
 
     /**
@@ -78,7 +120,7 @@ final class VerbsMemoryDomain implements MemoryDomain {
         }
     }
 
-    private static Set<AccessFlag> flags(Set<Access> access) {
+    private static EnumSet<AccessFlag> flags(Set<Access> access) {
         EnumSet<AccessFlag> flags = EnumSet.noneOf(AccessFlag.class);
         for (Access right : access) {
             switch (right) {
@@ -103,11 +145,15 @@ final class VerbsMemoryDomain implements MemoryDomain {
     }
 
     /** A memory region of the device. */
-    private static final class Region extends RegisteredMemory {
+    static class Region extends RegisteredMemory {
         private final MemoryRegion region;
         private final AtomicLong registeredBytes;
 
-        Region(MemorySegment segment, Set<Access> access, MemoryRegion region, AtomicLong registeredBytes) {
+        Region(MemorySegment segment, Set<Access> access, MemoryRegion region, VerbsMemoryDomain domain) {
+            this(segment, access, region, domain.registeredBytes);
+        }
+
+        private Region(MemorySegment segment, Set<Access> access, MemoryRegion region, AtomicLong registeredBytes) {
             super(segment, access);
             this.registeredBytes = registeredBytes;
             this.region = region;
@@ -125,12 +171,7 @@ final class VerbsMemoryDomain implements MemoryDomain {
 
         @Override
         protected void deregister() {
-            try {
-                region.close();
-            } catch (NativeRdmaException refused) {
-                throw NativeFailures.of(refused);
-            }
-            registeredBytes.addAndGet(-lengthBytes());
+            VerbsMemoryDomain.deregister(region, registeredBytes);
         }
     }
 }

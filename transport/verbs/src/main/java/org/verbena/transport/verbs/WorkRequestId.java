@@ -33,6 +33,9 @@ final class WorkRequestId {
     /** Slots of one queue. */
     static final int MAX_SLOTS = 1 << 22;
 
+    /** In the place of a slot of the send queue, which has fewer: the binding of a memory window. */
+    static final int BINDING = MAX_SLOTS - 1;
+
     private static final int KIND_SHIFT = 22;
     private static final int GENERATION_SHIFT = 24;
     private static final int ENDPOINT_SHIFT = 40;

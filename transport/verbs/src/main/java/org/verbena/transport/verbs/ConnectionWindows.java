@@ -1,0 +1,252 @@
+package org.verbena.transport.verbs;
+
+import io.netty.util.concurrent.FastThreadLocalThread;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
+import java.util.Collections;
+import java.util.EnumSet;
+import java.util.IdentityHashMap;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.verbs.MemoryRegion;
+import org.verbena.verbs.MemoryWindow;
+import org.verbena.verbs.NativeRdmaException;
+import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.memory.WindowType;
+
+/**
+ * Memory for the peer of one connection: the key of a region opens nothing; the peer gets that of a type 2 window into it,
+ * which is bound to the connection's queue pair and ends with it.
+ *
+ * <pre>{@code
+ * register (any thread) --hop--> waits --nothing else is out--> binding --completion--> bound
+ * }</pre>
+ *
+ * <p>Whatever is posted on the queue pair after {@code register} has returned is posted behind the binding, so the peer that
+ * is told of the key finds it open.
+ *
+ * <p>A region is held while its window is being bound, as a window may not be deallocated then. So a binding is posted when
+ * the send queue is empty: it completes at once, whatever the peer does, and a region that is closed meanwhile does not stay
+ * open until the peer has acknowledged what went before. Soft RoCE needs this besides: when it retransmits, it repeats the
+ * bindings behind the oldest work request that is not acknowledged (Linux 6.1, {@code req_retry}), which fails and ends the
+ * connection.
+ *
+ * <p>Source: ibv_alloc_mw(3), ibv_bind_mw(3)
+ */
+final class ConnectionWindows implements MemoryDomain {
+    private static final Logger LOG = LoggerFactory.getLogger(ConnectionWindows.class);
+
+    /** Bindings under way at a time, for which the queue pair has room: as many as messages go by rendezvous by default. */
+    static final int MAX_BINDINGS = 16;
+
+    /** How long registering waits for the binding: a turn of the loop and some work of the adapter, if nothing is wrong. */
+    private static final long BINDING_MILLIS = 1000;
+
+    private final VerbsMemoryDomain domain;
+    private final VerbsEndpoint endpoint;
+    private final AtomicLong registeredBytes = new AtomicLong();
+
+    /** Those with a window. Guarded by this. */
+    private final Set<Bound> open = Collections.newSetFromMap(new IdentityHashMap<>());
+
+    /** The queue pair goes, or is gone. Guarded by this. */
+    private boolean isOver;
+
+    // The loop's thread alone: regions in the order in which they were registered.
+    private final ArrayDeque<Bound> waiting = new ArrayDeque<>();
+    private final ArrayDeque<Bound> binding = new ArrayDeque<>();
+
+    ConnectionWindows(VerbsMemoryDomain domain, VerbsEndpoint endpoint) {
+        this.domain = domain;
+        this.endpoint = endpoint;
+    }
+
+    /** A region with a window; without one if the connection had ended before. */
+    final class Bound extends VerbsMemoryDomain.Region {
+        private final MemoryRegion region;
+        private final @Nullable MemoryWindow window;
+        private final int key;
+
+        /** Open once it is bound, or never will be. */
+        private final CountDownLatch settled = new CountDownLatch(1);
+
+        private Bound(MemorySegment segment, Set<Access> access, MemoryRegion region, @Nullable MemoryWindow window) {
+            super(segment, access, region, domain);
+            this.region = region;
+            this.window = window;
+            key = window == null ? region.remoteKey() : MemoryWindow.nextKey(window.remoteKey());
+        }
+
+        MemoryRegion region() {
+            return region;
+        }
+
+        MemoryWindow window() {
+            return VerbsEndpoint.required(window);
+        }
+
+        EnumSet<AccessFlag> rights() {
+            return VerbsMemoryDomain.windowRights(access());
+        }
+
+        /**
+         * Waits until the peer can use the key, however it learns of it. Not on threads of Netty, which may be what the
+         * binding waits for.
+         */
+        private void awaitBinding() {
+            try {
+                if (!settled.await(BINDING_MILLIS, TimeUnit.MILLISECONDS)) {
+                    LOG.debug("A memory window of {} is not bound yet", endpoint.connection());
+                }
+            } catch (InterruptedException interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+
+        /** It is bound, or never will be. Who waits for that may close it, and must find that nothing else holds it. */
+        private void settle() {
+            try {
+                release();
+            } finally {
+                settled.countDown();
+            }
+        }
+
+        @Override
+        public int remoteKey() {
+            return key;
+        }
+
+        /** The peer has no access any more. One thread at a time: a region must not go before its window is gone. */
+        synchronized void closeWindow() {
+            MemoryWindow known = window;
+            if (known != null) {
+                try {
+                    known.close();
+                } catch (NativeRdmaException refused) {
+                    throw NativeFailures.of(refused);
+                }
+            }
+        }
+
+        @Override
+        protected void deregister() {
+            synchronized (ConnectionWindows.this) {
+                open.remove(this);
+            }
+            closeWindow();
+            super.deregister();
+            registeredBytes.addAndGet(-lengthBytes());
+        }
+    }
+
+    @Override
+    public RegisteredMemory register(MemorySegment segment, Set<Access> access) {
+        if (VerbsMemoryDomain.windowRights(access).isEmpty()) {
+            return domain.register(segment, access); // there is nothing to open
+        }
+        MemoryRegion region = domain.registerForWindow(segment, access);
+        Bound memory;
+        boolean isBinding;
+        try {
+            synchronized (this) {
+                isBinding = !isOver;
+                MemoryWindow window = isOver ? null : domain.protectionDomain().allocateMemoryWindow(WindowType.TYPE_2);
+                memory = new Bound(segment, access, region, window);
+                if (isBinding) {
+                    open.add(memory);
+                }
+            }
+        } catch (RuntimeException refused) {
+            domain.deregister(region);
+            throw refused instanceof NativeRdmaException failure ? NativeFailures.of(failure) : refused;
+        }
+        registeredBytes.addAndGet(segment.byteSize());
+        if (isBinding) {
+            memory.retain();
+            endpoint.onLoop(() -> bind0(memory));
+            if (!(Thread.currentThread() instanceof FastThreadLocalThread)) {
+                memory.awaitBinding();
+            }
+        }
+        return memory;
+    }
+
+    /** {@inheritDoc} Counts this connection's alone. */
+    @Override
+    public long registeredBytes() {
+        return registeredBytes.get();
+    }
+
+    private void bind0(Bound memory) {
+        waiting.add(memory);
+        bindWaiting0();
+    }
+
+    /** Posts bindings that wait for the connection, for an empty send queue, or for others to be done. */
+    void bindWaiting0() {
+        if (endpoint.isEnding()) {
+            releaseAll(waiting);
+            return;
+        }
+        while (!waiting.isEmpty() && endpoint.canBind() && binding.size() < MAX_BINDINGS) {
+            Bound memory = waiting.remove();
+            if (memory.isClosed()) {
+                memory.settle();
+            } else {
+                binding.add(memory);
+                endpoint.postBinding0(memory);
+            }
+        }
+    }
+
+    /** Whether what is posted now would overtake a binding. */
+    boolean hasWaiting() {
+        return !waiting.isEmpty();
+    }
+
+    /** The oldest binding has completed. */
+    void onBound0() {
+        Bound memory = binding.poll();
+        if (memory != null) {
+            memory.settle();
+        }
+    }
+
+    /** Nothing is bound any more: lets go of what waits. */
+    void abandon0() {
+        releaseAll(binding);
+        releaseAll(waiting);
+    }
+
+    private static void releaseAll(ArrayDeque<Bound> memories) {
+        Bound memory;
+        while ((memory = memories.poll()) != null) {
+            memory.settle();
+        }
+    }
+
+    /** The queue pair is about to be destroyed, which windows may be bound to no longer. Any thread. */
+    void end() {
+        Bound[] left;
+        synchronized (this) {
+            isOver = true;
+            left = open.toArray(Bound[]::new);
+            open.clear();
+        }
+        for (Bound memory : left) {
+            try {
+                memory.closeWindow();
+            } catch (RuntimeException refused) {
+                LOG.warn("A memory window of {} could not be given back", endpoint.connection(), refused);
+            }
+        }
+    }
+}
