@@ -1,8 +1,8 @@
 package org.verbena.api;
 
 import io.netty.channel.ChannelOption;
+import java.util.HashMap;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,17 +31,21 @@ final class TcpOptions {
             ChannelOption.TCP_NODELAY,
             true);
 
-    private final Map<ChannelOption<?>, Object> values = new ConcurrentHashMap<>(PRESETS);
+    /** What was set, for most channels nothing. Never changed but replaced, under the lock. */
+    private volatile Map<ChannelOption<?>, Object> changed = Map.of();
 
     /** All of them, with what they are set to. */
     Map<ChannelOption<?>, Object> values() {
+        Map<ChannelOption<?>, Object> values = new HashMap<>(PRESETS);
+        values.putAll(changed);
         return values;
     }
 
     /** What one is set to, or null if it is none of these. */
     @SuppressWarnings("unchecked") // only set() changes a value
     <T> @Nullable T get(ChannelOption<T> option) {
-        return (T) values.get(option);
+        Object value = changed.get(option);
+        return (T) (value == null ? PRESETS.get(option) : value);
     }
 
     /**
@@ -50,7 +54,7 @@ final class TcpOptions {
      * @return false if the option is none of these
      * @throws IllegalArgumentException a buffer without bytes
      */
-    <T> boolean set(ChannelOption<T> option, T value) {
+    synchronized <T> boolean set(ChannelOption<T> option, T value) {
         if (!PRESETS.containsKey(option)) {
             return false;
         }
@@ -58,7 +62,9 @@ final class TcpOptions {
         if (buffer && (Integer) value < 1) {
             throw new IllegalArgumentException(option + " " + value + " is not positive");
         }
-        values.put(option, value);
+        Map<ChannelOption<?>, Object> next = new HashMap<>(changed);
+        next.put(option, value);
+        changed = next;
         return true;
     }
 }
