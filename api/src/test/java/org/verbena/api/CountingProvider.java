@@ -16,6 +16,7 @@ import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
+import org.verbena.transport.spi.LocalBinding;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.ProviderCounters;
 import org.verbena.transport.spi.RdmaProvider;
@@ -103,6 +104,11 @@ final class CountingProvider implements RdmaProvider {
             IoEventLoop loop, InetSocketAddress remoteAddress, EndpointOptions options, EndpointHandler handler) {
         CountingHandler counting = new CountingHandler(handler);
         return counting.of(inner.connect(loop, remoteAddress, options, counting));
+    }
+
+    @Override
+    public LocalBinding bind(InetSocketAddress localAddress) {
+        throw new UnsupportedOperationException("no test connects from an address of its own");
     }
 
     @Override

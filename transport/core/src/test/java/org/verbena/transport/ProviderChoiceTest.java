@@ -17,6 +17,7 @@ import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
+import org.verbena.transport.spi.LocalBinding;
 import org.verbena.transport.spi.ProviderCounters;
 import org.verbena.transport.spi.RdmaProvider;
 
@@ -138,6 +139,11 @@ class ProviderChoiceTest {
         @Override
         public Endpoint connect(
                 IoEventLoop loop, InetSocketAddress remoteAddress, EndpointOptions options, EndpointHandler handler) {
+            throw new AssertionError();
+        }
+
+        @Override
+        public LocalBinding bind(InetSocketAddress localAddress) {
             throw new AssertionError();
         }
 

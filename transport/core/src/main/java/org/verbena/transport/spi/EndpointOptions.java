@@ -1,14 +1,10 @@
 package org.verbena.transport.spi;
 
-import java.net.InetSocketAddress;
-import org.jspecify.annotations.Nullable;
-
 /**
  * The requested properties of an endpoint. Depths, SGEs and inline bytes are requests: a device may grant more, and
  * {@link Endpoint#capabilities()} has what it granted. Depths and SGEs beyond a limit of the device fail the connection
  * with the limit's value; inline bytes are reduced to what the device has.
  *
- * @param localAddress the local address to use, or null to let the route decide; ignored when accepting
  * @param connectTimeoutMillis for all steps of connecting or accepting together, 1 or more
  * @param sendDepth work requests (sends, reads, writes, atomics) that may be outstanding, 1 or more
  * @param receiveDepth receives that may be posted, 1 or more; ignored with a shared receive queue
@@ -23,7 +19,6 @@ import org.jspecify.annotations.Nullable;
  *     copied, never null
  */
 public record EndpointOptions(
-        @Nullable InetSocketAddress localAddress,
         int connectTimeoutMillis,
         int sendDepth,
         int receiveDepth,
@@ -86,7 +81,6 @@ public record EndpointOptions(
      */
     public Builder toBuilder() {
         return new Builder()
-                .localAddress(localAddress)
                 .connectTimeoutMillis(connectTimeoutMillis)
                 .sendDepth(sendDepth)
                 .receiveDepth(receiveDepth)
@@ -102,7 +96,6 @@ public record EndpointOptions(
 
     /** Builds options. */
     public static final class Builder {
-        private @Nullable InetSocketAddress localAddress;
         private int connectTimeoutMillis = 10_000;
         private int sendDepth = 256;
         private int receiveDepth = 256;
@@ -117,17 +110,6 @@ public record EndpointOptions(
 
         /** Starts with the defaults. */
         public Builder() {}
-
-        /**
-         * Sets {@link EndpointOptions#localAddress()}.
-         *
-         * @param value the new value
-         * @return this
-         */
-        public Builder localAddress(@Nullable InetSocketAddress value) {
-            localAddress = value;
-            return this;
-        }
 
         /**
          * Sets {@link EndpointOptions#connectTimeoutMillis()}.
@@ -258,7 +240,6 @@ public record EndpointOptions(
          */
         public EndpointOptions build() {
             return new EndpointOptions(
-                    localAddress,
                     connectTimeoutMillis,
                     sendDepth,
                     receiveDepth,

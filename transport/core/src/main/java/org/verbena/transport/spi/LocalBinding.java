@@ -12,7 +12,7 @@ public interface LocalBinding extends AutoCloseable {
     /**
      * The address that was bound.
      *
-     * @return address and port; port 0 if the provider chooses it when it connects
+     * @return address and port
      */
     InetSocketAddress localAddress();
 
@@ -21,7 +21,7 @@ public interface LocalBinding extends AutoCloseable {
      *
      * @param loop an event loop of the provider; the endpoint's thread
      * @param remoteAddress the peer's address, resolved
-     * @param options as for connect; their local address is replaced
+     * @param options as for connect
      * @param handler receives the events of the endpoint
      * @return the endpoint, not connected yet
      */

@@ -96,7 +96,7 @@ public interface RdmaProvider {
      *
      * @param loop an event loop of this provider; the endpoint's thread
      * @param remoteAddress the peer's address, resolved
-     * @param options depths, limits, private data, timeout, local address
+     * @param options depths, limits, private data, timeout
      * @param handler receives the events of this endpoint
      * @return the endpoint, not connected yet; {@link Endpoint#disconnect()} gives up
      */
@@ -104,16 +104,13 @@ public interface RdmaProvider {
             IoEventLoop loop, InetSocketAddress remoteAddress, EndpointOptions options, EndpointHandler handler);
 
     /**
-     * Binds a local address that a connection is to be made from later. A provider whose devices bind only when they
-     * connect checks nothing before that.
+     * Binds a local address that a connection is to be made from later.
      *
      * @param localAddress an address of this machine, resolved; port 0 selects any free port
      * @return the binding, to connect with or to close
      * @throws ConnectionException this machine does not have the address, or the port is in use
      */
-    default LocalBinding bind(InetSocketAddress localAddress) {
-        return new LateBinding(this, localAddress);
-    }
+    LocalBinding bind(InetSocketAddress localAddress);
 
     /**
      * Starts to listen. Returns immediately; {@link ListenerHandler#onListening} or {@link ListenerHandler#onClosed}

@@ -604,6 +604,9 @@ public abstract class ProviderContract {
         unused.close();
         unused.close();
         provider().bind(free).close();
+        assertThatThrownBy(() -> provider().bind(new InetSocketAddress("192.0.2.77", 0)))
+                .as("a foreign address")
+                .isInstanceOf(ConnectionException.class);
     }
 
     @Test

@@ -69,10 +69,6 @@ final class SoftSetup {
                 channel = SocketChannel.open();
             }
             TcpChannels.configure(channel, softOptions.stallTimeoutMillis(), options.trafficClass());
-            InetSocketAddress local = options.localAddress();
-            if (local != null && bound == null) {
-                channel.bind(local);
-            }
             SoftSocket registering = new SoftSocket(loop, channel, endpoint);
             registering.register();
             made = registering;

@@ -149,7 +149,7 @@ final class ConnectionSetup implements CmEventSink {
             if (options.trafficClass() != 0) {
                 made.setTypeOfService(options.trafficClass());
             }
-            made.resolveAddress(options.localAddress(), remoteAddress, options.connectTimeoutMillis());
+            made.resolveAddress(null, remoteAddress, options.connectTimeoutMillis());
         } catch (RuntimeException refused) {
             fail(failureOf(refused));
         }
