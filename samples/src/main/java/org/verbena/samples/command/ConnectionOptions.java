@@ -2,7 +2,10 @@ package org.verbena.samples.command;
 
 import org.verbena.transport.ProviderChoice;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
 
 /** A mixin: the options of every command that connects or listens. */
 public final class ConnectionOptions {
@@ -20,7 +23,7 @@ public final class ConnectionOptions {
             defaultValue = "7471",
             converter = PortNumber.class,
             description = "Port (${DEFAULT-VALUE}).")
-    public int port;
+    private int port;
 
     @Option(
             names = "--provider",
@@ -32,4 +35,21 @@ public final class ConnectionOptions {
     @Mixin
     @SuppressWarnings("NullAway.Init") // picocli sets it
     Verbosity verbosity;
+
+    @Spec(Spec.Target.MIXEE)
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CommandSpec spec;
+
+    /** The port to listen on; 0 takes any free one. */
+    public int listenPort() {
+        return port;
+    }
+
+    /** The port to connect to. Wrong usage if it is 0, which no server listens on. */
+    public int remotePort() {
+        if (port == 0) {
+            throw new ParameterException(spec.commandLine(), "--port must be 1 or more to connect to, not 0");
+        }
+        return port;
+    }
 }

@@ -63,7 +63,7 @@ public final class EchoClient implements Callable<Integer> {
         try (RdmaClient client = RdmaClient.builder()
                 .provider(options.provider)
                 .loopOptions(loop.completionLoop())
-                .connect(options.host, options.port)) {
+                .connect(options.host, options.remotePort())) {
             if (uncounted > 0) {
                 run(client, uncounted, traffic.window, traffic.sizeBytes, Long.MAX_VALUE);
             }

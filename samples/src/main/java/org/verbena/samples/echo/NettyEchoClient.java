@@ -45,7 +45,7 @@ public final class NettyEchoClient implements Callable<Integer> {
                     .group(group)
                     .channel(RdmaChannel.class)
                     .handler(replies)
-                    .connect(options.host, options.port)
+                    .connect(options.host, options.remotePort())
                     .sync()
                     .channel();
             Measurement echo = Pipelined.run(

@@ -51,7 +51,7 @@ public final class NettyEchoServer implements Callable<Integer> {
                             channel.pipeline().addLast(new Echo());
                         }
                     })
-                    .bind(options.host, options.port)
+                    .bind(options.host, options.listenPort())
                     .sync()
                     .channel();
             PrintWriter out = spec.commandLine().getOut();

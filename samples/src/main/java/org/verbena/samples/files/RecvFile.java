@@ -83,8 +83,8 @@ public final class RecvFile implements Callable<Integer> {
         }
         ServerSignals.endWithZero();
         PrintWriter out = spec.commandLine().getOut();
-        try (RdmaServer server =
-                bind(options.provider, options.host, options.port, directory, overwrite, file -> print(out, file))) {
+        try (RdmaServer server = bind(
+                options.provider, options.host, options.listenPort(), directory, overwrite, file -> print(out, file))) {
             out.println(
                     "recv-file listens on " + server.localAddress() + " (" + server.provider() + "), for " + directory);
             out.flush();

@@ -107,7 +107,7 @@ public final class SendFile implements Callable<Integer> {
         try (RdmaClient client = RdmaClient.builder()
                 .provider(options.provider)
                 .option(RdmaChannelOption.KEEP_ALIVE_MILLIS, FileTransfer.KEEP_ALIVE_MILLIS)
-                .connect(options.host, options.port)) {
+                .connect(options.host, options.remotePort())) {
             for (Path file : files) {
                 try {
                     send(client, file);

@@ -64,8 +64,9 @@ public final class GrpcClient implements Callable<Integer> {
         if (count < 1) {
             throw new CommandLine.ParameterException(spec.commandLine(), "--count must be 1 or more, not " + count);
         }
+        int port = options.remotePort();
         EventLoopGroup group = transport.newGroup(options);
-        ManagedChannel channel = NettyChannelBuilder.forAddress(options.host, options.port)
+        ManagedChannel channel = NettyChannelBuilder.forAddress(options.host, port)
                 .channelType(
                         transport.channelClass(),
                         InetSocketAddress.class) // VerbenaGrpc.channel does these two for RDMA

@@ -41,7 +41,7 @@ public final class GrpcServer implements Callable<Integer> {
         ServerSignals.endWithZero();
         EventLoopGroup group = transport.newGroup(options);
         try {
-            Server server = NettyServerBuilder.forAddress(new InetSocketAddress(options.host, options.port))
+            Server server = NettyServerBuilder.forAddress(new InetSocketAddress(options.host, options.listenPort()))
                     .channelType(transport.serverChannelClass()) // VerbenaGrpc.server does these three for RDMA
                     .bossEventLoopGroup(group)
                     .workerEventLoopGroup(group)

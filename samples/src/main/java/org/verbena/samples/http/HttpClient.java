@@ -68,6 +68,7 @@ public final class HttpClient implements Callable<Integer> {
 
     @Override
     public Integer call() throws InterruptedException {
+        int port = options.remotePort();
         EventLoopGroup group = transport.newGroup(options);
         try {
             CompletableFuture<String> answer = new CompletableFuture<>();
@@ -75,7 +76,7 @@ public final class HttpClient implements Callable<Integer> {
                     .group(group)
                     .channel(transport.channelClass())
                     .handler(initializer(http2 ? http2() : http1(answer)))
-                    .connect(options.host, options.port)
+                    .connect(options.host, port)
                     .sync()
                     .channel();
             connection
@@ -110,7 +111,7 @@ public final class HttpClient implements Callable<Integer> {
     private FullHttpRequest request() {
         FullHttpRequest request = new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, path);
         request.headers()
-                .set(HttpHeaderNames.HOST, options.host + ":" + options.port)
+                .set(HttpHeaderNames.HOST, options.host + ":" + options.remotePort())
                 .set(HttpConversionUtil.ExtensionHeaderNames.SCHEME.text(), HttpScheme.HTTP.name());
         return request;
     }

@@ -65,7 +65,7 @@ public final class HttpServer implements Callable<Integer> {
                     .group(group)
                     .channel(transport.serverChannelClass())
                     .childHandler(new Protocols())
-                    .bind(options.host, options.port)
+                    .bind(options.host, options.listenPort())
                     .sync()
                     .channel();
             PrintWriter out = spec.commandLine().getOut();

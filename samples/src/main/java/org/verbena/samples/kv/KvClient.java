@@ -54,7 +54,7 @@ public final class KvClient implements Runnable {
         @Override
         public final Integer call() throws InterruptedException {
             check();
-            try (KvConnection connection = new KvConnection(options.provider, options.host, options.port)) {
+            try (KvConnection connection = new KvConnection(options.provider, options.host, options.remotePort())) {
                 PrintWriter out = spec.commandLine().getOut();
                 run(connection, out);
                 out.flush();

@@ -63,7 +63,7 @@ public final class KvServer implements Callable<Integer> {
         }
         ServerSignals.endWithZero();
         KvFormat.Geometry geometry = KvFormat.Geometry.of(slots, maxValueBytes);
-        try (Service service = new Service(options.provider, options.host, options.port, geometry)) {
+        try (Service service = new Service(options.provider, options.host, options.listenPort(), geometry)) {
             PrintWriter out = spec.commandLine().getOut();
             out.println("kv-server listens on " + service.server.localAddress() + " (" + service.server.provider()
                     + "): " + slots + " slots for values of up to " + maxValueBytes + " bytes, "

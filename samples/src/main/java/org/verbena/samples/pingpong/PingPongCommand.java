@@ -83,7 +83,7 @@ abstract class PingPongCommand implements Callable<Integer> {
 
     @Override
     public final Integer call() throws IOException {
-        options.check(spec);
+        options.check(spec, host);
         PingPongOptions.requireRange(spec, "rx-depth", receiveDepth, 1, 1 << 20);
         PingPongOptions.requireRange(spec, "iters", count, 1, Integer.MAX_VALUE);
         PingPongPlan plan = plan(spec);

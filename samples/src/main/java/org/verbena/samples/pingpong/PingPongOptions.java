@@ -1,5 +1,6 @@
 package org.verbena.samples.pingpong;
 
+import org.jspecify.annotations.Nullable;
 import org.verbena.cm.QueuePairPath;
 import org.verbena.samples.command.PortNumber;
 import org.verbena.verbs.Context;
@@ -39,9 +40,13 @@ final class PingPongOptions {
         return byHand.open();
     }
 
-    /** Refuses what is out of range. */
-    void check(CommandSpec spec) {
-        requireRange(spec, "port", tcpPort, 0, 65535);
+    /**
+     * Refuses what is out of range.
+     *
+     * @param host the server to connect to; null for the server, which may take any free port
+     */
+    void check(CommandSpec spec, @Nullable String host) {
+        requireRange(spec, "port", tcpPort, host == null ? 0 : 1, 65535);
         requireRange(spec, "ib-port", byHand.devicePort, 1, 255);
         requireRange(spec, "sl", serviceLevel, 0, 15);
     }

@@ -83,6 +83,7 @@ public final class RdmaRc implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
+        PingPongOptions.requireRange(spec, "port", tcpPort, host == null ? 0 : 1, 65535);
         try (Context context =
                 byHand.open()) { // before waiting for anybody: without a device there is nothing to wait for
             ByHandOptions.meet(host, tcpPort, EXCHANGE_MILLIS, exchange -> run(context, exchange));

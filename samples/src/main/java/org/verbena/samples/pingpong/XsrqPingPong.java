@@ -80,7 +80,7 @@ final class XsrqPingPong implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        options.check(spec);
+        options.check(spec, host);
         PingPongOptions.requireRange(spec, "clients", clients, 1, MAX_CLIENTS);
         PingPongOptions.requireRange(spec, "num_tests", count, 1, Integer.MAX_VALUE);
         PrintWriter out = spec.commandLine().getOut();

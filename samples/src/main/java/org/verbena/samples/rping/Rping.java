@@ -130,7 +130,7 @@ public final class Rping implements Callable<Integer> {
         if (count < 0) {
             throw usage("Invalid count " + count);
         }
-        if (port < 0 || port > 65535) {
+        if (port < (side.client ? 1 : 0) || port > 65535) {
             throw usage("Invalid port " + port);
         }
         PrintWriter out = spec.commandLine().getOut();

@@ -53,7 +53,8 @@ public final class TableClient implements Callable<Integer> {
         if (count < 1 || window < 1) {
             throw new CommandLine.ParameterException(spec.commandLine(), "--count and --window must be 1 or more");
         }
-        try (RdmaClient client = RdmaClient.builder().provider(options.provider).connect(options.host, options.port)) {
+        try (RdmaClient client =
+                RdmaClient.builder().provider(options.provider).connect(options.host, options.remotePort())) {
             Table table = table(client);
             report.line("table: " + table.rows() + " rows of " + table.rowBytes() + " bytes");
             checkARow(client.channel(), table);

@@ -63,7 +63,7 @@ public final class TableServer implements Callable<Integer> {
         MemorySegment memory = Arena.global().allocate(Table.lengthBytes(rows, rowBytes), PAGE_BYTES);
         try (RdmaServer server = RdmaServer.builder()
                 .provider(options.provider)
-                .bind(options.host, options.port, handler(memory, rows, rowBytes))) {
+                .bind(options.host, options.listenPort(), handler(memory, rows, rowBytes))) {
             PrintWriter out = spec.commandLine().getOut();
             out.println("table-server listens on " + server.localAddress() + " (" + server.provider() + "): " + rows
                     + " rows of " + rowBytes + " bytes");
