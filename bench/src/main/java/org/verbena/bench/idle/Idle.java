@@ -10,22 +10,22 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
-import java.io.BufferedReader;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerChannel;
+import org.verbena.bench.JavaProcess;
 import org.verbena.transport.protocol.MessageOptions;
 
 /**
@@ -42,6 +42,9 @@ public final class Idle {
 
     private static final int RECEIVE_BUFFER_BYTES = 1024;
     private static final int SETTLE_SECONDS = 30;
+
+    private static final String PORT = "port ";
+    private static final String OPEN = "open";
 
     private Idle() {}
 
@@ -74,10 +77,10 @@ public final class Idle {
         Process server = start(channels, "server", channels, keepAliveMillis);
         Process client = null;
         try {
-            int port = Integer.parseInt(line(server));
+            String port = JavaProcess.awaitLine(server, PORT);
             client = start(channels, "client", channels, keepAliveMillis, port);
-            line(client);
-            line(server);
+            JavaProcess.awaitLine(client, OPEN);
+            JavaProcess.awaitLine(server, OPEN);
             Thread.sleep(Duration.ofSeconds(SETTLE_SECONDS)); // until the JIT has compiled what connecting took
             Duration serverBefore = cpu(server);
             Duration clientBefore = cpu(client);
@@ -96,30 +99,10 @@ public final class Idle {
     }
 
     private static Process start(int channels, Object... arguments) throws IOException {
-        List<String> command = new ArrayList<>(List.of(
-                System.getProperty("java.home") + "/bin/java",
-                "--enable-native-access=ALL-UNNAMED",
-                "-Xmx1g",
-                "-Dorg.verbena.soft.sharedReceiveDepth=" + channels * RECEIVES_PER_CHANNEL / LOOPS,
-                "-cp",
-                System.getProperty("java.class.path"),
-                Idle.class.getName()));
-        for (Object argument : arguments) {
-            command.add(argument.toString());
-        }
-        return new ProcessBuilder(command)
-                .redirectError(ProcessBuilder.Redirect.INHERIT)
-                .start();
-    }
-
-    @SuppressWarnings("resource") // the process's own
-    private static String line(Process process) throws IOException {
-        BufferedReader output = process.inputReader();
-        String line = output.readLine();
-        if (line == null) {
-            throw new IOException("a process ended: a limit of open files below the number of channels?");
-        }
-        return line;
+        List<String> flags = JavaProcess.permissionsAnd(
+                "-Xmx1g", "-Dorg.verbena.soft.sharedReceiveDepth=" + channels * RECEIVES_PER_CHANNEL / LOOPS);
+        String[] texts = Stream.of(arguments).map(Object::toString).toArray(String[]::new);
+        return JavaProcess.start(JavaProcess.command(flags, Idle.class, texts));
     }
 
     private static Duration cpu(Process process) {
@@ -166,9 +149,9 @@ public final class Idle {
                     }
                 });
         Channel listening = bootstrap.bind(HOST, 0).sync().channel();
-        System.out.println(((InetSocketAddress) listening.localAddress()).getPort());
+        System.out.println(PORT + ((InetSocketAddress) listening.localAddress()).getPort());
         active.acquire(channels);
-        System.out.println("open");
+        System.out.println(OPEN);
         System.in.transferTo(System.out); // until it is stopped
     }
 
@@ -206,7 +189,7 @@ public final class Idle {
         if (open.get() < channels) {
             throw new IllegalStateException("only " + open.get() + " channels are open", failure.get());
         }
-        System.out.println("open");
+        System.out.println(OPEN);
         System.in.transferTo(System.out); // until it is stopped
     }
 

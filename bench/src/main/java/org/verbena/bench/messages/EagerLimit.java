@@ -9,11 +9,9 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.WriteBufferWaterMark;
-import java.io.BufferedReader;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.net.InetSocketAddress;
-import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -23,6 +21,7 @@ import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerChannel;
+import org.verbena.bench.JavaProcess;
 
 /**
  * Where the eager limit ({@link RdmaChannelOption#RENDEZVOUS_THRESHOLD_BYTES}) belongs: echoes of messages of sizes around it, once all of them eager (in fragments above the
@@ -39,6 +38,8 @@ public final class EagerLimit {
     private static final int[] WINDOWS = {1, 16};
     private static final int EAGER = Integer.MAX_VALUE;
     private static final int RENDEZVOUS = 0;
+
+    private static final String PORTS = "PORTS";
 
     private String provider = "soft";
     private String host = "127.0.0.1";
@@ -88,7 +89,7 @@ public final class EagerLimit {
 
     private static void serve(String provider, String host) throws Exception {
         RdmaEventLoopGroup group = new RdmaEventLoopGroup(provider, 1);
-        StringBuilder ports = new StringBuilder("PORTS");
+        StringBuilder ports = new StringBuilder(PORTS);
         for (int thresholdBytes : new int[] {EAGER, RENDEZVOUS}) {
             Channel server = new ServerBootstrap()
                     .group(group)
@@ -130,17 +131,10 @@ public final class EagerLimit {
     }
 
     private void run() throws Exception {
-        Process server = startServer();
+        Process server = JavaProcess.start(JavaProcess.command(
+                ManagementFactory.getRuntimeMXBean().getInputArguments(), EagerLimit.class, "server", provider, host));
         try {
-            BufferedReader output = server.inputReader();
-            String line = output.readLine();
-            while (line != null && !line.startsWith("PORTS ")) {
-                line = output.readLine();
-            }
-            if (line == null) {
-                throw new IOException("the server did not start");
-            }
-            String[] ports = line.substring("PORTS ".length()).split(" ");
+            String[] ports = JavaProcess.awaitLine(server, PORTS + " ").split(" ");
             RdmaEventLoopGroup group = new RdmaEventLoopGroup(provider, 1);
             Client eager = new Client(group, Integer.parseInt(ports[0]), EAGER);
             Client rendezvous = new Client(group, Integer.parseInt(ports[1]), RENDEZVOUS);
@@ -150,22 +144,8 @@ public final class EagerLimit {
             }
             group.close();
         } finally {
-            server.getOutputStream().close();
-            if (!server.waitFor(5, TimeUnit.SECONDS)) {
-                server.destroyForcibly();
-            }
+            JavaProcess.end(server);
         }
-    }
-
-    private Process startServer() throws IOException {
-        List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments());
-        command.addAll(List.of(
-                "-cp", System.getProperty("java.class.path"), EagerLimit.class.getName(), "server", provider, host));
-        return new ProcessBuilder(command)
-                .redirectError(ProcessBuilder.Redirect.INHERIT)
-                .start();
     }
 
     private void report(Client eager, Client rendezvous) throws Exception {

@@ -9,12 +9,15 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
+import org.verbena.bench.JavaProcess;
 
 /**
  * The two processes of a contender. The server prints "READY address"; the client, one "RESULT" line per workload.
  * Both end when their standard input does, so that none outlives the orchestrator.
  */
 final class Child {
+    static final String READY = "READY ";
+
     private static final CountDownLatch stop = new CountDownLatch(1);
 
     public static void main(String[] args) throws Exception {
@@ -34,7 +37,8 @@ final class Child {
             }
         } catch (Throwable t) {
             t.printStackTrace();
-            System.out.println("FAILED " + t.toString().lines().findFirst().orElse(""));
+            System.out.println(
+                    JavaProcess.FAILED + t.toString().lines().findFirst().orElse(""));
             System.out.flush();
             Runtime.getRuntime().halt(1);
         }
@@ -44,7 +48,7 @@ final class Child {
 
     private static void serve(Contender contender, Path scratch) throws Exception {
         try (Contender.Server server = contender.startServer(scratch)) {
-            System.out.println("READY " + server.address());
+            System.out.println(READY + server.address());
             System.out.flush();
             stop.await();
         }

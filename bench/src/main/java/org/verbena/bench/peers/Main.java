@@ -15,6 +15,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.verbena.bench.JavaProcess;
 
 /**
  * Runs the contenders in rounds (A B C, A B C, ...), each time in two fresh JVMs, and prints each figure's median
@@ -111,7 +112,7 @@ public final class Main {
         Process client = null;
         try {
             server = start(name, "server", name, scratch.toString());
-            String address = answer(server, "READY ", START_SECONDS);
+            String address = address(server);
             client = start(
                     name,
                     "client",
@@ -135,7 +136,7 @@ public final class Main {
                         String[] parts = line.split("\t");
                         lines.put(parts[1], Result.parse(parts[2]));
                         raw.printf("%s\t%s\t%s%n", name, parts[1], parts[2].replace(' ', '\t'));
-                    } else if (line.startsWith("FAILED ")) {
+                    } else if (line.startsWith(JavaProcess.FAILED)) {
                         throw new IOException(line);
                     }
                 }
@@ -153,8 +154,8 @@ public final class Main {
                         .add(lines.get(workload.toString()));
             }
         } finally {
-            stop(client);
-            stop(server);
+            JavaProcess.end(client);
+            JavaProcess.end(server);
             try (Stream<Path> files = Files.list(scratch)) {
                 for (Path file : files.toList()) {
                     Files.delete(file);
@@ -165,57 +166,35 @@ public final class Main {
     }
 
     private static Process start(String name, String... arguments) throws IOException {
-        List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(JVM_FLAGS);
+        List<String> flags = new ArrayList<>(JVM_FLAGS);
         for (String property : PROPERTIES) {
             if (System.getProperty(property) != null) {
-                command.add("-D" + property + "=" + System.getProperty(property));
+                flags.add("-D" + property + "=" + System.getProperty(property));
             }
         }
-        command.addAll(Contenders.named(name).jvmFlags());
-        command.addAll(
-                Arrays.stream(System.getenv().getOrDefault("PEERS_JVM", "").split(" "))
-                        .filter(flag -> !flag.isEmpty())
-                        .toList());
-        command.addAll(List.of("-cp", System.getProperty("java.class.path"), Child.class.getName()));
-        command.addAll(List.of(arguments));
+        flags.addAll(Contenders.named(name).jvmFlags());
+        flags.addAll(Arrays.stream(System.getenv().getOrDefault("PEERS_JVM", "").split(" "))
+                .filter(flag -> !flag.isEmpty())
+                .toList());
         File log = Path.of(System.getProperty("peers.logs"), name + "-" + arguments[0] + ".log")
                 .toFile();
-        return new ProcessBuilder(command)
+        return new ProcessBuilder(JavaProcess.command(flags, Child.class, arguments))
                 .redirectError(ProcessBuilder.Redirect.appendTo(log))
                 .start();
     }
 
-    /** The rest of the line that a process begins like this. */
-    private static String answer(Process process, String start, int timeoutSeconds) throws IOException {
+    /** Where the server is; killed if it does not start in time. */
+    private static String address(Process process) throws IOException {
         Thread watch = Thread.ofVirtual().start(() -> {
-            LockSupport.parkNanos(TimeUnit.SECONDS.toNanos(timeoutSeconds));
+            LockSupport.parkNanos(TimeUnit.SECONDS.toNanos(START_SECONDS));
             if (!Thread.currentThread().isInterrupted()) {
                 process.destroyForcibly();
             }
         });
         try {
-            for (String line; (line = process.inputReader().readLine()) != null; ) {
-                if (line.startsWith(start)) {
-                    return line.substring(start.length());
-                } else if (line.startsWith("FAILED ")) {
-                    throw new IOException(line);
-                }
-            }
-            throw new IOException("the server did not start");
+            return JavaProcess.awaitLine(process, Child.READY);
         } finally {
             watch.interrupt();
-        }
-    }
-
-    private static void stop(Process process) throws Exception {
-        if (process == null) {
-            return;
-        }
-        process.getOutputStream().close(); // a child ends when its input does
-        if (!process.waitFor(5, TimeUnit.SECONDS)) {
-            process.destroyForcibly().waitFor();
         }
     }
 

@@ -1,9 +1,6 @@
 package org.verbena.bench.soak;
 
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -23,6 +20,7 @@ import org.verbena.api.ProviderStatistics;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.bench.JavaProcess;
 
 /**
  * Killed clients, killed servers, connects without end, a crowd of channels and a server without descriptors, one after
@@ -126,13 +124,13 @@ final class Report {
             killers.add(Thread.ofPlatform().start(() -> {
                 while (left.getAndDecrement() > 0) {
                     try {
-                        Process client = java(
-                                List.of("-Xmx64m", "-XX:TieredStopAtLevel=1"),
+                        Process client = JavaProcess.start(JavaProcess.command(
+                                JavaProcess.permissionsAnd("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
                                 ReportClient.class,
                                 provider,
                                 host,
-                                String.valueOf(server.port));
-                        awaitLine(client, ReportClient.TALKING);
+                                String.valueOf(server.port)));
+                        JavaProcess.awaitLine(client, ReportClient.TALKING);
                         Thread.sleep(ThreadLocalRandom.current().nextInt(50));
                         client.destroyForcibly().waitFor();
                     } catch (IOException | InterruptedException failure) {
@@ -376,40 +374,6 @@ final class Report {
         }
     }
 
-    /** Another JVM like this one, behind some words that start it. */
-    private static Process java(List<String> flags, Class<?> main, String... arguments) throws IOException {
-        return java(List.of(), flags, main, arguments);
-    }
-
-    private static Process java(List<String> before, List<String> flags, Class<?> main, String... arguments)
-            throws IOException {
-        List<String> command = new ArrayList<>(before);
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        for (String flag : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
-            if (flag.startsWith("--") || flag.startsWith("-Dio.netty")) {
-                command.add(flag);
-            }
-        }
-        command.addAll(flags);
-        command.addAll(List.of("-XX:+UseSerialGC", "-cp", System.getProperty("java.class.path"), main.getName()));
-        command.addAll(List.of(arguments));
-        return new ProcessBuilder(command)
-                .redirectError(ProcessBuilder.Redirect.INHERIT)
-                .start();
-    }
-
-    private static String awaitLine(Process process, String start) throws IOException {
-        BufferedReader output = process.inputReader();
-        String line = output.readLine();
-        while (line != null && !line.startsWith(start)) {
-            line = output.readLine();
-        }
-        if (line == null) {
-            throw new IOException("a process ended and did not say \"" + start + "\"");
-        }
-        return line.substring(start.length());
-    }
-
     /** The other process. */
     private final class Server implements AutoCloseable {
         final Process process;
@@ -420,15 +384,22 @@ final class Report {
         }
 
         Server(int wantedPort, List<String> before, String heap) throws IOException {
-            process = java(before, List.of(heap), ReportServer.class, provider, host, String.valueOf(wantedPort));
-            port = Integer.parseInt(awaitLine(process, ReportServer.READY));
+            List<String> command = new ArrayList<>(before);
+            command.addAll(JavaProcess.command(
+                    JavaProcess.permissionsAnd(heap, "-XX:+UseSerialGC"),
+                    ReportServer.class,
+                    provider,
+                    host,
+                    String.valueOf(wantedPort)));
+            process = JavaProcess.start(command);
+            port = Integer.parseInt(JavaProcess.awaitLine(process, ReportServer.READY));
         }
 
         /** Its connections, and the bytes of heap that it uses. */
         private String[] state() throws IOException {
             process.outputWriter().write("\n");
             process.outputWriter().flush();
-            return awaitLine(process, ReportServer.STATE).split(" ");
+            return JavaProcess.awaitLine(process, ReportServer.STATE).split(" ");
         }
 
         long residentKib() throws IOException {
@@ -461,7 +432,7 @@ final class Report {
         /** In good order: everything must be back. */
         void end() throws IOException {
             process.outputWriter().close();
-            String left = awaitLine(process, ReportServer.STATE);
+            String left = JavaProcess.awaitLine(process, ReportServer.STATE);
             if (!left.isEmpty()) {
                 violations.add("the server: " + left);
             }

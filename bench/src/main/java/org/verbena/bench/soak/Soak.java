@@ -8,7 +8,6 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.AttributeKey;
 import io.netty.util.concurrent.Future;
-import java.io.BufferedReader;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -31,6 +30,7 @@ import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaSocketChannel;
+import org.verbena.bench.JavaProcess;
 import org.verbena.transport.spi.RemoteMemory;
 
 /**
@@ -216,45 +216,21 @@ public final class Soak {
     // ---- what is done to the other process
 
     private void startServer() throws IOException {
-        List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        for (String flag : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
-            if (flag.startsWith("--") || flag.startsWith("-Dio.netty")) {
-                command.add(flag);
-            }
-        }
-        command.addAll(List.of(
-                "-Xmx256m",
-                "-cp",
-                System.getProperty("java.class.path"),
-                SoakServer.class.getName(),
+        server = JavaProcess.start(JavaProcess.command(
+                JavaProcess.permissionsAnd("-Xmx256m"),
+                SoakServer.class,
                 provider,
                 host,
                 String.valueOf(messagePort),
                 String.valueOf(streamPort)));
-        server = new ProcessBuilder(command)
-                .redirectError(ProcessBuilder.Redirect.INHERIT)
-                .start();
-        String[] ports = awaitLine(SoakServer.READY).split(" ");
+        String[] ports = JavaProcess.awaitLine(server, SoakServer.READY).split(" ");
         messagePort = Integer.parseInt(ports[0]);
         streamPort = Integer.parseInt(ports[1]);
     }
 
-    private String awaitLine(String start) throws IOException {
-        BufferedReader output = server.inputReader();
-        String line = output.readLine();
-        while (line != null && !line.startsWith(start)) {
-            line = output.readLine();
-        }
-        if (line == null) {
-            throw new IOException("the server ended and did not say \"" + start + "\"");
-        }
-        return line.substring(start.length());
-    }
-
     private String endServer() throws IOException {
         server.outputWriter().close();
-        return awaitLine(SoakServer.DONE);
+        return JavaProcess.awaitLine(server, SoakServer.DONE);
     }
 
     private void disturb() throws IOException, InterruptedException {
