@@ -39,7 +39,7 @@ class ChannelSamplesTest {
 
     @Test
     void theDemoRunsByItself() {
-        assertThat(run("demo", "--provider", "soft"))
+        assertThat(run("demo", "--provider", "soft", "--millis", "50"))
                 .contains("Verbena on soft", "echo 1 MiB", "read 4 KiB", "write 4 KiB", "fetch-and-add");
     }
 

@@ -64,7 +64,7 @@ class OutputTest {
 
     @Test
     void theDemoEndsByItselfAndComplainsOfNothing() throws Exception {
-        Answer demo = run("demo", "--provider", "soft");
+        Answer demo = run("demo", "--provider", "soft", "--millis", "50");
         assertThat(demo.exitCode()).as(demo.err()).isZero();
         assertThat(demo.err()).isEmpty();
         assertThat(demo.out()).contains("Every reply and row was checked");
