@@ -21,7 +21,8 @@ final class OneMessage {
 
     public static void main(String... arguments) {
         try {
-            run(arguments);
+            System.out.println(send(
+                    arguments[0], arguments[1], Integer.parseInt(arguments[2]), Boolean.parseBoolean(arguments[3])));
             System.exit(0);
         } catch (Throwable failure) {
             failure.printStackTrace();
@@ -29,10 +30,10 @@ final class OneMessage {
         }
     }
 
-    private static void run(String... arguments) throws Exception {
-        int bytes = Integer.parseInt(arguments[2]);
+    /** Sends it within this process, and tells what came. */
+    static String send(String provider, String host, int bytes, boolean pooled) throws Exception {
         CompletableFuture<String> came = new CompletableFuture<>();
-        RdmaEventLoopGroup group = new RdmaEventLoopGroup(arguments[0], 2);
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup(provider, 2);
         Channel server = new ServerBootstrap()
                 .group(group)
                 .channel(RdmaServerChannel.class)
@@ -58,7 +59,7 @@ final class OneMessage {
                         });
                     }
                 })
-                .bind(arguments[1], 0)
+                .bind(host, 0)
                 .sync()
                 .channel();
         RdmaChannel client = (RdmaChannel) new Bootstrap()
@@ -69,7 +70,6 @@ final class OneMessage {
                 .connect(server.localAddress())
                 .sync()
                 .channel();
-        boolean pooled = Boolean.parseBoolean(arguments[3]);
         ByteBuf message = pooled ? client.alloc().directBuffer(bytes, bytes) : Unpooled.directBuffer(bytes, bytes);
         byte[] block = new byte[1 << 20];
         for (int at = 0; at < bytes; at += block.length) {
@@ -84,11 +84,12 @@ final class OneMessage {
         }
         String sent = describe(message);
         client.writeAndFlush(message).sync();
-        System.out.println("sent " + sent + ", came " + came.get(100, TimeUnit.SECONDS) + ", keys of the sender "
+        String outcome = "sent " + sent + ", came " + came.get(100, TimeUnit.SECONDS) + ", keys of the sender "
                 + client.statistics().registrations() + ", rendezvous "
-                + client.statistics().rendezvousSent());
+                + client.statistics().rendezvousSent();
         client.close().sync();
         group.close();
+        return outcome;
     }
 
     private static String describe(ByteBuf message) {
