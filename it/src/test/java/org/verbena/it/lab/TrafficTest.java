@@ -47,7 +47,7 @@ class TrafficTest {
 
         @Override
         protected int kills() {
-            return 1;
+            return seconds > SECONDS ? 2 : 1;
         }
     }
 
