@@ -2,19 +2,18 @@ package org.verbena.it.lab;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -23,52 +22,95 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.verbena.samples.Main;
 import org.verbena.transport.spi.Patience;
 
-/** The samples that copy files and keep values, on verbs over each device; each server in a process of its own. */
+/**
+ * The samples that copy files and keep values, on verbs over each device. One process has all servers but those that are killed, since a JVM
+ * takes the guest long to start.
+ */
 @Tag("lab")
 @Tag("lab-long")
 @Timeout(350)
 class FilesAndValuesTest {
-    private static final AtomicInteger NEXT_PORT = new AtomicInteger(7650);
-    private static final String LISTENS = "listens on .*\\(verbs\\)";
+    private static final int VALUES_PORT = 7650;
+    private static final int FILES_PORT = 7651;
+    private static final int KILLED_PORT = 7652;
 
     @TempDir
-    Path directory;
+    static Path directory;
+
+    private static PeerProgram servers;
 
     /** What a command answered; standard error is among it. */
     private record Answer(int exitCode, String said) {}
 
-    private static PeerProgram server(LabDevice device, int port, String... command) {
-        PeerProgram server = PeerProgram.startJava(Main.class.getName(), on(device, port, command));
-        server.awaitLine(LISTENS, Duration.ofSeconds(60));
-        return server;
+    @BeforeAll
+    static void startServers() {
+        List<String> commands = new ArrayList<>();
+        for (LabDevice device : LabDevice.values()) {
+            commands.addAll(receiver(device, FILES_PORT));
+            commands.add(Servers.NEXT);
+            commands.addAll(on(device, VALUES_PORT, "kv-server"));
+            commands.add(Servers.NEXT);
+        }
+        servers = PeerProgram.startJava(Servers.class.getName(), commands.toArray(String[]::new));
+        for (LabDevice device : LabDevice.values()) {
+            awaitListening(servers, device, FILES_PORT);
+            awaitListening(servers, device, VALUES_PORT);
+        }
     }
 
-    private static String[] on(LabDevice device, int port, String... command) {
+    @AfterAll
+    static void stopServers() {
+        servers.close();
+    }
+
+    /** Runs several commands at once, whose arguments have {@value #NEXT} behind them. */
+    public static final class Servers {
+        static final String NEXT = "--";
+
+        private Servers() {}
+
+        public static void main(String[] arguments) {
+            List<String> command = new ArrayList<>();
+            for (String argument : arguments) {
+                if (argument.equals(NEXT)) {
+                    String[] one = command.toArray(String[]::new);
+                    Thread.ofPlatform().start(() -> System.exit(Main.run(one)));
+                    command.clear();
+                } else {
+                    command.add(argument);
+                }
+            }
+        }
+    }
+
+    private static void awaitListening(PeerProgram server, LabDevice device, int port) {
+        server.awaitLine("listens on /" + device.address() + ":" + port + " \\(verbs\\)", Patience.LIMIT);
+    }
+
+    private static List<String> on(LabDevice device, int port, String... command) {
         List<String> all = new ArrayList<>(List.of(command));
         all.addAll(List.of("--provider", "verbs", "--host", device.address(), "--port", "" + port));
-        return all.toArray(String[]::new);
+        return all;
+    }
+
+    private static List<String> receiver(LabDevice device, int port) {
+        return on(device, port, "recv-file", "--out", received(device).toString());
+    }
+
+    private static Path received(LabDevice device) {
+        return directory.resolve("received-" + device);
     }
 
     private static Answer run(LabDevice device, int port, String... command) {
-        PrintStream out = System.out;
-        PrintStream err = System.err;
-        ByteArrayOutputStream said = new ByteArrayOutputStream();
-        PrintStream both = new PrintStream(said, true, StandardCharsets.UTF_8);
-        System.setOut(both);
-        System.setErr(both);
-        int exitCode;
-        try {
-            exitCode = Main.run(on(device, port, command));
-        } finally {
-            System.setOut(out);
-            System.setErr(err);
-        }
-        String text = said.toString(StandardCharsets.UTF_8);
-        out.print(text);
-        return new Answer(exitCode, text);
+        String[] arguments = on(device, port, command).toArray(String[]::new);
+        StringWriter said = new StringWriter();
+        PrintWriter both = new PrintWriter(said, true);
+        int exitCode = Main.commandLine(arguments).setOut(both).setErr(both).execute(arguments);
+        System.out.print(said);
+        return new Answer(exitCode, said.toString());
     }
 
-    private Path file(String name, int bytes) throws IOException {
+    private static Path file(String name, int bytes) throws IOException {
         byte[] content = new byte[bytes];
         new Random(bytes).nextBytes(content);
         return Files.write(directory.resolve(name), content);
@@ -77,17 +119,26 @@ class FilesAndValuesTest {
     @ParameterizedTest
     @EnumSource
     void filesArriveAlsoAfterTheReceiverWasKilled(LabDevice device) throws Exception {
-        int port = NEXT_PORT.incrementAndGet();
-        Path out = Files.createDirectory(directory.resolve("out"));
-        Path small = file("small", 1_500_001);
-        Path empty = file("empty", 0);
-        Path large = file("large", 5 << 20);
-        Path part = out.resolve("large.part");
-        try (PeerProgram receiver = server(device, port, "recv-file", "--out", out.toString())) {
-            Answer sent = run(device, port, "send-file", "--no-progress", small.toString(), empty.toString());
+        Path out = received(device);
+        Path small = file("small-" + device, 1_500_001);
+        Path empty = file("empty-" + device, 0);
+        Path large = file("large-" + device, 5 << 20);
+        Path part = out.resolve(large.getFileName() + ".part");
+        try (PeerProgram receiver = PeerProgram.startJava(
+                Main.class.getName(), receiver(device, KILLED_PORT).toArray(String[]::new))) {
+            awaitListening(receiver, device, KILLED_PORT);
+            Answer sent = run(device, KILLED_PORT, "send-file", "--no-progress", small.toString(), empty.toString());
             assertThat(sent.exitCode()).as(sent.said()).isZero();
             FutureTask<Answer> sending = new FutureTask<>(() -> run(
-                    device, port, "send-file", "--no-progress", "--size", "64k", "--window", "1", large.toString()));
+                    device,
+                    KILLED_PORT,
+                    "send-file",
+                    "--no-progress",
+                    "--size",
+                    "64k",
+                    "--window",
+                    "1",
+                    large.toString()));
             Thread.ofPlatform().daemon().name("send-file").start(sending);
             Patience.until(
                     "some of it is there",
@@ -99,12 +150,10 @@ class FilesAndValuesTest {
             assertThat(broken.said()).contains("interrupted at ");
         }
         assertThat(part).exists();
-        try (PeerProgram receiver = server(device, port, "recv-file", "--out", out.toString())) {
-            Answer sent = run(device, port, "send-file", "--no-progress", large.toString());
-            assertThat(sent.exitCode()).as(sent.said()).isZero();
-            assertThat(sent.said()).contains("resumed at ");
-            receiver.awaitLine("received .*resumed at ", Patience.LIMIT);
-        }
+        Answer rest = run(device, FILES_PORT, "send-file", "--no-progress", large.toString());
+        assertThat(rest.exitCode()).as(rest.said()).isZero();
+        assertThat(rest.said()).contains("resumed at ");
+        servers.awaitLine("received .*" + large.getFileName() + ".*resumed at ", Patience.LIMIT);
         for (Path file : List.of(small, empty, large)) {
             assertThat(Files.mismatch(file, out.resolve(file.getFileName())))
                     .as("%s", file)
@@ -115,28 +164,24 @@ class FilesAndValuesTest {
     @ParameterizedTest
     @EnumSource
     void valuesAreReadWithoutTheServer(LabDevice device) {
-        int port = NEXT_PORT.incrementAndGet();
-        try (PeerProgram server = server(device, port, "kv-server")) {
-            assertThat(run(device, port, "kv-client", "put", "n", "41").exitCode())
-                    .isZero();
-            assertThat(run(device, port, "kv-client", "get", "n").said()).contains("41");
-            Answer bench = run(device, port, "kv-client", "bench", "--count", "300", "--keys", "20", "--size", "200");
-            assertThat(bench.exitCode()).as(bench.said()).isZero();
-            assertThat(bench.said())
-                    .containsPattern("get 200 B x8 +300 ")
-                    .contains("requests that the server's program served during the gets: 0");
-            Answer counted = run(device, port, "kv-client", "increment", "n");
-            if (device == LabDevice.RXE) {
-                assertThat(counted.exitCode()).as(counted.said()).isZero();
-                assertThat(run(device, port, "kv-client", "get", "n").said()).contains("42");
-                Answer locked = run(device, port, "kv-client", "lock", "n", "--hold", "300", "--lease", "1000");
-                assertThat(locked.said()).contains("locked n as owner", "released n");
-            } else {
-                assertThat(counted.exitCode()).isEqualTo(1);
-                assertThat(counted.said()).contains("locks need compare-and-swap", "has no atomics");
-            }
-            server.terminate();
-            assertThat(server.awaitExit(Patience.LIMIT)).isZero();
+        assertThat(run(device, VALUES_PORT, "kv-client", "put", "n", "41").exitCode())
+                .isZero();
+        assertThat(run(device, VALUES_PORT, "kv-client", "get", "n").said()).contains("41");
+        Answer bench =
+                run(device, VALUES_PORT, "kv-client", "bench", "--count", "300", "--keys", "20", "--size", "200");
+        assertThat(bench.exitCode()).as(bench.said()).isZero();
+        assertThat(bench.said())
+                .containsPattern("get 200 B x8 +300 ")
+                .contains("requests that the server's program served during the gets: 0");
+        Answer counted = run(device, VALUES_PORT, "kv-client", "increment", "n");
+        if (device == LabDevice.RXE) {
+            assertThat(counted.exitCode()).as(counted.said()).isZero();
+            assertThat(run(device, VALUES_PORT, "kv-client", "get", "n").said()).contains("42");
+            Answer locked = run(device, VALUES_PORT, "kv-client", "lock", "n", "--hold", "300", "--lease", "1000");
+            assertThat(locked.said()).contains("locked n as owner", "released n");
+        } else {
+            assertThat(counted.exitCode()).isEqualTo(1);
+            assertThat(counted.said()).contains("locks need compare-and-swap", "has no atomics");
         }
     }
 }
