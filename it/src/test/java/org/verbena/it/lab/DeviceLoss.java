@@ -26,7 +26,7 @@ import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RemoteMemory;
 
 /**
- * A program that talks over two devices, one of which it loses. In a process of its own, because a device that is removed is gone only when
+ * A program that talks over two devices, one of which it loses: first its port goes down, and comes back, then it is removed. In a process of its own, because a device that is removed is gone only when
  * the last process that had it open has ended.
  */
 public final class DeviceLoss {
@@ -98,7 +98,7 @@ public final class DeviceLoss {
     /**
      * Runs.
      *
-     * @param arguments what to do, the device that will be lost, its network interface and address
+     * @param arguments the device that will be lost, its network interface and address
      */
     public static void main(String[] arguments) {
         try {
@@ -112,15 +112,16 @@ public final class DeviceLoss {
     }
 
     private static void lose(String[] arguments) throws Exception {
-        String device = arguments[1];
+        String device = arguments[0];
         try (Pair kept = new Pair(LabDevice.RXE.address())) {
-            Pair lost = new Pair(arguments[3]);
             kept.exchange();
-            lost.exchange();
-            if (arguments[0].equals("port-down")) {
-                portDown(lost, kept, device, arguments[2]);
-                lost.close();
-            } else {
+            try (Pair lost = new Pair(arguments[2])) {
+                lost.exchange();
+                portDown(lost, kept, device, arguments[1]);
+            }
+            DeviceEventsTest.awaitLinks(device + "/1 state ACTIVE", true);
+            try (Pair lost = new Pair(arguments[2])) {
+                lost.exchange();
                 removal(lost, kept, device);
             }
             kept.exchange();
@@ -202,7 +203,6 @@ public final class DeviceLoss {
         System.out.println("a new connection: " + again.exceptionNow());
         assertThat(again.exceptionNow()).isInstanceOf(ConnectionException.class).hasMessageContaining(lost.address);
         assertThat(Duration.ofNanos(System.nanoTime() - asked)).isLessThan(Patience.LIMIT);
-        lost.close();
     }
 
     /** Sends, requests, reads and writes that cannot be done any more. */
