@@ -75,6 +75,11 @@ public abstract class GrpcSuite {
         return 200;
     }
 
+    /** How many calls are under way at once on a channel, where many are wanted. */
+    protected int callsAtOnce() {
+        return 500;
+    }
+
     @BeforeEach
     void openGroup() {
         group = new RdmaEventLoopGroup(provider(), 3);
@@ -212,11 +217,11 @@ public abstract class GrpcSuite {
     void manyCallsAreUnderWayAtOnce() throws Exception {
         ManagedChannel channel = channelTo(serve());
         List<ListenableFuture<byte[]>> calls = new ArrayList<>();
-        for (int i = 0; i < 500; i++) {
+        for (int i = 0; i < callsAtOnce(); i++) {
             calls.add(ClientCalls.futureUnaryCall(
                     channel.newCall(ECHO, CallOptions.DEFAULT), random(i, i % 10 == 0 ? 100_000 : i)));
         }
-        for (int i = 0; i < 500; i++) {
+        for (int i = 0; i < callsAtOnce(); i++) {
             assertThat(calls.get(i).get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
                     .isEqualTo(random(i, i % 10 == 0 ? 100_000 : i));
         }
