@@ -93,8 +93,11 @@ public final class Idle {
                     cpu(server).minus(serverBefore).toMillis(),
                     cpu(client).minus(clientBefore).toMillis());
         } finally {
-            stop(client);
-            stop(server);
+            // Both at once, so that neither has time to report the end of the other.
+            kill(client);
+            kill(server);
+            awaitEnd(client);
+            awaitEnd(server);
         }
     }
 
@@ -109,9 +112,15 @@ public final class Idle {
         return process.info().totalCpuDuration().orElseThrow();
     }
 
-    private static void stop(@Nullable Process process) throws InterruptedException {
+    private static void kill(@Nullable Process process) {
         if (process != null) {
-            process.destroyForcibly().waitFor();
+            process.destroyForcibly();
+        }
+    }
+
+    private static void awaitEnd(@Nullable Process process) throws InterruptedException {
+        if (process != null) {
+            process.waitFor();
         }
     }
 
@@ -204,7 +213,7 @@ public final class Idle {
         @Override
         public void channelInactive(ChannelHandlerContext context) {
             System.err.println(context.channel() + " ended");
-            System.exit(1);
+            Runtime.getRuntime().halt(1); // at once: the other channels' ends are not worth a word
         }
     }
 }
