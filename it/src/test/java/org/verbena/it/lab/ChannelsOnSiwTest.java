@@ -10,7 +10,7 @@ import org.verbena.api.PreSharedKeysSuite;
 import org.verbena.api.ShortFormSuite;
 import org.verbena.transport.spi.ConnectionException;
 
-/** The Channel API on verbs over soft iWARP. */
+/** The Channel API on verbs over soft iWARP. What is made of it, and uses nothing of the device itself, runs on soft RoCE every day. */
 @Tag("lab")
 @Tag("lab-long")
 class ChannelsOnSiwTest {
@@ -67,6 +67,7 @@ class ChannelsOnSiwTest {
     }
 
     @Nested
+    @Tag("lab-full")
     class ShortForms extends ShortFormSuite {
         {
             traceFewerBuffers();
@@ -84,6 +85,7 @@ class ChannelsOnSiwTest {
     }
 
     @Nested
+    @Tag("lab-full")
     class Handlers extends HandlerSuite {
         {
             traceFewerBuffers();
@@ -101,6 +103,7 @@ class ChannelsOnSiwTest {
     }
 
     @Nested
+    @Tag("lab-full")
     class Keys extends PreSharedKeysSuite {
         {
             traceFewerBuffers();

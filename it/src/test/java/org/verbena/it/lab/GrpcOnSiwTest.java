@@ -3,8 +3,9 @@ package org.verbena.it.lab;
 import org.junit.jupiter.api.Tag;
 import org.verbena.grpc.GrpcSuite;
 
-/** gRPC on verbs over soft iWARP. */
+/** gRPC on verbs over soft iWARP: in the full run, since gRPC's own suite runs there every day, and streams as well. */
 @Tag("lab")
+@Tag("lab-full")
 class GrpcOnSiwTest extends GrpcSuite {
     @Override
     protected String provider() {
