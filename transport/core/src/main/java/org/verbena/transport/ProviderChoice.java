@@ -179,9 +179,9 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
                         .getDeclaredConstructor()
                         .newInstance());
             } catch (ClassNotFoundException absent) {
-                LOG.trace("{} is not there", className, absent);
+                LOG.trace("{} is not on the class path", className, absent);
             } catch (ReflectiveOperationException | LinkageError | ClassCastException unusable) {
-                LOG.debug("{} is there and cannot be used", className, unusable);
+                LOG.debug("{} is on the class path but cannot be used", className, unusable);
             }
         }
     }

@@ -38,7 +38,7 @@ class ProviderChoiceTest {
     }
 
     @Test
-    void automaticSaysWhyOthersWerePassed() {
+    void automaticSaysWhyOthersWereSkipped() {
         ProviderChoice choice = ProviderChoice.choose("auto", LOOPBACK, List.of(broken, hardware, software));
         assertThat(choice.provider()).isSameAs(software);
         assertThat(choice.reason())
@@ -58,7 +58,7 @@ class ProviderChoiceTest {
     }
 
     @Test
-    void aMissingProvidersNameIsToldItsJar() {
+    void namesTheJarOfAMissingProvider() {
         assertThatThrownBy(() -> ProviderChoice.choose("verbs", LOOPBACK, List.of(software)))
                 .isInstanceOf(ProviderUnavailableException.class)
                 .hasMessageContaining("add org.verbena:verbena-transport-verbs");
@@ -88,7 +88,7 @@ class ProviderChoiceTest {
     }
 
     @Test
-    void anUnknownNameIsToldWhatThereIs() {
+    void anUnknownNameListsTheProviders() {
         assertThatThrownBy(() -> ProviderChoice.choose("warp", LOOPBACK, List.of(hardware, software)))
                 .hasMessageContaining("no RDMA provider warp")
                 .hasMessageContaining("[hardware, software]");
@@ -111,7 +111,7 @@ class ProviderChoiceTest {
         }
     }
 
-    /** Answers questions and does nothing. */
+    /** Answers the questions of the choice and does nothing else. */
     private record Named(
             String name, int rank, @Nullable Throwable unavailabilityCause, Predicate<InetSocketAddress> served)
             implements RdmaProvider {

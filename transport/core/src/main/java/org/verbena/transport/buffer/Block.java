@@ -14,10 +14,12 @@ final class Block {
     /** The buffer that lives here; made at the first use. */
     @Nullable RegisteredByteBuf buffer;
 
-    /** The cache that it goes home to, or null for the shared part of the pool. Set at allocation, read at release. */
+    /**
+     * The cache that takes the block back, or null for the shared part of the pool. Set at allocation, read at release.
+     */
     @Nullable LoopCache home;
 
-    /** The next in whatever list its holder keeps. */
+    /** The next block in its holder's list. */
     @Nullable Block next;
 
     Block(Slab slab, long offsetBytes, int lengthBytes) {

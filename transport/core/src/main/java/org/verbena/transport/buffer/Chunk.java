@@ -25,10 +25,10 @@ final class Chunk {
     final long lengthBytes;
     final PageMap pageMap;
 
-    /** Since when all pages are free, by the pool's clock. Guarded by the pool's lock. */
+    /** When the last page became free, by the pool's clock. Guarded by the pool's lock. */
     long idleSinceNanos;
 
-    /** The next in a list of chunks to let go. */
+    /** The next in a list of chunks to free. */
     @Nullable Chunk next;
 
     private final Arena arena;
@@ -41,7 +41,7 @@ final class Chunk {
         pageMap = new PageMap(Math.toIntExact(lengthBytes / PAGE_BYTES));
     }
 
-    /** Allocates and registers. Unwinds what it took when it fails. */
+    /** Allocates and registers memory; on failure frees what it had allocated. */
     static Chunk create(MemoryDomain domain, BufferPoolOptions options, long lengthBytes) {
         Arena arena = Arena.ofShared();
         try {
@@ -53,7 +53,7 @@ final class Chunk {
         }
     }
 
-    /** Mapped where it can be: an arena would write zeros into all of it. */
+    /** Uses mmap where it is available: an arena would write zeros to all of it. */
     private static MemorySegment allocate(Arena arena, BufferPoolOptions options, long lengthBytes) {
         if (options.hugePages()) {
             return MappedMemory.mapHuge(arena, lengthBytes);

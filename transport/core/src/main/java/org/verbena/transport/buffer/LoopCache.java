@@ -19,7 +19,7 @@ final class LoopCache {
     /** How many blocks are fetched from the shared part at a time: enough to make its lock rare, few enough to take little. */
     private static final int MAX_REFILL_BLOCKS = 32;
 
-    /** Stands on the foreign stack once the loop is gone. */
+    /** Marks the foreign stack as closed once the loop has ended. */
     @SuppressWarnings("NullAway") // never used as a block
     private static final Block DETACHED = new Block(null, 0, 0);
 
@@ -55,7 +55,7 @@ final class LoopCache {
     @SuppressWarnings("unused") // through FOREIGN
     private volatile @Nullable Block foreign;
 
-    /** Written by the loop, read by whoever asks for metrics. */
+    /** Written by the loop, read by any thread that collects metrics. */
     private long cachedBytes;
 
     private long allocations;
@@ -77,7 +77,7 @@ final class LoopCache {
         }
     }
 
-    /** Remembers what trims it, to cancel it with the cache. */
+    /** Keeps the trim task, which is cancelled when the cache closes. */
     void trimmedBy(Future<?> task) {
         trimming = task;
     }
@@ -143,7 +143,7 @@ final class LoopCache {
         return list;
     }
 
-    /** Takes a released block home, from any thread. */
+    /** Takes back a released block, on any thread. */
     void give(Block block) {
         if (isOwnedByCurrentThread()) {
             if (detached) {
@@ -207,7 +207,7 @@ final class LoopCache {
         pool.giveShared(list, false);
     }
 
-    /** Gives up what was not needed since the last time. */
+    /** Returns to the shared part what was not needed since the last trim. */
     void trim() {
         assert isOwnedByCurrentThread();
         collect();
@@ -219,7 +219,7 @@ final class LoopCache {
         }
     }
 
-    /** Gives up everything, and goes on. */
+    /** Returns all free blocks to the shared part; the cache stays in use. */
     void flushAll() {
         assert isOwnedByCurrentThread();
         collect();
@@ -230,7 +230,10 @@ final class LoopCache {
         }
     }
 
-    /** Gives up everything for good. What is released later goes to the shared part. Idempotent. */
+    /**
+     * Returns all free blocks to the shared part and closes the cache: blocks released later go to the shared part.
+     * Idempotent.
+     */
     void detach() {
         assert isOwnedByCurrentThread();
         if (detached) {

@@ -54,7 +54,7 @@ public final class OperationRegistration {
         return region;
     }
 
-    /** The reference on the buffer keeps the memory; the segment itself is for ever. */
+    /** The reference on the buffer keeps the memory alive; the segment's own scope never ends. */
     @SuppressWarnings("restricted")
     private static MemorySegment segmentOf(long address, int lengthBytes) {
         return MemorySegment.ofAddress(address).reinterpret(lengthBytes);

@@ -1,6 +1,9 @@
 package org.verbena.transport.buffer;
 
-/** Which pages of a chunk are taken: a bit each. Runs are found by first fit, so that low pages fill up and neighbours merge by themselves. */
+/**
+ * A bitmap of a chunk's pages: a bit is set while its page is taken. Runs are found by first fit, so low pages fill up
+ * and neighbouring free runs merge by themselves.
+ */
 final class PageMap {
     private final long[] takenBits;
     private final int pages;

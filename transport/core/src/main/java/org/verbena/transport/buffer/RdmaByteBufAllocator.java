@@ -146,7 +146,7 @@ public final class RdmaByteBufAllocator extends AbstractByteBufAllocator impleme
         return new PlainBuffer(this, initialCapacity, maxCapacity);
     }
 
-    /** Direct memory that no device knows. */
+    /** Direct memory that is not registered with any device. */
     private static final class PlainBuffer extends UnpooledDirectByteBuf {
         PlainBuffer(RdmaByteBufAllocator allocator, int initialCapacity, int maxCapacity) {
             super(allocator, initialCapacity, maxCapacity);
@@ -168,7 +168,7 @@ public final class RdmaByteBufAllocator extends AbstractByteBufAllocator impleme
         }
     }
 
-    /** An array that is counted. */
+    /** A heap buffer that counts its bytes in the allocator's metrics. */
     private static final class HeapBuffer extends UnpooledHeapByteBuf {
         HeapBuffer(RdmaByteBufAllocator allocator, int initialCapacity, int maxCapacity) {
             super(allocator, initialCapacity, maxCapacity);

@@ -369,7 +369,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
         }
     }
 
-    /** What to throw at the limit. */
+    /** The exception for a request beyond the limit. */
     RegisteredMemoryExhaustedException exhausted(int capacityBytes) {
         BufferPoolMetrics now = metrics();
         return new RegisteredMemoryExhaustedException("no registered memory for a buffer of " + capacityBytes
@@ -808,7 +808,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
         }
     }
 
-    /** Returns the pages of all slabs that nobody has blocks of. */
+    /** Returns the pages of all slabs whose blocks are all free. */
     private boolean dissolveWholeSlabs() {
         boolean any = false;
         for (Bin bin : bins) {

@@ -48,11 +48,14 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     private static final ValueLayout.OfLong LONG_LE =
             ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
-    /** All memory, to copy from and to other direct buffers, whose bounds are checked before, without an object for each copy. */
+    /**
+     * A segment over all of memory: copies to and from direct buffers, whose bounds are checked before, need no object
+     * per copy.
+     */
     @SuppressWarnings("restricted")
     private static final MemorySegment EVERYTHING = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
-    /** How much of a stream passes at a time. */
+    /** The number of bytes copied at a time from or to a stream. */
     private static final int STREAM_BYTES = 8 << 10;
 
     private static final int FOREIGN = -1;
@@ -66,7 +69,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     /** A view of the whole block for {@link #internalNioBuffer}; made when it is first asked for. */
     private @Nullable ByteBuffer internalView;
 
-    /** Told once, at the release. Written by the holder before it hands the buffer on. */
+    /** Called once, at the release. Written by the holder before it hands the buffer on. */
     private @Nullable ReleaseHook hook;
 
     private int charge;
@@ -80,7 +83,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
         base = block.offsetBytes;
     }
 
-    /** Begins a new life in the same block. */
+    /** Prepares this object for another use of its block. */
     void reuse(int newCapacity, int newMaxCapacity) {
         maxCapacity(newMaxCapacity);
         capacity = newCapacity;
@@ -93,7 +96,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     @Override
     protected void deallocate() {
         ReleaseHook told = hook;
-        int charged = charge; // the buffer may be another's as soon as its block is back
+        int charged = charge; // once its block is back, another thread may be given this buffer
         hook = null;
         pool.giveBack(block);
         if (told != null) {
@@ -266,7 +269,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
         }
         RegisteredMemory region = root.region();
         if (pieces != null) {
-            // Views add their offset to the address, and have no other way to tell it.
+            // Views add their offset to the address; nothing else reveals it.
             pieces.addHeld(region, view.memoryAddress() + index - region.address(), length);
         }
         return 1;
@@ -299,8 +302,8 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
     }
 
     /**
-     * A slice of a composite does not tell where it begins, but its NIO views have addresses; the composite's components tell the regions. This
-     * path allocates.
+     * A slice of a composite does not reveal where it begins, but its NIO views have addresses, and the composite's
+     * components give the regions. This path allocates.
      */
     private static int visitViewOfComposite(
             CompositeByteBuf composite,
@@ -354,7 +357,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
         return null;
     }
 
-    // What Netty asks of a buffer.
+    // The methods of ByteBuf.
 
     @Override
     public int capacity() {
@@ -388,7 +391,7 @@ public final class RegisteredByteBuf extends AbstractReferenceCountedByteBuf {
         Block old = block;
         MemorySegment to = larger.slab.chunk.segment;
         MemorySegment.copy(memory, base, to, larger.offsetBytes, capacity);
-        // The buffers change places: the one that waited in the larger block takes the old one over.
+        // The two buffer objects swap blocks: the one that came with the larger block takes the old one.
         RegisteredByteBuf waiting = larger.buffer;
         larger.buffer = this;
         old.buffer = waiting;

@@ -26,12 +26,12 @@ import org.verbena.transport.protocol.MessageConnection.Role;
  *   then it is active
  * }</pre>
  *
- * <p>Each end's nonce is new for each connection, so that nothing said before is of use; the proofs of the two ends
- * have different labels, so that neither can be given back to its maker; and they cover everything that was agreed on.
+ * <p>Each end's nonce is new for each connection, so that a recorded proof is useless; the proofs of the two ends
+ * have different labels, so that neither can be reflected to its maker; and they cover everything that was agreed on.
  * Every part has a fixed length or is preceded by it.
  */
 final class Authentication {
-    /** As long as the MAC: two connections with the same nonce do not happen. */
+    /** As long as the MAC: no two connections ever get the same nonce. */
     static final int NONCE_BYTES = 32;
 
     /** HMAC-SHA-256, whole. */
@@ -54,7 +54,7 @@ final class Authentication {
     private final byte[] nonce = random(NONCE_BYTES);
     private byte[] acceptance = {};
 
-    /** HELLO as the initiator said it, without its proof. */
+    /** HELLO as the initiator sent it, without its proof. */
     private byte[] hello = {};
 
     /** The key that this connection uses, once it is known. */

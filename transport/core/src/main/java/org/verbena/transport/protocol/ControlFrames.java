@@ -152,7 +152,7 @@ final class ControlFrames {
         }
     }
 
-    /** One of the peer's came, its header read; returns the violation, or null. */
+    /** Handles one of the peer's control frames, whose header has been read; returns the violation, or null. */
     @Nullable String received(int type, ByteBuf buffer, int lengthBytes) {
         if (type == Wire.ACK) {
             credits.answerReceived();

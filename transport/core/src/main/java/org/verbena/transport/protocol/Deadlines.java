@@ -65,7 +65,7 @@ final class Deadlines {
         }
     }
 
-    /** The peer owes the rest of a message, or does not any more; returns whether it does from now on. */
+    /** Records whether the peer owes the rest of a message; returns true when it has just begun to. */
     boolean watchMessage(boolean owed) {
         boolean begins = owed && messageNanos == NONE;
         if (begins) {
@@ -76,7 +76,7 @@ final class Deadlines {
         return begins;
     }
 
-    /** Whether to see now how much came of the message; then again after as long. */
+    /** Whether to check the message's progress now; the next check is due after the same interval. */
     boolean takeMessage(long nowNanos) {
         boolean due = isDue(messageNanos, nowNanos);
         if (due) {
@@ -85,12 +85,12 @@ final class Deadlines {
         return due;
     }
 
-    /** Memory is to be tried again soon. */
+    /** Schedules another attempt to get memory. */
     void retry() {
         retryNanos = clock.getAsLong() + MEMORY_RETRY_NANOS;
     }
 
-    /** Memory is tried again now, if it is time. */
+    /** Memory is tried again now if that is due. */
     void endRetry(long nowNanos) {
         if (isDue(retryNanos, nowNanos)) {
             retryNanos = NONE;

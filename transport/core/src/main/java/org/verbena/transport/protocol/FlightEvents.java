@@ -26,12 +26,12 @@ final class FlightEvents {
     private static final CreditStall CREDIT_STALL = new CreditStall();
     private static final Rendezvous RENDEZVOUS = new Rendezvous();
 
-    /** Causes behind a cause that are told. */
+    /** The number of nested causes that are recorded. */
     private static final int MAX_CAUSES = 8;
 
     private FlightEvents() {}
 
-    /** Which connection. */
+    /** The addresses of the connection. */
     abstract static class ConnectionEvent extends Event {
         @Label("Local Address")
         @Nullable String localAddress;
@@ -186,7 +186,7 @@ final class FlightEvents {
         return event;
     }
 
-    /** Tells how connecting went. */
+    /** Records the outcome of connecting. */
     static void endConnect(
             @Nullable Connect begun,
             Peer peer,
@@ -295,7 +295,7 @@ final class FlightEvents {
         }
     }
 
-    /** A throwable and what is behind it, in one line. */
+    /** A throwable and its causes, in one line. */
     private static String describe(Throwable cause) {
         StringBuilder text = new StringBuilder();
         Throwable next = cause;

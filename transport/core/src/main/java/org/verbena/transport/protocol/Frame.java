@@ -44,7 +44,7 @@ public record Frame(
         return new Frame("RAW", bytes, bytes, 0, 0, 0, "");
     }
 
-    /** Reads what is there; of a payload that is not in the same memory nothing but its length. */
+    /** Reads the header and what follows it in the same memory; of a payload elsewhere only the length. */
     static Frame read(ByteBuf memory, int index, int frameBytes) {
         if (frameBytes < Wire.HEADER_BYTES) {
             return new Frame("INVALID", frameBytes, 0, 0, 0, 0, "shorter than a header");
@@ -101,7 +101,7 @@ public record Frame(
                         .append(" bytes");
             case "RENDEZVOUS" -> text.append(' ').append(messageBytes).append(" bytes");
             default -> {
-                // Its name says it.
+                // The frame's name is enough.
             }
         }
         if (!detail.isEmpty()) {

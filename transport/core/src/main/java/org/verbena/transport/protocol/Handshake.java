@@ -16,7 +16,7 @@ final class Handshake {
     private @Nullable Negotiated negotiated;
     private int peerPayloadBytes;
     private int maxOutboundBytes = Integer.MAX_VALUE;
-    /** What the peer was promised; 0 before it was. */
+    /** The longest message that the peer was promised; 0 before HELLO. */
     private int maxInboundBytes;
 
     /** Until both ends have proved their key; null without one. */

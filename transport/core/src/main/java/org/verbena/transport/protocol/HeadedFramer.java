@@ -61,7 +61,7 @@ abstract sealed class HeadedFramer extends Framer permits MessageFramer, StreamF
     /** Takes a valid frame with bytes of messages, or their end; the buffer is from the payload on. */
     abstract void accept(int type, ByteBuf buffer, int length);
 
-    /** What is wrong with an advertisement, as far as every framing sees it, or null. */
+    /** The violation in an advertisement, as far as it does not depend on the framing, or null. */
     final @Nullable String advertisementViolation(int length) {
         if (!handshake.hasFeature(Wire.FEATURE_READS)) {
             return "it advertised more messages than it may";

@@ -104,7 +104,7 @@ final class Inbox {
         } else if (isDeliverable()) {
             Inbound first = memoryless.peek();
             if (first != null && first.rendezvous) {
-                stopWaiting(); // it is not read while the user does not read, and others need not wait for that
+                stopWaiting(); // the user does not read now, so others need not wait for this message
             }
         }
     }
@@ -244,7 +244,7 @@ final class Inbox {
             if (!stream) {
                 return null;
             }
-            // The user holds all of it, and may be waiting for the bytes that come next: they must not wait for memory.
+            // The user holds all of it, and may be waiting for the next bytes: they must not wait for memory.
             copy = ByteBufAllocator.DEFAULT.directBuffer(payload);
         }
         copy.writeBytes(buffer);
@@ -405,7 +405,7 @@ final class Inbox {
         if (isOverShare(bytes)) {
             heldByUser.watch();
             if (isOverShare(bytes)) {
-                stopWaiting(); // others need not wait for this one's user
+                stopWaiting(); // others need not wait for this connection's user
                 return false;
             }
         }
@@ -424,7 +424,7 @@ final class Inbox {
         return true;
     }
 
-    /** The memory of a message is of no use now: it is the first again to take some. */
+    /** A message could not use its memory: it is the first to get some again. */
     void giveMemoryBack(Inbound inbound) {
         inbound.releaseMemory();
         if (!stream) {

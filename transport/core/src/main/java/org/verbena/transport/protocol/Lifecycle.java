@@ -33,13 +33,13 @@ final class Lifecycle {
         HANDSHAKE,
         /** Both ends agreed. */
         ACTIVE,
-        /** The user has closed; what was queued before is still going out. */
+        /** The user has closed; what was queued before is still being sent. */
         CLOSING,
-        /** This end has said CLOSE and waits for the peer's. */
+        /** This end has sent CLOSE and waits for the peer's. */
         CLOSE_SENT,
-        /** The peer has said CLOSE, and is to be answered. */
+        /** The peer has sent CLOSE, which is still to be answered. */
         PEER_CLOSED,
-        /** Both have said CLOSE. */
+        /** Both have sent CLOSE. */
         CLOSED,
         /** Ended at once; the device still has work. */
         ABORTED,
@@ -86,7 +86,7 @@ final class Lifecycle {
         return phase == Phase.PEER_CLOSED || phase == Phase.CLOSED;
     }
 
-    /** Both have said CLOSE, this end in answer: the peer lets go. */
+    /** Both have sent CLOSE, this end in answer: the peer disconnects. */
     boolean hasAnswered() {
         return phase == Phase.CLOSED && answered;
     }
@@ -148,7 +148,7 @@ final class Lifecycle {
                         : " disconnected during the handshake"));
     }
 
-    /** Whether the endpoint knows what a work request failed for: what its device has reported of itself. */
+    /** Whether the endpoint explains why a work request failed: by an event that its device reported. */
     private static boolean isExplanation(@Nullable Throwable cause) {
         return cause instanceof ConnectionException && cause.getCause() instanceof WorkCompletionException;
     }

@@ -66,16 +66,16 @@ public interface MessageBuffers {
     void awaitReceives(Waiter waiter);
 
     /**
-     * Waits no more for memory for receives.
+     * Stops waiting for memory for receives.
      *
-     * @param waiter told nothing of it from now on, but for what is being told just now
+     * @param waiter not called from now on, except by a call that is under way
      */
     void forgetReceives(Waiter waiter);
 
     /**
-     * Waits no more for a message's memory.
+     * Stops waiting for a message's memory.
      *
-     * @param waiter told nothing of it from now on, but for what is being told just now
+     * @param waiter not called from now on, except by a call that is under way
      */
     void forgetMessage(Waiter waiter);
 

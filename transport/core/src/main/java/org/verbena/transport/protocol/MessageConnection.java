@@ -645,14 +645,14 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (!life.isUp() || !ledger.isEmpty()) {
             return;
         }
-        // Who said CLOSE first lets go; the other waits for that, so that nothing it has sent is lost on the way.
+        // The end that sent CLOSE first disconnects; the other waits for that, so that nothing it has sent is lost.
         if (raw ? life.isCloseRequested() && outbox.unfinished() == 0 : life.is(Phase.CLOSED) && !life.hasAnswered()) {
             endpoint.disconnect();
         }
     }
 
     /**
-     * What a callback, or the provider, has thrown ends the connection. The first error goes on to whoever called, when
+     * An exception of a callback or of the provider ends the connection. The first error is rethrown to the caller when
      * all is settled.
      */
     private void threw(Throwable failure) {
@@ -673,7 +673,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         try {
             releaseEndpointMemory();
         } catch (RuntimeException e) {
-            threw(e); // the device does not let go of memory: what is pending is told all the same
+            threw(e); // the device did not release memory: everything pending gets its outcome all the same
         }
         inbox.dropIncomplete();
         rendezvous.clear();
@@ -698,7 +698,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             window.release();
         }
         while (!ledger.isEmpty()) {
-            // The provider owes these completions; their memory is free all the same now.
+            // The provider should have reported these completions; their memory is released all the same.
             if (ledger.take() instanceof Operation first) {
                 outbox.completed(first, ledger.takenMessages(), WorkStatus.FLUSHED);
             }

@@ -57,8 +57,8 @@ public record MessageOptions(
     public static final MessageOptions DEFAULTS = new Builder().build();
 
     /**
-     * Finds a peer that is stopped or cut off after 40 s: well within a minute, and long enough for a loop that is held up
-     * or a path that is repaired. An idle connection pays with a few small frames and one timer in 20 s.
+     * Detects a peer that is stopped or unreachable within 40 s: less than a minute, and long enough for a loop that is
+     * held up or a path under repair. It costs an idle connection a few small frames and one timer every 20 s.
      */
     private static final int DEFAULT_KEEP_ALIVE_MILLIS = 20_000;
 
@@ -68,13 +68,13 @@ public record MessageOptions(
     /** Enough for a window of 62 messages. */
     private static final int LEAST_DEFAULT_DEPTH = 64;
 
-    /** Memory that receives by default take, as far as they are not fewer than {@link #LEAST_DEFAULT_DEPTH} with it. */
+    /** The memory of receives by default, unless that would make them fewer than {@link #LEAST_DEFAULT_DEPTH}. */
     private static final int DEFAULT_DEPTH_BYTES = 4 << 20;
 
     /** Enough to keep a sender of single messages going. */
     private static final int LEAST_FIRST_DEPTH = 16;
 
-    /** Memory that a connection takes by default before it was ever busy. */
+    /** The memory of receives by default of a connection that has never been busy. */
     private static final int FIRST_DEPTH_BYTES = 1 << 20;
 
     /** Checks ranges. */

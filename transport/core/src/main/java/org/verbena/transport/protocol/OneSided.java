@@ -27,9 +27,9 @@ public final class OneSided {
     private EndpointCapabilities capabilities;
 
     /**
-     * Makes them, for one connection.
+     * Creates the one-sided operations of one connection.
      *
-     * @param onSubmitted run when an operation was given: it may have its outcome already
+     * @param onSubmitted run when an operation was submitted; it may have its outcome already
      */
     OneSided(
             Lifecycle life,

@@ -56,7 +56,7 @@ final class Operation implements Work {
     int advertisedOut;
     /** The rest of it goes by rendezvous. */
     boolean rendezvous;
-    /** Not bytes, but the end of the stream. */
+    /** It is the end of the stream and has no bytes. */
     boolean end;
 
     FlightEvents.@Nullable Rendezvous rendezvousEvent;

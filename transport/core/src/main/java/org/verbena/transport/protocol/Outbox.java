@@ -47,9 +47,9 @@ final class Outbox {
     private boolean writable;
 
     /**
-     * Makes an empty one.
+     * Creates an empty one.
      *
-     * @param onThrown given what callbacks throw, and what keeps memory from being let go
+     * @param onThrown given the exceptions of callbacks, and failures to release memory
      */
     Outbox(Lifecycle life, Peer peer, ConnectionCounters counters, Consumer<Throwable> onThrown) {
         this.life = life;
@@ -84,10 +84,7 @@ final class Outbox {
         return operation;
     }
 
-    /**
-     * Takes an operation: it waits to be posted, or is refused, with what is wrong with it or because nothing more is
-     * taken.
-     */
+    /** Submits an operation: it waits to be posted, or fails at once if it is invalid or no more are accepted. */
     void submit(Operation operation) {
         boolean isMessage = operation.kind == Operation.Kind.MESSAGE;
         if (isMessage) {
@@ -110,7 +107,7 @@ final class Outbox {
         }
     }
 
-    /** Why nothing more is taken, or null. */
+    /** Why no more operations are accepted, or null. */
     private @Nullable Throwable refusal(Operation operation) {
         if (!life.isClosing()) {
             return outputEnded && operation.kind == Operation.Kind.MESSAGE
@@ -130,24 +127,24 @@ final class Outbox {
         return new ConnectionException(operation.describe() + " was not done: " + why);
     }
 
-    /** No more messages are taken. */
+    /** No more messages are accepted. */
     void endOutput() {
         outputEnded = true;
     }
 
-    /** Whether what is sent next goes out at once. */
+    /** Whether the next message would be posted at once. */
     boolean isWritable() {
         return writable;
     }
 
-    /** Whether that is otherwise than it was. */
+    /** Updates that; returns whether it has changed. */
     boolean updateWritable() {
         boolean before = writable;
         writable = waitingHead == null && life.isAgreed() && !life.isClosing();
         return writable != before;
     }
 
-    /** A message was given, after all those before. */
+    /** Appends a message to the list of all messages. */
     private void addMessage(Operation operation) {
         queuedBytes += operation.totalBytes;
         if (messagesTail == null) {
@@ -263,14 +260,14 @@ final class Outbox {
     }
 
     /**
-     * An operation has its outcome and is in no list any more: its memory is let go now, its callback is called by
+     * An operation has its outcome and is in no list any more: its memory is released now, its callback is called by
      * {@link #tellOutcome()}.
      */
     private void finish(Operation operation) {
         try {
             operation.releaseMemory();
         } catch (RuntimeException e) {
-            // The device does not let go of memory: the outcome is told all the same, and the connection ends with
+            // The device did not release memory: the outcome is reported all the same, and the connection ends with
             // this.
             onThrown.accept(e);
         }
@@ -317,7 +314,8 @@ final class Outbox {
     }
 
     /**
-     * The one-sided operations of a list that nobody else has any more; messages in it are in their own list as well.
+     * Fails the one-sided operations of a list, which has been detached; messages in it are also in the list of all
+     * messages.
      */
     private void failOneSided(@Nullable Operation first, Function<Operation, Throwable> cause) {
         Operation operation = first;

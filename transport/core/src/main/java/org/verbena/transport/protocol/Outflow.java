@@ -55,7 +55,7 @@ final class Outflow {
             try {
                 obstacle = tryPost(endpoint, operation);
             } catch (RuntimeException e) {
-                // Refused before it reached the device: what is out of it finishes, the rest is not done.
+                // Refused before it reached the device: what was posted of it completes, the rest is not sent.
                 ledger.dropStaged();
                 operation.failure = e;
                 operation.posted = true;

@@ -67,7 +67,7 @@ public final class PooledMessageBuffers implements MessageBuffers {
         ByteBuf buffer = queue.isTurnOf(waiter) ? allocateMessage(capacityBytes, account) : null;
         if (buffer == null) {
             queue.addForMessage(waiter);
-            // Memory that came back before the pool was watched was told to nobody.
+            // Nobody was notified of memory that was released before the pool was watched.
             buffer = queue.isTurnOf(waiter) ? allocateMessage(capacityBytes, account) : null;
         }
         if (buffer != null) {
@@ -84,7 +84,7 @@ public final class PooledMessageBuffers implements MessageBuffers {
         }
         long maxBytes = receivePool.options().maxRegisteredBytes();
         if (receivePool.metrics().usedBytes() + plainBytes.addAndGet(capacityBytes) <= maxBytes) {
-            // There is room, but in pieces: receives that live long may lie in every chunk.
+            // There is room, but not in one piece: long-lived receives may lie in every chunk.
             return new PlainMessageBuf(capacityBytes, account, plainReleased);
         }
         plainBytes.addAndGet(-capacityBytes);
@@ -152,7 +152,7 @@ public final class PooledMessageBuffers implements MessageBuffers {
 
     private static @Nullable ByteBuf allocate(RegisteredBufferPool pool, int capacityBytes) {
         if (capacityBytes > pool.options().maxRegisteredBytes()) {
-            // Waiting would be for ever: this throws and says so.
+            // Waiting would never end: this throws, with the reason.
             return pool.allocate(capacityBytes, capacityBytes);
         }
         return pool.tryAllocate(capacityBytes, capacityBytes);

@@ -49,7 +49,7 @@ final class ReceiveWindow {
     private boolean peerWaited;
     private boolean low;
 
-    /** The first receives are still to be posted: that there are none yet is not for want of anything. */
+    /** The first receives have not been posted yet: that none is posted does not mean that memory is short. */
     private boolean opening;
 
     private boolean starved;
@@ -65,7 +65,7 @@ final class ReceiveWindow {
     }
 
     /**
-     * Posts what a peer needs that has not said who it is.
+     * Posts the receives that a peer needs before it has introduced itself.
      *
      * @param strange whether the peer speaks first, so that one receive will do
      */
@@ -187,7 +187,7 @@ final class ReceiveWindow {
             }
             int wanted = open ? kept - heldBack(undelivered) - receives.posted() : 0;
             if (wanted >= Math.clamp(kept / REPOST_DIVISOR, 1, MOST_REPOSTED) || (controlCame && wanted > 0)) {
-                // The device has them before any header can tell the peer.
+                // The device must have the receives before a header promises them to the peer.
                 if (receives.post(wanted) > 0) {
                     endpoint.flush();
                 }
@@ -251,7 +251,7 @@ final class ReceiveWindow {
         }
     }
 
-    /** Promises the peer what may be granted on top of what is, with the next header. */
+    /** Grants the peer as many more message frames as may be granted, with the next header. */
     void grant(int undelivered) {
         int more = grantable(undelivered);
         if (more > 0) {
@@ -260,13 +260,12 @@ final class ReceiveWindow {
     }
 
     /**
-     * Message frames that may be granted on top of what is: their receives are posted. A shared queue's are promised by
-     * this.
+     * The number of further message frames that may be granted: their receives are posted. With a shared queue, this
+     * call promises them.
      */
     int grantable(int undelivered) {
         if (shared != null) {
-            // A window grows with its use, by what was used once more, so that those who are idle leave the rest to
-            // others.
+            // A window grows by as much as was used of it, so that idle connections leave the rest to others.
             int has = credits.outstandingGrant();
             int room = greatest() - has - heldBack(undelivered);
             int more = shared.promise(has, Math.min(room, Math.max(2 * usedOfShared, has == 0 ? 1 : 0)));
@@ -286,7 +285,7 @@ final class ReceiveWindow {
         return own == null ? null : own.take(workId);
     }
 
-    /** The content of a receive is done with: its buffer serves the next. */
+    /** The content of a receive is no longer needed: its buffer serves the next. */
     void reuse(ByteBuf buffer) {
         if (shared != null) {
             shared.spare(buffer);
@@ -326,12 +325,15 @@ final class ReceiveWindow {
         return violation;
     }
 
-    /** Receives of the shared queue get short: the peer is asked, once until it has sent again, with the next frame. */
+    /**
+     * The shared queue runs short of receives: the next frame asks the peer to return grants, once until the peer has
+     * sent something.
+     */
     private void reclaim() {
         if (open && !reclaimAsked && credits.outstandingGrant() > 1) {
             reclaimAsked = true;
             reclaimDue = true;
-            waiter.onMemoryFreed(); // this is within another connection's change
+            waiter.onMemoryFreed(); // called while another connection is changing its state
         }
     }
 

@@ -219,7 +219,7 @@ final class RendezvousReceiver {
         return true;
     }
 
-    /** What memory that is read into must be registered for: no more than the adapter asks. */
+    /** The rights that memory to read into is registered with: no more than the adapter needs. */
     private Set<MemoryDomain.Access> sinkAccess() {
         return capabilities.readSinkNeedsRemoteWrite() ? LOCAL_AND_REMOTE : LOCAL;
     }
@@ -234,7 +234,7 @@ final class RendezvousReceiver {
             inbound.registration = OperationRegistration.register(
                     memory, 0, inbound.totalBytes, endpoint.connectionMemory(), sinkAccess());
         } catch (RdmaException e) {
-            // The limit of locked memory may be reached: later, then.
+            // The limit of locked memory may be reached: try again later.
             inbound.registration = null;
         }
         if (inbound.registration == null) {
@@ -265,7 +265,7 @@ final class RendezvousReceiver {
             inbound.registration = OperationRegistration.register(
                     message, 0, inbound.totalBytes, endpoint.connectionMemory(), sinkAccess());
         } catch (RdmaException e) {
-            // The limit of locked memory may be reached: later, then.
+            // The limit of locked memory may be reached: try again later.
             inbound.registration = null;
         }
         if (inbound.registration == null) {

@@ -57,7 +57,7 @@ final class SendLedger {
 
     private @Nullable RegisteredMemory stagedRegistration;
     private @Nullable ByteBuf headers;
-    /** The slots of before there was more room, until the work requests that use them are done. */
+    /** The slots from before the ledger grew, until the work requests that use them are done. */
     private @Nullable ByteBuf retired;
 
     private long retiredAt;
@@ -73,9 +73,9 @@ final class SendLedger {
     }
 
     /**
-     * Makes room for what the endpoint takes, with headers if frames have any.
+     * Makes room for as many work requests as the endpoint accepts, with headers if frames have any.
      *
-     * @throws IllegalArgumentException the endpoint takes too little for the framing
+     * @throws IllegalArgumentException the endpoint accepts too few, or too few elements each, for the framing
      */
     void prepare(EndpointCapabilities capabilities, MessageBuffers memory, Framing framing) {
         boolean withHeaders = framing != Framing.RAW;
@@ -119,7 +119,7 @@ final class SendLedger {
         return true;
     }
 
-    /** Makes room for all that the endpoint takes; without memory for it, it stays as it is. */
+    /** Makes room for as many work requests as the endpoint accepts; without memory for that, nothing changes. */
     private void grow() {
         ByteBuf before = headers;
         if (before != null) {
@@ -339,7 +339,7 @@ final class SendLedger {
                 return memory;
             }
         } catch (RdmaException e) {
-            // The limit of locked memory may be reached: later, then.
+            // The limit of locked memory may be reached: try again later.
         }
         dropStaged();
         return null;

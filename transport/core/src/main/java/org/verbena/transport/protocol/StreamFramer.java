@@ -173,7 +173,7 @@ final class StreamFramer extends HeadedFramer {
         return false;
     }
 
-    /** The messages that a segment has bytes of have moved on; returns how many they are. */
+    /** Advances the messages that a segment has bytes of; returns their number. */
     private int segmentPosted(Operation first, int payload) {
         int messages = 0;
         int left = payload;

@@ -32,11 +32,11 @@ final class Timeouts {
     @SuppressWarnings("NullAway.Init") // set by prepare
     private MessageBuffers buffers;
 
-    // What the peer had sent of messages when that was last seen.
+    // What had come of messages at the last check.
     private long finished;
     private long takenBytes;
     private int owedBytes;
-    /** Meanwhile this end kept the peer from sending. */
+    /** Since then, this end has kept the peer from sending. */
     private boolean withheld;
 
     Timeouts(
@@ -94,7 +94,7 @@ final class Timeouts {
         }
     }
 
-    /** The time has come to look: asks the peer for what is late, and returns what it is to be cut off for, or null. */
+    /** Checks what is due: pings a silent peer, and returns why the peer is to be disconnected, or null. */
     @Nullable ConnectionException check(long nowNanos) {
         ConnectionException late = checkMessage(nowNanos);
         if (late != null) {

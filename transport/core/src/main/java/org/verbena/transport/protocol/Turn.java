@@ -3,9 +3,10 @@ package org.verbena.transport.protocol;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides when the connection calls out. Every way in changes the connection's parts first and ends with {@link
- * #settle}: outcomes are told, what can go goes, and the end is told when there is nothing else to tell. So a callback
- * may do anything; what it does settles in the same loop, and a way in within another leaves it to that one.
+ * Decides when the connection calls out. Every entry point changes the connection's parts first and ends with {@link
+ * #settle}: it reports outcomes, posts what can be posted, and reports the end when there is nothing else to report. So
+ * a callback may call any method; the loop that is already settling handles its effects, and a nested entry point
+ * leaves them to that loop.
  */
 final class Turn {
     private final Outbox outbox;
@@ -15,9 +16,9 @@ final class Turn {
     private final Callbacks callbacks;
     private final Runnable pump;
 
-    /** Within a batch of completions, whose end settles. */
+    /** Within a batch of completions, at whose end everything settles. */
     private boolean inBatch;
-    /** Within something that settles when it is done, or settling. */
+    /** Within an entry point that settles at its end, or settling. */
     private boolean busy;
 
     private boolean pumpAgain;
@@ -43,7 +44,7 @@ final class Turn {
         this.pump = pump;
     }
 
-    /** Whether this is within another way in, or a batch. */
+    /** Whether this is within another entry point, or a batch. */
     boolean isWithin() {
         return busy || inBatch;
     }
@@ -60,7 +61,7 @@ final class Turn {
         inBatch = false;
     }
 
-    /** Nothing settles until this is left again; returns what {@link #leave} is to be given. */
+    /** Nothing settles until {@link #leave} is called with the value that this returns. */
     boolean enter() {
         boolean outer = busy;
         busy = true;
@@ -125,7 +126,7 @@ final class Turn {
         }
     }
 
-    /** Tells the next deadline if it is nearer than the listener knows. */
+    /** Reports the next deadline if it is earlier than the listener knows. */
     private boolean tellDeadline() {
         timeouts.update();
         long nextNanos = timeouts.nextNanos();

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RegisteredMemory;
 
-/** A domain without a device, that keeps account of every byte and can refuse. */
+/** A domain without a device that accounts for every registered byte and can refuse. */
 public final class CountingMemoryDomain implements MemoryDomain {
     private final AtomicLong registeredBytes = new AtomicLong();
     private final AtomicInteger registrations = new AtomicInteger();
@@ -37,12 +37,12 @@ public final class CountingMemoryDomain implements MemoryDomain {
         return registeredBytes.get();
     }
 
-    /** How many registrations there were so far. */
+    /** The number of registrations so far. */
     public int registrations() {
         return registrations.get();
     }
 
-    /** How many regions there are. */
+    /** The number of regions that are registered now. */
     public int liveRegions() {
         return live.size();
     }

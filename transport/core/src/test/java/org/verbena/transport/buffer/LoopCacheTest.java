@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.ScatterGatherList;
 
-/** Pools with event loops and other threads. */
+/** Pools shared by event loops and other threads. */
 @Timeout(240)
 class LoopCacheTest {
     private static final int CHUNK_BYTES = 1 << 20;
@@ -69,7 +69,7 @@ class LoopCacheTest {
     }
 
     @Test
-    void bringsBuffersHomeThatOtherThreadsRelease() throws Exception {
+    void takesBackBuffersThatOtherThreadsRelease() throws Exception {
         attach(loop);
         RegisteredByteBuf buffer = on(loop, () -> pool.allocate(1000));
         int blockBytes = buffer.blockBytes();
@@ -84,7 +84,7 @@ class LoopCacheTest {
     }
 
     @Test
-    void givesWhatItKeptBackWhenTheLoopEnds() throws Exception {
+    void returnsItsBlocksWhenTheLoopEnds() throws Exception {
         attach(loop);
         RegisteredByteBuf buffer = on(loop, () -> {
             pool.allocate(100).release();
@@ -100,7 +100,7 @@ class LoopCacheTest {
     }
 
     @Test
-    void givesWhatItKeptBackWhenThePoolCloses() throws Exception {
+    void returnsItsBlocksWhenThePoolCloses() throws Exception {
         attach(loop);
         on(loop, () -> pool.allocate(1000).release());
         pool.close();
@@ -110,7 +110,7 @@ class LoopCacheTest {
     }
 
     @Test
-    void givesUpWhatItDoesNotNeed() throws Exception {
+    void trimsWhatItDoesNotNeed() throws Exception {
         attach(loop);
         on(loop, () -> {
             List<RegisteredByteBuf> burst = new ArrayList<>();
@@ -273,13 +273,16 @@ class LoopCacheTest {
         assertThat(heapBytesOnceWarm()).as("without a loop").isLessThan(100);
     }
 
-    /** What 8,000 buffers cost when everything is compiled; before that, the interpreter's own objects count as well. */
+    /**
+     * The heap bytes that 8,000 buffers cost once everything is compiled; before that, the interpreter's own objects
+     * count as well.
+     */
     private long heapBytesOnceWarm() {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         long thread = Thread.currentThread().threadId();
         ScatterGatherList pieces = new ScatterGatherList(2);
         long least = Long.MAX_VALUE;
-        // On a busy machine the compiler may come late.
+        // On a busy machine the compiler may be late.
         long deadlineNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
         while (least > 0 && System.nanoTime() < deadlineNanos) {
             long before = threads.getThreadAllocatedBytes(thread);
@@ -321,7 +324,7 @@ class LoopCacheTest {
     }
 
     @Test
-    void freesMemoryLaterThatASystemCallStillUses() throws Exception {
+    void defersFreeingMemoryThatASystemCallUses() throws Exception {
         RegisteredByteBuf buffer = pool.allocate(100);
         var scope = buffer.segment().scope();
         ByteBuffer view = buffer.nioBuffer(0, 100);

@@ -26,7 +26,7 @@ import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The allocator serves a transport that is not ours: Netty's own TCP reads into its buffers and writes from them. */
+/** The allocator serves another transport: Netty's own TCP reads into its buffers and writes from them. */
 @Timeout(240)
 class NioTransportTest {
     private static final int TOTAL_BYTES = 8 << 20;

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** The page map against a bit set that does the same slowly. */
+/** The page map compared with a plain bit set. */
 class PageMapTest {
     @Test
     void findsTheFirstRunAsAPlainSearchWould() {
@@ -51,7 +51,7 @@ class PageMapTest {
     }
 
     @Test
-    void noticesAPageGivenTwice() {
+    void rejectsAPageReturnedTwice() {
         PageMap map = new PageMap(8);
         map.take(4);
         map.give(0, 4);

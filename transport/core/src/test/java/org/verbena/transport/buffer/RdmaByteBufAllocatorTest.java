@@ -138,7 +138,7 @@ class RdmaByteBufAllocatorTest {
     }
 
     @Test
-    void failsIfThatIsTheOption() {
+    void failsIfTheOptionSaysSo() {
         pool.close();
         pool = new RegisteredBufferPool(domain, pool.options().withOnExhaustion(BufferPoolOptions.Exhaustion.FAIL));
         allocator = pool.allocator();

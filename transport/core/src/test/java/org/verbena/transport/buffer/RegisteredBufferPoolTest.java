@@ -23,7 +23,7 @@ import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
-/** What a pool promises whoever takes buffers from it. */
+/** What a pool promises to those who take buffers from it. */
 class RegisteredBufferPoolTest {
     private static final int CHUNK_BYTES = 256 << 10;
     private static final BufferPoolOptions OPTIONS = BufferPoolOptions.DEFAULTS
@@ -345,7 +345,7 @@ class RegisteredBufferPoolTest {
     }
 
     @Test
-    void freesMemoryOnlyWhenTheLastBufferIsHome() {
+    void freesMemoryOnlyAfterTheLastBufferIsReleased() {
         RegisteredByteBuf buffer = pool.allocate(64);
         pool.close();
         buffer.writeLong(1);

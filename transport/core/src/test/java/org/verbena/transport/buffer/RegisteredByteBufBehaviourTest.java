@@ -47,7 +47,10 @@ class RegisteredByteBufBehaviourTest {
     @TempDir
     private Path directory;
 
-    /** Something a handler may do; the result is compared. Draws its arguments from the random it is given, the same for both. */
+    /**
+     * An operation of a handler, whose result is compared. Both buffers' operations draw the same arguments from the
+     * given random generator.
+     */
     private interface Operation {
         Object apply(ByteBuf buffer, Random random) throws Exception;
     }
@@ -62,7 +65,7 @@ class RegisteredByteBufBehaviourTest {
     }
 
     @Test
-    void doesWhatAPlainBufferDoes() throws Exception {
+    void behavesLikeAPlainBuffer() throws Exception {
         defineOperations();
         long seed = System.nanoTime();
         Random random = new Random(seed);
@@ -98,7 +101,9 @@ class RegisteredByteBufBehaviourTest {
         }
     }
 
-    /** A block leaves more room to grow into than an array has, and what it grows into is not zeroed: make both alike. */
+    /**
+     * A block leaves more room to grow into than an array has, and that room is not zeroed: makes both buffers alike.
+     */
     private static void levelCapacities(ByteBuf plain, ByteBuf registered, int before) {
         int level = Math.max(plain.capacity(), registered.capacity());
         plain.capacity(level);
@@ -114,7 +119,7 @@ class RegisteredByteBufBehaviourTest {
         try {
             return operation.apply(buffer, new Random(arguments));
         } catch (IndexOutOfBoundsException | IllegalArgumentException outside) {
-            // Netty says it in one way or the other.
+            // Netty words it in one way or the other.
             return "out of bounds";
         } catch (Exception failure) {
             return failure.getClass();
@@ -133,7 +138,7 @@ class RegisteredByteBufBehaviourTest {
         return random.nextInt(20) == 0 || valid <= 0 ? random.nextInt(MAX_CAPACITY) - 5 : random.nextInt(valid + 1);
     }
 
-    /** At least a byte: for none, Netty does not always look at the index. */
+    /** At least one byte: for none, Netty does not always check the index. */
     private static int length(ByteBuf buffer, Random random) {
         return 1 + (random.nextInt(30) == 0 ? random.nextInt(MAX_CAPACITY) : random.nextInt(64));
     }
@@ -482,7 +487,7 @@ class RegisteredByteBufBehaviourTest {
     void refusesEverythingOnceReleased() {
         defineOperations();
         List<String> untouched = List.of(
-                // These look at indices or make views, which netty lets pass on a released buffer.
+                // These only look at indices or make views, which Netty allows on a released buffer.
                 "readerIndex",
                 "writerIndex",
                 "clear",

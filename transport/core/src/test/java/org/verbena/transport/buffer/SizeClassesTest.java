@@ -43,7 +43,7 @@ class SizeClassesTest {
     }
 
     @Test
-    void cutsSlabsWithoutRemainderWorthMentioning() {
+    void cutsSlabsWithLittleRemainder() {
         for (int i = 0; i <= SizeClasses.indexOf(2 << 20); i++) {
             int block = SizeClasses.bytesOf(i);
             int slab = Slab.pagesFor(block) * Chunk.PAGE_BYTES;

@@ -16,7 +16,7 @@ import org.verbena.transport.protocol.MessageConnection.Role;
 import org.verbena.transport.protocol.SimulatedNetwork.Device;
 import org.verbena.transport.spi.ConnectionException;
 
-/** Who has not the key gets nowhere, whichever end it plays; who has it talks as before. */
+/** An end without the key is refused, whichever role it plays; ends with the key connect as without keys. */
 @Timeout(240)
 class AuthenticationTest {
     private static final MessageOptions OPTIONS = MessageOptions.DEFAULTS
@@ -79,7 +79,7 @@ class AuthenticationTest {
 
     @ParameterizedTest
     @EnumSource(names = {"MESSAGE", "STREAM"})
-    void whoHasTheKeyTalksAsBefore(Framing framing) throws Exception {
+    void peersWithTheKeyConnect(Framing framing) throws Exception {
         connect(OPTIONS.withFraming(framing), KEYS, KEYS);
         assertThat(left.active).isOne();
         assertThat(right.active).isOne();
@@ -101,7 +101,7 @@ class AuthenticationTest {
     }
 
     @Test
-    void whoAcceptsTakesAnyOfItsKeys() {
+    void anAcceptorTakesAnyOfItsKeys() {
         connect(OPTIONS, PreSharedKeys.of("2025", secret(9)), KEYS.and("2025", secret(9)));
         assertThat(left.active).isOne();
         assertThat(right.active).isOne();
@@ -121,7 +121,7 @@ class AuthenticationTest {
     }
 
     @Test
-    void whoHasNoKeyIsTurnedAwayBeforeTheConnectionIsUp() {
+    void aPeerWithoutKeyIsRejectedBeforeTheConnectionIsUp() {
         byte[] without = PrivateData.of(OPTIONS);
         byte[] rejection = PrivateData.rejection(OPTIONS, KEYS, without);
         assertThat(rejection).isNotNull();
@@ -133,19 +133,19 @@ class AuthenticationTest {
     }
 
     @Test
-    void whoSaysThatItHasAKeyAndProvesNoneIsRefused() throws Exception {
+    void aPeerThatClaimsAKeyAndProvesNoneIsRefused() throws Exception {
         connect(OPTIONS, null, KEYS);
         assertRefused(right, left, "it did not prove that it has a pre-shared key");
     }
 
     @Test
-    void anAcceptorWithoutKeysIsLeft() throws Exception {
+    void theInitiatorLeavesAnAcceptorWithoutKeys() throws Exception {
         connect(OPTIONS, KEYS, null);
         assertRefused(left, right, "it has no pre-shared keys");
     }
 
     @Test
-    void anAcceptorThatCannotProveItsKeyIsLeft() {
+    void theInitiatorLeavesAnAcceptorThatCannotProveItsKey() {
         left = party("left", Role.INITIATOR, network.left, OPTIONS, KEYS);
         Rogue rogue = new Rogue(from -> {});
         rogue.answers = true;
@@ -162,7 +162,7 @@ class AuthenticationTest {
 
     // ---- the proofs themselves
 
-    /** Both ends' proofs over what was said, with every bit as the test wants it. */
+    /** The proofs of both ends over a recorded handshake, of which a test may change any bit. */
     private static final class Talk {
         final Authentication initiator = new Authentication(Role.INITIATOR, KEYS);
         final Authentication acceptor = new Authentication(Role.ACCEPTOR, KEYS);
@@ -200,7 +200,7 @@ class AuthenticationTest {
     }
 
     @Test
-    void everyBitThatWasSaidCounts() {
+    void proofsCoverEveryBitOfTheHandshake() {
         Talk talk = new Talk();
         byte[] hello = talk.sayHello();
         for (int bit = 8 * Wire.HEADER_BYTES; bit < 8 * hello.length; bit++) {
@@ -227,13 +227,13 @@ class AuthenticationTest {
         assertThat(refusal(talk.initiator, Arrays.copyOf(answer, answer.length - 1)))
                 .isNotNull();
         assertThat(refusal(talk.initiator, answer)).isNull();
-        // What a later version says behind it is none of this one's business.
+        // What a later version appends is ignored by this one.
         assertThat(refusal(talk.initiator, Arrays.copyOf(answer, answer.length + 9)))
                 .isNull();
     }
 
     @Test
-    void everyBitOfTheAcceptanceCounts() {
+    void proofsCoverEveryBitOfTheAcceptance() {
         for (int bit = 0; bit < 8 * Authentication.ACCEPTANCE_BYTES; bit++) {
             Talk talk = new Talk();
             talk.acceptance[bit / 8] ^= (byte) (1 << bit % 8);
@@ -246,7 +246,7 @@ class AuthenticationTest {
     }
 
     @Test
-    void whatWasSaidBeforeIsOfNoUse() {
+    void recordedProofsAreRefused() {
         Talk first = new Talk();
         byte[] hello = first.sayHello();
         assertThat(refusal(first.acceptor, hello)).isNull();
@@ -263,7 +263,7 @@ class AuthenticationTest {
     }
 
     @Test
-    void aProofIsNotTakenBackByItsMaker() {
+    void reflectedProofsAreRefused() {
         Talk talk = new Talk();
         byte[] hello = talk.sayHello();
         byte[] reflected = Arrays.copyOf(hello, Wire.HELLO_BYTES + Authentication.PROOF_BYTES);
@@ -277,7 +277,7 @@ class AuthenticationTest {
     }
 
     @Test
-    void theLongestIdFitsIntoTheSmallestReceiveThatIsTaken() {
+    void theLongestIdFitsIntoTheSmallestReceive() {
         PreSharedKeys longest = PreSharedKeys.of("x".repeat(PreSharedKeys.MAX_ID_LENGTH), secret(1));
         connect(OPTIONS.withReceives(8, Authentication.LEAST_RECEIVE_BYTES), longest, longest);
         assertThat(right.active).isOne();
@@ -289,7 +289,7 @@ class AuthenticationTest {
     }
 
     @Test
-    void keysAreHeldAgainstTheirRules() {
+    void keysAreValidated() {
         assertThat(KEYS).hasToString("PreSharedKeys[2026]");
         for (String id : new String[] {"", "a b", "a\nb", "\u00e4", "x".repeat(65)}) {
             assertThatThrownBy(() -> PreSharedKeys.of(id, secret(1))).isInstanceOf(IllegalArgumentException.class);

@@ -35,10 +35,10 @@ import org.verbena.transport.spi.WorkStatus;
 
 /**
  * A peer that knows the message protocol's frames, handshake and proofs included, and gets some of them wrong. Whatever
- * it sends, the connection goes on or ends with a cause that says so; every operation is told once, the end is told
- * once, and all memory comes back. A peer that got nothing wrong is not cut off.
+ * it sends, the connection continues or ends with a cause that names the violation; each operation has one outcome, the
+ * end is reported once, and all memory is released. A peer that got nothing wrong is not cut off.
  *
- * <p>{@code -Dverbena.fuzz.frameExecutions=} sets how long, {@code -Dverbena.fuzz.seed=} repeats a run.
+ * <p>{@code -Dverbena.fuzz.frameExecutions=} sets how long it runs, {@code -Dverbena.fuzz.seed=} repeats a run.
  */
 @Timeout(value = 12, unit = TimeUnit.HOURS)
 class FrameFuzzTest {
@@ -60,7 +60,7 @@ class FrameFuzzTest {
     private final TreeMap<String, Integer> ends = new TreeMap<>();
 
     @Test
-    void aPeerThatGetsFramesWrongEndsItsOwnConnectionAlone() {
+    void aPeerWithWrongFramesEndsOnlyItsOwnConnection() {
         long seed =
                 Long.getLong("verbena.fuzz.seed", ThreadLocalRandom.current().nextLong());
         System.out.println("FrameFuzzTest: -Dverbena.fuzz.seed=" + seed);
@@ -119,11 +119,11 @@ class FrameFuzzTest {
             victim.connection.onDeadline(network.nowNanos);
             settle(network);
         }
-        assertThat(victim.inactive).as("how often the end was told").isOne();
+        assertThat(victim.inactive).as("how often the end was reported").isOne();
         assertThat(victim.told).as("outcomes of %d messages", victim.sent).isEqualTo(victim.sent);
         Throwable last = victim.cause;
         if (last != null && !(last instanceof RdmaException)) {
-            throw new AssertionError("it ended with what no peer should be able to cause", last);
+            throw new AssertionError("it ended with a cause that no peer should be able to produce", last);
         }
         if (isRight && cause instanceof RdmaException) {
             throw new AssertionError("a peer that got nothing wrong was cut off", cause);
@@ -138,7 +138,7 @@ class FrameFuzzTest {
         }
     }
 
-    /** The end that is attacked: it takes what comes. */
+    /** The end under attack: it accepts what comes. */
     private static final class Victim implements MessageListener {
         final SimulatedEndpoint endpoint;
         final RegisteredBufferPool sendPool;
@@ -224,7 +224,7 @@ class FrameFuzzTest {
         }
     }
 
-    /** The end that attacks. It keeps the books that an honest one keeps, and then does as it likes. */
+    /** The attacking end. It keeps the state that a correct peer keeps, and then deviates from it. */
     private static final class Peer implements EndpointHandler {
         private final Random random;
         private final boolean isRight;
@@ -242,7 +242,7 @@ class FrameFuzzTest {
         private boolean isClosed;
         private boolean isGone;
 
-        // What an honest one knows.
+        // The state of a correct peer.
         private int granted;
         private int messagesSent;
         private int messagesTaken;
@@ -354,7 +354,7 @@ class FrameFuzzTest {
             region.close();
         }
 
-        /** Says some things. */
+        /** Sends some frames. */
         void turn() {
             if (endpoint == null || isGone || isClosed || (isRight && !hasHello)) {
                 return;
@@ -401,7 +401,7 @@ class FrameFuzzTest {
             int payload = Math.min(leftOfMessage, FRAGMENT);
             ByteBuf frame = Unpooled.buffer(SLOT);
             if (!isRight && first && random.nextInt(4) == 0) {
-                // Nothing that an honest one would leave to chance: the victim reads what it is told to.
+                // A correct peer leaves nothing here to chance: the victim reads where it is told to.
                 leftOfMessage = Math.max(1, leftOfMessage);
                 header(frame, Wire.RENDEZVOUS, leftOfMessage);
                 frame.writeLong(region.address()).writeInt(region.remoteKey()).writeInt(leftOfMessage);
@@ -430,7 +430,7 @@ class FrameFuzzTest {
             staged.add(isRight ? bytes : spoiled(bytes));
         }
 
-        /** Something is wrong with it, often. */
+        /** Often makes the frame wrong. */
         private byte[] spoiled(byte[] bytes) {
             ByteBuf frame = Unpooled.wrappedBuffer(bytes);
             switch (random.nextInt(24)) {
@@ -447,7 +447,7 @@ class FrameFuzzTest {
                 case 6 -> random.nextBytes(bytes);
                 case 7 -> staged.add(bytes.clone());
                 default -> {
-                    // It goes as it is.
+                    // It is sent as it is.
                 }
             }
             return bytes;
@@ -457,7 +457,7 @@ class FrameFuzzTest {
             if (!isRight && staged.size() > 1 && random.nextInt(8) == 0) {
                 Collections.shuffle(staged, random);
             }
-            // Before it is connected, nothing goes: a HELLO may come before that is known.
+            // Before it is connected, nothing is sent: a HELLO may come before that is known.
             while (!staged.isEmpty() && endpoint.freeSendSlots() > 0) {
                 byte[] frame = staged.getFirst();
                 int slot = nextSlot;

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.verbena.transport.protocol.MessageConnection.Role;
 import org.verbena.transport.protocol.SimulatedNetwork.Device;
 
-/** What was sent just before a close to a peer that has no memory for it at the moment. */
+/** A message sent just before a close, to a peer that has no memory for it at that moment. */
 class LastMessageTest {
     private static final MessageOptions OPTIONS = MessageOptions.DEFAULTS
             .withReceives(8, 256)

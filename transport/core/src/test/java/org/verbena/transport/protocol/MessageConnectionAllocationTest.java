@@ -23,10 +23,10 @@ import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 
-/** A message costs no object, once everything is warm: over endpoints that make none themselves. */
+/** Once everything is warm, a message allocates no object, over endpoints that allocate none themselves. */
 class MessageConnectionAllocationTest {
     private static final int MESSAGES = 50_000;
-    /** What the compiler's own work on this thread may cost, spread over the messages. */
+    /** What the compiler itself may allocate on this thread, spread over the messages. */
     private static final double NOISE_BYTES = 1.0;
 
     private final SimulatedDomain domain = new SimulatedDomain();
@@ -103,7 +103,7 @@ class MessageConnectionAllocationTest {
     private abstract static class Listener implements MessageListener {
         @Override
         public void onActive(MessageConnection connection, Negotiated negotiated) {
-            // The test knows.
+            // The test itself knows.
         }
 
         @Override
@@ -118,12 +118,12 @@ class MessageConnectionAllocationTest {
 
         @Override
         public void onWritabilityChanged(MessageConnection connection, boolean writable) {
-            // Queued, then.
+            // The message is queued then.
         }
 
         @Override
         public void onDeadline(MessageConnection connection, long deadlineNanos) {
-            // The handshake is done at once.
+            // The handshake completes at once.
         }
 
         @Override
@@ -219,7 +219,7 @@ class MessageConnectionAllocationTest {
 
         @Override
         public void flush() {
-            // All is done at once.
+            // Everything completes at once.
         }
 
         @Override

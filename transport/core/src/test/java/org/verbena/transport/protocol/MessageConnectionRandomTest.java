@@ -21,9 +21,9 @@ import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkStatus;
 
 /**
- * The protocol under schedules made from seeds: every interleaving of work, completions, users' whims and failures that
- * a seed asks for. A failure prints its
- * seed; {@code -Dverbena.protocol.seed=N} runs that one alone, {@code -Dverbena.protocol.seeds=N} runs more of them.
+ * The protocol under schedules generated from seeds: work, completions, users' actions and failures in every
+ * interleaving that a seed yields. A failure prints its seed; {@code -Dverbena.protocol.seed=N} runs that one alone,
+ * {@code -Dverbena.protocol.seeds=N} runs more of them.
  */
 class MessageConnectionRandomTest {
     private static final int SEEDS = Integer.getInteger("verbena.protocol.seeds", 150);
@@ -57,10 +57,10 @@ class MessageConnectionRandomTest {
         forEachSeed(Fate.FAULTS);
     }
 
-    /** Seeds that found defects once; what they ask for changes with the protocol and with this test. */
+    /** Seeds that once found defects; what they generate changes with the protocol and with this test. */
     @ParameterizedTest
     @ValueSource(longs = {2488803421L, 3055572980L})
-    void whatOnceFailed(long seed) {
+    void seedsThatOnceFailed(long seed) {
         run(Fate.CLOSE, seed);
     }
 
@@ -96,7 +96,7 @@ class MessageConnectionRandomTest {
         private final Party right;
         private final int largest;
         private final boolean stream;
-        /** What is left to be done from within callbacks. */
+        /** Actions that are left to do from within callbacks. */
         private int whims;
 
         Run(Fate fate, Random random, Arena arena) {
@@ -116,7 +116,7 @@ class MessageConnectionRandomTest {
             right.whim = () -> whim(right);
         }
 
-        /** Users call back from within callbacks, whatever these say. */
+        /** From within callbacks, users call the connection. */
         private void whim(Party party) {
             if (whims == 0 || random.nextInt(4) > 0) {
                 return;
@@ -227,10 +227,7 @@ class MessageConnectionRandomTest {
             }
         }
 
-        /**
-         * It is the time that someone asked for. Where all is to end well, the network is not so slow that someone is
-         * given up.
-         */
+        /** A deadline has come. Where all is to end well, the network is not so slow that an end gives its peer up. */
         private void tickToDeadline() {
             long nextNanos = Math.min(left.deadlineNanos, right.deadlineNanos);
             long aheadNanos = nextNanos - network.nowNanos;
@@ -244,7 +241,7 @@ class MessageConnectionRandomTest {
             assertThat(right.connection.creditsAvailable()).as("%s", right).isNotNegative();
         }
 
-        /** Time passes; whoever asked for a time that has come is told. */
+        /** Lets time pass, and calls connections whose deadline has come. */
         private void tick(long nanos) {
             network.nowNanos += nanos;
             left.tick();
@@ -269,7 +266,7 @@ class MessageConnectionRandomTest {
             }
         }
 
-        /** A stream's reader cannot count what is empty. */
+        /** A stream's reader cannot count empty messages. */
         private void send(Party party, int length) {
             party.send(stream ? Math.max(1, length) : length);
         }
@@ -381,7 +378,10 @@ class MessageConnectionRandomTest {
             }
         }
 
-        /** Lets the network run until nothing can happen. No time passes: nobody may need it to go on. */
+        /**
+         * Lets the network run until nothing more can happen. No time passes: no connection may depend on time to make
+         * progress.
+         */
         private void settle() {
             do {
                 while (network.step()) {
@@ -436,7 +436,7 @@ class MessageConnectionRandomTest {
             regionsOfPeers.forEach(RegisteredMemory::close);
         }
 
-        /** One half ends, the other goes on. */
+        /** One half ends, the other continues. */
         private void halfClose(Party closer) {
             closer.shutdownOutput();
             if (random.nextBoolean()) {

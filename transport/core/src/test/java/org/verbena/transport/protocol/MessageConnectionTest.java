@@ -34,7 +34,7 @@ import org.verbena.transport.spi.WorkStatus;
 @Timeout(240)
 class MessageConnectionTest extends SimulatedPair {
     @Test
-    void messagesFromNothingToTheLimitArriveWithAndWithoutRendezvous() throws Exception {
+    void messagesFromEmptyToTheLimitArriveWithAndWithoutRendezvous() throws Exception {
         connected();
         for (int length : new int[] {0, 1, 47, 48, 49, 239, 240, 241, 480, 3999, 4000, 4001, 99_999, 100_000}) {
             left.send(length);
@@ -51,7 +51,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void copiesNothingOfWhatIsInRegisteredMemory() throws Exception {
+    void copiesNothingFromRegisteredMemory() throws Exception {
         connected();
         for (int length : new int[] {1, 200, 3000, 50_000}) {
             left.sendPooled(length);
@@ -75,7 +75,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void keepsPooledMemoryOpenItselfWhileWorkIsOut() throws Exception {
+    void keepsPooledMemoryOpenWhileWorkIsOutstanding() throws Exception {
         connected();
         int before = network.left.worksToHold + network.right.worksToHold;
         for (int length : new int[] {0, 1, 200, 3000, 50_000}) {
@@ -90,7 +90,7 @@ class MessageConnectionTest extends SimulatedPair {
         } while (network.step());
         assertThat(right.received).isEqualTo(left.sent);
         assertThat(left.received).isEqualTo(right.sent);
-        // Nothing of it counts in its regions, which all loops share.
+        // No reference is counted in its regions, which all loops share.
         assertThat(network.left.worksToHold + network.right.worksToHold).isEqualTo(before);
         end();
     }
@@ -123,7 +123,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void roomForManyWorkRequestsIsMadeWhenThereAreMany() throws Exception {
+    void theLedgerGrowsWithTheWorkRequests() throws Exception {
         connectedByDefault(4 << 20);
         assertThat(left.sendPool.metrics().usedBytes()).isEqualTo(8 * SendLedger.SLOT_BYTES);
         for (int i = 0; i < 300; i++) {
@@ -147,7 +147,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void aPeerThatHadToWaitIsGivenMore() throws Exception {
+    void aPeerThatHadToWaitIsGrantedMore() throws Exception {
         connectedByDefault(4 << 20);
         List<Frame> waited = new ArrayList<>();
         left.connection.setFrameListener(new Frame.Listener() {
@@ -167,14 +167,14 @@ class MessageConnectionTest extends SimulatedPair {
         sendAndSettle(200);
         assertThat(waited).isNotEmpty();
         sendAndSettle(200);
-        // All but what is not worth telling yet.
+        // All but what is not worth a frame yet.
         assertThat(left.connection.creditsAvailable()).isBetween(64, 126);
         assertThat(right.connection.statistics().creditsGranted()).isBetween(126L - 15, 126L);
         end();
     }
 
     @Test
-    void aPeerThatHadToWaitIsGivenNoMoreWhenMemoryIsScarce() throws Exception {
+    void aPeerThatHadToWaitIsGrantedNoMoreWhenMemoryIsScarce() throws Exception {
         connectedByDefault(384 << 10);
         sendAndSettle(200);
         sendAndSettle(200);
@@ -183,7 +183,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void aPeerThatHadToWaitForTheReaderIsGivenNoMore() throws Exception {
+    void aPeerThatHadToWaitForTheReaderIsGrantedNoMore() throws Exception {
         connectedByDefault(4 << 20);
         right.setReading(false);
         for (int i = 0; i < 62 + 5; i++) {
@@ -192,7 +192,7 @@ class MessageConnectionTest extends SimulatedPair {
         left.connection.flush();
         settle();
         assertThat(left.connection.creditsAvailable()).isZero();
-        right.connection.ping(4711); // a frame that the left end answers, and so says that it waits
+        right.connection.ping(4711); // a frame that the left end answers, and so reports that it waits
         settle();
         assertThat(right.connection.statistics().creditsGranted()).isZero();
         right.setReading(true);
@@ -263,7 +263,7 @@ class MessageConnectionTest extends SimulatedPair {
         assertThat(left.told).as("one window is on its way").isEqualTo(6);
         assertThat(right.received).isZero();
         assertThat(left.connection.statistics().creditStalls()).isPositive();
-        // Control passes all the same.
+        // Control frames pass all the same.
         assertThat(left.connection.ping(4711)).isTrue();
         assertThat(left.connection.ping(4712)).as("one ping at a time").isFalse();
         settle();
@@ -366,7 +366,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void everyOutcomeIsToldWhenACallbackSendsWhileTheConnectionEnds() throws Exception {
+    void everyOutcomeIsReportedThoughACallbackSendsWhileTheConnectionEnds() throws Exception {
         for (boolean closes : new boolean[] {false, true}) {
             network = new SimulatedNetwork(new Random(1), Device.VERBS, Device.VERBS);
             connected();
@@ -398,7 +398,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void aRefusedOperationWhoseCallbackAsksAgainNeedsNoStack() throws Exception {
+    void retryingARefusedOperationFromItsCallbackDoesNotRecurse() throws Exception {
         connected();
         left.connection.close();
         settle();
@@ -420,7 +420,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void anErrorFromACallbackKeepsNobodyFromBeingTold() throws Exception {
+    void anErrorInACallbackSuppressesNoOtherOutcome() throws Exception {
         connected();
         right.setReading(false);
         Error bug = new AssertionError("a bug of the user's");
@@ -476,7 +476,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void helloIsSaidAgainIfItWasRefused() throws Exception {
+    void helloIsSentAgainIfItWasRefused() throws Exception {
         network.left.refusals = 1;
         connect(OPTIONS, OPTIONS);
         settle();
@@ -503,7 +503,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void peersThatHaveNothingToSayKeepEachOther() throws Exception {
+    void idlePeersKeepTheirConnection() throws Exception {
         connected();
         pass(TimeUnit.HOURS.toMillis(1));
         assertThat(left.inactive + right.inactive).isZero();
@@ -515,7 +515,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void anIdleConnectionWithoutKeepaliveAsksForNoTime() throws Exception {
+    void anIdleConnectionWithoutKeepaliveHasNoDeadline() throws Exception {
         connect(OPTIONS.withKeepAliveMillis(0), OPTIONS.withKeepAliveMillis(0));
         settle();
         left.sendPooled(10);
@@ -529,7 +529,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void whatTheUserDoesWhenItIsAskedForTimeTakesEffect() {
+    void callsFromTheDeadlineCallbackTakeEffect() {
         Rogue rogue = rogue(OPTIONS.withKeepAliveMillis(0), Rogue::acknowledge);
         settle();
         pass(20_000); // nothing is due any more
@@ -544,7 +544,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void piecesOfTwoGibibytesTogetherAreNotTakenForShort() throws Exception {
+    void piecesThatSumToTwoGibibytesDoNotOverflow() throws Exception {
         connected();
         List<Integer> flags = new ArrayList<>();
         network.left.onPost = request -> flags.add(request.flags());
@@ -571,7 +571,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void aClosingConnectionAsksForTimeAtOnce() {
+    void aClosingConnectionReportsItsDeadlineAtOnce() {
         Rogue rogue = rogue(OPTIONS.withKeepAliveMillis(0), Rogue::acknowledge);
         settle();
         pass(20_000);
@@ -582,7 +582,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void aMessageOverThePoolIsRefusedToItsSender() throws Exception {
+    void aMessageLargerThanThePoolFailsAtItsSender() throws Exception {
         MessageOptions options = MessageOptions.DEFAULTS
                 .withReceives(8, 4096)
                 .withMaxMessageBytes(1 << 20)
@@ -607,7 +607,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void memoryThatComesBackIsUsedAtOnce() throws Exception {
+    void releasedMemoryIsUsedAtOnce() throws Exception {
         MessageOptions options = MessageOptions.DEFAULTS.withReceives(8, 16 << 10);
         connect(options, options, 256 << 10);
         settle();
@@ -629,7 +629,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void whatTheUserKeepsStopsItsPeerAlone() throws Exception {
+    void aUserThatKeepsMessagesStopsOnlyItsPeer() throws Exception {
         connected(); // 8 receives of 256 bytes
         right.keepMessages = true;
         for (int i = 0; i < 1000; i++) {
@@ -667,7 +667,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void whoHasNotSaidHelloCostsOneReceive() throws Exception {
+    void aPeerCostsOneReceiveBeforeHello() throws Exception {
         MessageOptions options = MessageOptions.DEFAULTS.withReceives(MessageOptions.DEVICE_DEFAULT, 16 << 10);
         Device device = new Device(false, 256, 256, 4, 4, 64, 4, 0);
         network = new SimulatedNetwork(new Random(1), device, device);
@@ -679,7 +679,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void whoStopsWithinAMessageIsCutOffOnlyWhileOthersWaitForItsMemory() throws Exception {
+    void aPeerThatStopsWithinAMessageIsCutOffOnlyWhileOthersWaitForItsMemory() throws Exception {
         Rogue rogue = rogue(OPTIONS.withKeepAliveMillis(0), Rogue::acknowledge);
         settle();
         rogue.type(Wire.MESSAGE, 1000, 240);
@@ -726,7 +726,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void theFirstCauseIsToldToEverythingThatIsPending() throws Exception {
+    void everythingPendingFailsWithTheFirstCause() throws Exception {
         connected();
         for (int i = 0; i < 20; i++) {
             left.sendPooled(10);
@@ -747,7 +747,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void whatTheDeviceReportedIsToldRatherThanItsConsequence() throws Exception {
+    void theDevicesReportIsTheCauseRatherThanItsConsequence() throws Exception {
         connected();
         for (int i = 0; i < 20; i++) {
             left.sendPooled(10);
@@ -785,7 +785,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void strangersAreTurnedAwayWithAReason() {
+    void strangersAreRejectedWithAReason() {
         MessageOptions rawOptions = OPTIONS.withFraming(Framing.RAW);
         assertThat(PrivateData.rejection(OPTIONS, PrivateData.of(OPTIONS))).isNull();
         assertThat(PrivateData.rejection(rawOptions, new byte[0])).isNull();
@@ -818,7 +818,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void aPeerThatSaysNothingIsGivenUp() throws Exception {
+    void aPeerThatSendsNothingIsGivenUp() throws Exception {
         Rogue rogue = rogue(OPTIONS, frames -> {});
         rogue.helloAck = null;
         settle();
@@ -870,7 +870,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void whoIgnoresCreditsIsCutOff() throws Exception {
+    void aPeerThatIgnoresCreditsIsCutOff() throws Exception {
         cutOff("granted 6", rogue -> {
             left.setReading(false);
             for (int i = 0; i < 7; i++) {
@@ -925,7 +925,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void whoseHeaderLiesIsCutOff() throws Exception {
+    void aPeerWithAFalseHeaderIsCutOff() throws Exception {
         cutOff("grants", rogue -> {
             rogue.grant += 100;
             rogue.type(Wire.MESSAGE, 0, 0);
@@ -1075,7 +1075,7 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
-    void promisesComeBackFromPeersThatWereBusyOnce() throws Exception {
+    void grantsAreReclaimedFromPeersThatWereOnceBusy() throws Exception {
         // 320 receives. 8 peers grow their windows until nearly all is promised; then there is room for 100
         // connections.
         promisesComeBack(320, 8, 2000, 100);
@@ -1084,7 +1084,7 @@ class MessageConnectionTest extends SimulatedPair {
     /** As many receives as a loop has by default: they hold a thousand connections that were busy, and more. */
     @Test
     @Timeout(value = 300, unit = TimeUnit.SECONDS)
-    void aThousandPeersThatWereBusyOnceLeaveRoomForOthers() throws Exception {
+    void aThousandOnceBusyPeersLeaveRoomForOthers() throws Exception {
         promisesComeBack(40_960, 1000, 200, 1001);
     }
 

@@ -40,7 +40,7 @@ import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RdmaProvider;
 
-/** The message protocol over a real provider: a subclass says which. Seeds are printed with what fails. */
+/** The message protocol over a real provider, which a subclass names. Failures print their seed. */
 @Timeout(350)
 public abstract class MessageContract {
     private static final EndpointOptions ENDPOINT = EndpointOptions.DEFAULTS;
@@ -149,7 +149,7 @@ public abstract class MessageContract {
     }
 
     @Test
-    void aListenerTurnsStrangersAway() {
+    void aListenerRejectsStrangers() {
         Listening listening = listen(OPTIONS, ENDPOINT);
         Talker stranger = new Talker(Role.INITIATOR, OPTIONS.withFraming(Framing.RAW), new Random(seed), 0);
         stranger.start(group.next());
@@ -211,7 +211,7 @@ public abstract class MessageContract {
         }
     }
 
-    /** Waits for as long as frames come: a window of one on a slow machine takes its time. */
+    /** Waits as long as frames come: with a window of one, a slow machine takes its time. */
     private void until(Supplier<String> what, BooleanSupplier condition) {
         long before;
         do {
@@ -306,8 +306,8 @@ public abstract class MessageContract {
     }
 
     /**
-     * One end: sends what it is told to, checks what it gets. Its size and content follow from the sender's number and
-     * the message's.
+     * One end: sends what it is told to and checks what it receives. A message's size and content follow from the
+     * sender's number and its own.
      */
     private final class Talker implements MessageListener {
         private static final int WINDOW = 32;
@@ -486,7 +486,7 @@ public abstract class MessageContract {
 
         @Override
         public void onWritabilityChanged(MessageConnection from, boolean writable) {
-            // The window does it.
+            // The window paces the sender.
         }
 
         @Override

@@ -15,7 +15,7 @@ import org.verbena.transport.protocol.SimulatedNetwork.Device;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.ProviderException;
 
-/** Who gets memory to receive into, in which order, and who gives it back when something fails. */
+/** Which connection gets memory to receive into, in which order, and how it is released when something fails. */
 @Timeout(240)
 class MessageMemoryTest extends SimulatedPair {
     private static final MessageBuffers.Waiter NOBODY = () -> {};
@@ -45,8 +45,8 @@ class MessageMemoryTest extends SimulatedPair {
         connectedWithAMebibyte();
         ByteBuf others = right.buffers.tryAllocateMessage(650_000, NOBODY, nobodysAccount);
         assertThat(others).isNotNull();
-        left.sendHeap(180_000); // all of it in receives, and no memory to put it together
-        left.sendPooled(50_000); // for this there is some
+        left.sendHeap(180_000); // all of it is in receives, and there is no memory to assemble it
+        left.sendPooled(50_000); // there is memory for this one
         left.connection.flush();
         settle();
         assertThat(right.received).isZero();
@@ -62,7 +62,7 @@ class MessageMemoryTest extends SimulatedPair {
         ByteBuf others = right.buffers.tryAllocateMessage(650_000, NOBODY, nobodysAccount);
         assertThat(others).isNotNull();
         left.sendPooled(690_000); // waits for all of it
-        left.sendHeap(100_000); // is content with what there is
+        left.sendHeap(100_000); // takes what there is
         left.connection.flush();
         settle();
         assertThat(right.received).isZero();
@@ -91,7 +91,7 @@ class MessageMemoryTest extends SimulatedPair {
             crowd.settle();
         }
         assertThat(keeper.kept).hasSize(1);
-        // The first that waits has its turn, and does not want it.
+        // It is the first waiter's turn, which it does not take.
         crowd.rights.get(1).setReading(false);
         keeper.releaseKept(1);
         crowd.settle();
@@ -103,7 +103,7 @@ class MessageMemoryTest extends SimulatedPair {
     }
 
     @Test
-    void whatCameWholeIsDeliveredThoughItsMemoryWasLackingWhenThePeerClosed() throws Exception {
+    void aCompleteMessageIsDeliveredThoughMemoryWasShortWhenThePeerClosed() throws Exception {
         connectedWithAMebibyte();
         keepsOneOf(640_000);
         left.sendHeap(180_000);
@@ -120,7 +120,7 @@ class MessageMemoryTest extends SimulatedPair {
     }
 
     @Test
-    void whoStallsItsAnswersToReadsIsCutOffOnlyWhileOthersWait() throws Exception {
+    void aPeerThatStallsReadsIsCutOffOnlyWhileOthersWait() throws Exception {
         connected();
         network.left.responsesHeld = true;
         right.sendPooled(50_000);
@@ -142,7 +142,7 @@ class MessageMemoryTest extends SimulatedPair {
     }
 
     @Test
-    void whoAnswersReadsInTimeIsNotCutOff() throws Exception {
+    void aPeerThatAnswersReadsInTimeIsNotCutOff() throws Exception {
         connect(OPTIONS.withMaxMessageBytes(3 << 20), OPTIONS.withMaxMessageBytes(3 << 20));
         settle();
         network.left.responsesHeld = true;
@@ -184,7 +184,7 @@ class MessageMemoryTest extends SimulatedPair {
     }
 
     @Test
-    void aSenderThatThisEndDoesNotLetGoOnIsNotCutOff() throws Exception {
+    void aSenderThatThisEndBlocksIsNotCutOff() throws Exception {
         connect(
                 OPTIONS.withRendezvousThresholdBytes(Integer.MAX_VALUE),
                 OPTIONS.withRendezvousThresholdBytes(Integer.MAX_VALUE));
@@ -205,7 +205,7 @@ class MessageMemoryTest extends SimulatedPair {
     }
 
     @Test
-    void aStretchOverTheWholePoolIsReadOutsideOfIt() throws Exception {
+    void aStretchLargerThanThePoolIsReadOutsideIt() throws Exception {
         MessageOptions options =
                 OPTIONS.withFraming(Framing.STREAM).withMaxMessageBytes(1 << 20).withReceives(8, 1024);
         connect(options, options, 512 << 10);
@@ -240,7 +240,7 @@ class MessageMemoryTest extends SimulatedPair {
     }
 
     @Test
-    void whoKeepsAStreamThatComesByRendezvousLeavesThePoolToOthers() throws Exception {
+    void aReaderThatKeepsAStreamByRendezvousLeavesThePoolToOthers() throws Exception {
         MessageOptions options = OPTIONS.withFraming(Framing.STREAM).withReceives(8, 1024);
         connect(options, options, 512 << 10);
         settle();
@@ -277,7 +277,7 @@ class MessageMemoryTest extends SimulatedPair {
     }
 
     @Test
-    void memoryThatCannotBeLockedForAMessageEndsTheConnectionWithThat() throws Exception {
+    void failingToLockMemoryForAMessageEndsTheConnection() throws Exception {
         MessageOptions options = MessageOptions.DEFAULTS
                 .withReceives(8, 16 << 10)
                 .withMaxMessageBytes(1 << 20)
@@ -311,7 +311,7 @@ class MessageMemoryTest extends SimulatedPair {
         end();
     }
 
-    /** Memory that is gone when it is to be copied, as that of a closed arena. */
+    /** Memory that is gone when it is to be copied, like that of a closed arena. */
     private static final class GoneBuf extends UnpooledHeapByteBuf {
         GoneBuf(int length) {
             super(ByteBufAllocator.DEFAULT, length, length);
@@ -343,7 +343,7 @@ class MessageMemoryTest extends SimulatedPair {
     }
 
     @Test
-    void whoKeepsWhatItGetsSlowsItselfAlone() throws Exception {
+    void aReaderThatKeepsMessagesSlowsOnlyItself() throws Exception {
         MessageOptions options = MessageOptions.DEFAULTS
                 .withReceives(8, 1024)
                 .withMaxMessageBytes(100_000)

@@ -35,7 +35,7 @@ final class Party implements MessageListener {
     final Random random;
     Party other;
 
-    // What was asked and told.
+    // What was submitted and what was reported.
     int sent;
     int sentWhenInactive;
     int oneSidedAskedWhenInactive;
@@ -66,15 +66,15 @@ final class Party implements MessageListener {
     boolean toggleInCallbacks;
     long deadlineNanos = MessageConnection.NO_DEADLINE;
 
-    /** What the user does from within callbacks, now and then. */
+    /** What the user does within callbacks, now and then. */
     Runnable whim = () -> {};
 
-    /** What the user does when the connection asks for another time. */
+    /** What the user does when the connection reports another deadline. */
     Runnable onDeadline = () -> {};
 
     @Nullable Boolean lastWritable;
 
-    /** STREAM: bytes of message number {@link #received} that have come. */
+    /** STREAM: the bytes of message number {@link #received} that have arrived. */
     private int receivedOfMessage;
 
     int ended;
@@ -109,7 +109,7 @@ final class Party implements MessageListener {
         connection = new MessageConnection(role, options, domain -> buffers, this, () -> endpoint.network.nowNanos);
     }
 
-    /** One more of the same process. */
+    /** Another connection of the same process. */
     Party(String name, MessageConnection.Role role, SimulatedEndpoint endpoint, Party sibling) {
         this.name = name;
         this.endpoint = endpoint;
@@ -141,7 +141,7 @@ final class Party implements MessageListener {
                 poolBytes);
     }
 
-    /** Gives up the memory that no buffer lives in. */
+    /** Frees the memory that no buffer lives in. */
     void trimPools() {
         sendPool.trim();
         receivePool.trim();
@@ -219,7 +219,7 @@ final class Party implements MessageListener {
         connection.shutdownOutput(
                 (context, cause) -> {
                     assertThat(told)
-                            .as("%s: the end is told after what was sent", name)
+                            .as("%s: the end is reported after what was sent", name)
                             .isEqualTo(after);
                     endsTold++;
                 },
@@ -243,7 +243,7 @@ final class Party implements MessageListener {
         act();
     }
 
-    /** Does from within a callback what users do. */
+    /** Does within a callback what users do. */
     private void act() {
         boolean outer = insideListener;
         insideListener = true;
@@ -255,7 +255,7 @@ final class Party implements MessageListener {
     }
 
     void oneSidedTold(@Nullable Object context, @Nullable Throwable cause) {
-        // What was asked for after the end fails at once.
+        // What is submitted after the end fails at once.
         assertThat(inactive == 0 || oneSidedTold >= oneSidedAskedWhenInactive)
                 .as("%s: outcomes come before the end", name)
                 .isTrue();
@@ -393,14 +393,14 @@ final class Party implements MessageListener {
     public void onDeadline(MessageConnection from, long nanos) {
         assertThat(nanos).isEqualTo(connection.nextDeadlineNanos());
         assertThat(deadlineNanos == MessageConnection.NO_DEADLINE || nanos < deadlineNanos)
-                .as("%s: only what is nearer is told", name)
+                .as("%s: only an earlier deadline is reported", name)
                 .isTrue();
         deadlineNanos = nanos;
         onDeadline.run();
         act();
     }
 
-    /** Tells the time if the deadline that was asked for has come. */
+    /** Calls the connection if its deadline has come. */
     boolean tick() {
         if (deadlineNanos > endpoint.network.nowNanos) {
             return false;
@@ -431,7 +431,7 @@ final class Party implements MessageListener {
         act();
     }
 
-    /** Everything must be back where it came from. */
+    /** All memory must have been released. */
     void checkMemory() throws Exception {
         releaseKept(Integer.MAX_VALUE);
         endpoint.endLoop();

@@ -62,7 +62,7 @@ class RecordedFramesTest {
         }
     }
 
-    /** An initiator, and the peer that accepts. */
+    /** An initiator, and a peer that accepts. */
     private void initiate(MessageOptions options, String peersData, String helloAck) {
         party = Party.of("initiator", Role.INITIATOR, network.left, options);
         start(helloAck);
@@ -70,7 +70,7 @@ class RecordedFramesTest {
         settle();
     }
 
-    /** An acceptor, and the peer that asks. */
+    /** An acceptor, and a peer that connects. */
     private void accept(MessageOptions options, String peersData, String hello) {
         party = Party.of("acceptor", Role.ACCEPTOR, network.right, options);
         start(null);
@@ -206,7 +206,7 @@ class RecordedFramesTest {
         ended();
     }
 
-    /** Only who shares receives with others asks for grants, and takes them back. */
+    /** Only an end that shares receives asks for grants back. */
     @Test
     void anAcceptorThatSharesReceives() throws Exception {
         network = new SimulatedNetwork(new Random(1), Device.VERBS, new Device(false, 16, 16, 4, 4, 64, 4, 20));
@@ -276,7 +276,7 @@ class RecordedFramesTest {
     }
 
     /**
-     * Says what it is told to, byte for byte, and writes down what it hears. Nothing in it knows the protocol but how
+     * Sends what it is told to, byte for byte, and records what it receives. It knows nothing of the protocol but how
      * to count control frames.
      */
     private final class Peer implements EndpointHandler {
@@ -349,7 +349,7 @@ class RecordedFramesTest {
             region.close();
         }
 
-        /** Sends a frame, in which {@code cccc} is how many control frames it has heard. */
+        /** Sends a frame, in which {@code cccc} is the number of control frames received. */
         void says(String frame) {
             post(frame);
             endpoint.flush();

@@ -18,7 +18,7 @@ import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 
-/** A peer that can make the handshake and then sends what a test wants, right or wrong. */
+/** A peer that can do the handshake and then sends what a test wants, valid or not. */
 final class Rogue implements EndpointHandler {
     static final Wire.Hello HELLO_ACK = new Wire.Hello.Builder()
             .versions(1, 1)
@@ -76,7 +76,7 @@ final class Rogue implements EndpointHandler {
 
     @Override
     public void onSendCompletion(Endpoint from, long workId, WorkStatus status, int lengthBytes) {
-        // Nobody cares.
+        // Ignored.
     }
 
     @Override
@@ -113,7 +113,7 @@ final class Rogue implements EndpointHandler {
         region.close();
     }
 
-    /** Tells that a control frame was processed, and nothing else. */
+    /** Acknowledges a control frame, and does nothing else. */
     void acknowledge() {
         type(Wire.ACK, 0, 0);
     }

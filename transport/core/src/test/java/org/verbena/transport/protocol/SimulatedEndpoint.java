@@ -23,9 +23,8 @@ import org.verbena.transport.spi.WorkStatus;
 
 /**
  * An endpoint in memory, as strict as a device: bounded queues, bytes that move when the schedule says so, completions
- * in the order of each queue and in any
- * order between queues, no receive no delivery. With iWARP a send completes before it arrives, and closing over unread
- * data loses what is under way.
+ * in the order of each queue and in any order between queues, no delivery without a receive. With iWARP a send
+ * completes before it arrives, and closing over unread data loses what is under way.
  */
 final class SimulatedEndpoint implements Endpoint {
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;
@@ -73,16 +72,16 @@ final class SimulatedEndpoint implements Endpoint {
 
     @Nullable WorkStatus failNextSend;
 
-    /** How many posts are refused from now on, as by a queue that is full. */
+    /** The number of posts that are refused from now on, as by a full queue. */
     int refusals;
 
-    /** Given each work request before it is taken; may be nobody. */
+    /** Given each work request before it is accepted; may be null. */
     Consumer<WorkRequest> onPost = request -> {};
 
-    /** The peer's answers to reads and atomics do not come, but by {@link #respond()}. */
+    /** The peer answers reads and atomics only when {@link #respond()} is called. */
     boolean responsesHeld;
 
-    /** What the endpoint knows of why that send failed. */
+    /** The endpoint's explanation of that send's failure. */
     @Nullable Throwable explanation;
 
     /**
@@ -222,7 +221,8 @@ final class SimulatedEndpoint implements Endpoint {
 
     private static void assertOpen(RegisteredMemory region) {
         if (region.isGone()) {
-            throw new AssertionError("memory of work that is out is gone, which its poster said it keeps open");
+            throw new AssertionError(
+                    "memory of outstanding work is gone, though its poster said that it keeps it open");
         }
     }
 
@@ -281,7 +281,7 @@ final class SimulatedEndpoint implements Endpoint {
         return new Receive(workId, region, heldByPoster, buffers.address(0) - region.address(), buffers.length(0));
     }
 
-    /** Ends the loop: what is in the shared queue is given up. */
+    /** Ends the loop: releases what is in the shared queue. */
     void endLoop() throws Exception {
         if (shared != null) {
             shared.posted.forEach(Receive::release);
@@ -351,7 +351,7 @@ final class SimulatedEndpoint implements Endpoint {
             }
         }
         if (device.iwarp() && !draining && peer.draining && !wire.isEmpty() && !peer.wire.isEmpty()) {
-            // What is sent to a closed socket is answered by a reset, which takes along what has not been read.
+            // TCP answers data for a closed socket with a reset, which discards what has not been read.
             into.add(() -> {
                 peer.wire.clear();
                 peerEnded(new ConnectionException.Lost("connection reset"));
@@ -373,7 +373,7 @@ final class SimulatedEndpoint implements Endpoint {
         drain(why);
     }
 
-    /** Executes the next work request as far as this side goes. */
+    /** Executes this side's part of the next work request. */
     private void start() {
         Work work = sends.poll();
         if (work == null) {
@@ -401,7 +401,7 @@ final class SimulatedEndpoint implements Endpoint {
         }
     }
 
-    /** The next thing on the wire reaches the peer. */
+    /** The next transmission reaches the peer. */
     private void arrive() {
         Work work = wire.poll();
         if (work == null) {
@@ -583,7 +583,7 @@ final class SimulatedEndpoint implements Endpoint {
         if (!device.iwarp() || sawPeerEnd || peer.closed) {
             return;
         }
-        // TCP: what the peer still sends meets a closed socket, and the reset takes along what the peer has not read.
+        // TCP: what the peer still sends meets a closed socket, and the reset discards what the peer has not read.
         if (!peer.wire.isEmpty() && !peer.draining) {
             peer.wire.clear();
             wire.clear();

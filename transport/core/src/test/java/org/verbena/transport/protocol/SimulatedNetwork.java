@@ -12,10 +12,10 @@ import org.verbena.transport.spi.EndpointHandler;
  * that one seed is one schedule. Single-threaded.
  */
 final class SimulatedNetwork {
-    /** More than any run takes that comes to rest. */
+    /** More steps than any run needs to come to rest. */
     private static final long MAX_STEPS = 20_000_000;
 
-    /** What the endpoints are like. */
+    /** The properties of the endpoints. */
     record Device(
             boolean iwarp,
             int sendDepth,
@@ -56,7 +56,7 @@ final class SimulatedNetwork {
         right.peer = left;
     }
 
-    /** The left one asks, the right one accepts; {@code onConnected} of either comes as a step. */
+    /** The left one connects, the right one accepts; {@code onConnected} of either comes as a step. */
     void connect(EndpointHandler leftHandler, byte[] leftData, EndpointHandler rightHandler, byte[] rightData) {
         left.prepare(leftHandler, rightData);
         right.prepare(rightHandler, leftData);
@@ -78,7 +78,7 @@ final class SimulatedNetwork {
         return true;
     }
 
-    /** The world goes on while an endpoint is in the middle of a flush; its own handler is not called. */
+    /** The other steps go on while an endpoint is in the middle of a flush; its own handler is not called. */
     void goOnDuringFlushOf(SimulatedEndpoint busy) {
         if (!prepared || within || random.nextInt(4) != 0) {
             return;

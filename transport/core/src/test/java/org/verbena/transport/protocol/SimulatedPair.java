@@ -8,10 +8,7 @@ import java.util.function.Consumer;
 import org.verbena.transport.protocol.MessageConnection.Role;
 import org.verbena.transport.protocol.SimulatedNetwork.Device;
 
-/**
- * Two connections over a simulated network, or one and a peer that does as a test wants; time passes when a test says
- * so.
- */
+/** Two connections over a simulated network, or one and a peer that a test scripts; time passes when a test says so. */
 abstract class SimulatedPair {
     static final MessageOptions OPTIONS = MessageOptions.DEFAULTS
             .withReceives(8, 256)
@@ -47,7 +44,7 @@ abstract class SimulatedPair {
         }
     }
 
-    /** Lets time pass, and tells it where it was asked for. */
+    /** Lets time pass, and calls connections whose deadline has come. */
     void pass(long millis) {
         long untilNanos = network.nowNanos + TimeUnit.MILLISECONDS.toNanos(millis);
         while (true) {

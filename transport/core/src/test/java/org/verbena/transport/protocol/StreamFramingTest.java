@@ -265,7 +265,7 @@ class StreamFramingTest {
     }
 
     @Test
-    void theEndIsHeardAfterThePeerHasClosed() throws Exception {
+    void theEndIsReportedAfterThePeerHasClosed() throws Exception {
         connected(OPTIONS);
         right.setReading(false);
         left.send(100);
@@ -301,7 +301,7 @@ class StreamFramingTest {
     }
 
     @Test
-    void whoBreaksTheStreamIsCutOff() throws Exception {
+    void aPeerThatBreaksTheStreamIsCutOff() throws Exception {
         cutOff("CONTINUATION of 10 bytes", rogue -> rogue.type(Wire.CONTINUATION, 10, 10));
         cutOff("MESSAGE of 10 bytes of 11", rogue -> rogue.type(Wire.MESSAGE, 11, 10));
         cutOff("MESSAGE of 0 bytes of 0", rogue -> rogue.type(Wire.MESSAGE, 0, 0));

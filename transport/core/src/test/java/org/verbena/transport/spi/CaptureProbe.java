@@ -12,7 +12,7 @@ import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.Set;
 
-/** Knocks at a port until a capture's file shows it: whatever passed there before is then in the file, too. */
+/** Connects to a port until a capture's file shows it: everything that passed there before is then in the file, too. */
 public final class CaptureProbe {
     private CaptureProbe() {}
 

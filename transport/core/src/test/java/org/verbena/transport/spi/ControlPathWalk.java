@@ -51,8 +51,8 @@ public abstract class ControlPathWalk {
             .build();
 
     /**
-     * What is done; the numbers of a step say with what, whatever there is then, so that a walk makes sense without
-     * some of its steps.
+     * The kinds of steps; a step's numbers select its objects among those that exist then, so that a walk makes sense
+     * without some of its steps.
      */
     enum Kind {
         CONNECT,
@@ -69,7 +69,7 @@ public abstract class ControlPathWalk {
         SEND_WITH_INVALIDATE
     }
 
-    /** How often each is done, of the sum of all. */
+    /** The weight of each kind. */
     private static final int[] WEIGHTS = {6, 2, 6, 2, 3, 10, 10, 4, 2, 5, 1, 3};
 
     record Step(Kind kind, int link, int region, int number) {}
@@ -92,7 +92,7 @@ public abstract class ControlPathWalk {
      * Whether a peer without the right for an operation is refused.
      *
      * @param right of reads, writes or atomics
-     * @return false where the device does not look
+     * @return false where the device does not check it
      */
     protected boolean looksAtRight(Access right) {
         return true;
@@ -161,7 +161,7 @@ public abstract class ControlPathWalk {
 
     // ---- the model
 
-    /** A connection; operations are asked for by the side that a step names. */
+    /** A connection; the side that a step names submits operations. */
     private static final class Link {
         final RecordingEndpointHandler[] sides;
         final RegisteredMemory[] scratch = new RegisteredMemory[2];
@@ -172,7 +172,7 @@ public abstract class ControlPathWalk {
         }
     }
 
-    /** Memory, and what must be in it. */
+    /** A region and its expected content. */
     private static final class Region {
         final Link link;
         final int side;
@@ -254,7 +254,7 @@ public abstract class ControlPathWalk {
 
         private void use(Step step, Link link, int side, Region region) {
             int key = region.registered.remoteKey();
-            // Often within, now and then at an end or beyond it.
+            // Mostly within the region, now and then at an end or beyond it.
             int offset = step.number % (REGION_BYTES + 16) - 8;
             int length = 1 + (step.number >>> 16) % 64;
             switch (step.kind) {
@@ -276,7 +276,7 @@ public abstract class ControlPathWalk {
             }
         }
 
-        /** Devices may give an old key away again. */
+        /** Devices may reuse an old key. */
         private boolean isKeyOfAny(int key) {
             return all.stream().anyMatch(region -> region.registered.remoteKey() == key);
         }
@@ -462,7 +462,7 @@ public abstract class ControlPathWalk {
             }
             other.receive(2, link.scratch[1 - side], REGION_BYTES, REGION_BYTES);
             asking.send(new WorkRequest(1).asSendWithInvalidate(3, 0, key));
-            // A key that opens nothing to peers cannot be taken back from them.
+            // A key that gives peers no access cannot be invalidated by them.
             boolean isForPeers = region.rights.stream().anyMatch(right -> right != Access.LOCAL_WRITE);
             if (!region.isOwnOf(link, side) || !isForPeers || region.isClosed || region.isTakenBack) {
                 refused(link);
@@ -474,7 +474,7 @@ public abstract class ControlPathWalk {
             region.isTakenBack = true;
         }
 
-        /** Everything is closed, and everything is as the model has it. */
+        /** Closes everything, and compares everything with the model. */
         void end() {
             for (Link link : links) {
                 if (link != null && link.isUp) {

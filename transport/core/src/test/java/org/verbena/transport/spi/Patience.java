@@ -64,7 +64,7 @@ public final class Patience {
     }
 
     /**
-     * Lets time pass, where it is time that a test is about.
+     * Lets time pass, in a test that is about time.
      *
      * @param millis how much
      */
@@ -78,8 +78,8 @@ public final class Patience {
     }
 
     /**
-     * Gives what must not happen its chance: so many turns of each loop, one after the other. Turns pass on a slow machine
-     * as on a quick one, where a sleep of some milliseconds may pass without a single one.
+     * Gives what must not happen a chance to happen: so many turns of each loop, one after the other. Turns pass on a
+     * slow machine as on a quick one, where a sleep of some milliseconds may pass without a single one.
      *
      * @param loops the loops of both ends
      */

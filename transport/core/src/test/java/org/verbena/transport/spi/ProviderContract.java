@@ -106,7 +106,7 @@ public abstract class ProviderContract {
      * Whether a peer without the right for an operation is refused.
      *
      * @param opcode a read, write or atomic
-     * @return false where the device does not look
+     * @return false where the device does not check it
      */
     protected boolean refusesWithoutRight(WorkRequest.Opcode opcode) {
         return true;
@@ -184,7 +184,7 @@ public abstract class ProviderContract {
         return handler;
     }
 
-    /** A handler whose endpoint may never be prepared, so that nobody waits for it at the end. */
+    /** A handler whose endpoint may never be prepared, so that the end of the test does not wait for it. */
     private RecordingEndpointHandler newLoser(String name) {
         return new RecordingEndpointHandler(name, loop());
     }
@@ -426,7 +426,7 @@ public abstract class ProviderContract {
     }
 
     @Test
-    void tellsLimitsThatCoverWhatWasAskedFor() {
+    void reportsLimitsThatCoverWhatWasRequested() {
         Pair pair = connectPair();
         for (RecordingEndpointHandler side : List.of(pair.client(), pair.server())) {
             EndpointCapabilities capabilities = side.awaitPrepared().capabilities();
@@ -483,7 +483,7 @@ public abstract class ProviderContract {
         InetSocketAddress address = listener.awaitListening().localAddress();
         RecordingEndpointHandler client = newLoser("client");
         long start = System.nanoTime();
-        // Long before the listener itself gives up, on a busy machine as well.
+        // Well before the listener itself gives up, on a busy machine as well.
         connect(address, withTimeout(200), client);
         IncomingConnection request = listener.awaitRequest();
 
@@ -647,7 +647,7 @@ public abstract class ProviderContract {
         assertSame(back, 0, source, 5, length);
     }
 
-    /** siw sends what is small and crosses a page wrongly, unless it does so within the call that posts it. */
+    /** siw corrupts a small send that crosses a page, unless it sends it within the call that posts it. */
     @Test
     void readsWhatIsSmallAndCrossesAPage() {
         Pair pair = connectPair();
@@ -728,7 +728,7 @@ public abstract class ProviderContract {
     /** 65536 is more than any provider has: it gives what it has, and that can be used to the full. */
     @ParameterizedTest
     @ValueSource(ints = {64, 1 << 16})
-    void lendsInlineMemoryForTheCallAlone(int wanted) {
+    void usesInlineMemoryOnlyDuringTheCall(int wanted) {
         EndpointOptions options = withInlineBytes(wanted);
         Pair pair = connectPair(options, options);
         int length = pair.client().awaitPrepared().capabilities().maxInlineBytes();
@@ -1064,7 +1064,7 @@ public abstract class ProviderContract {
                 .as("before the swap")
                 .isEqualTo(42);
         assertThat(old.segment().get(ValueLayout.JAVA_LONG, 16))
-                .as("before the vain swap")
+                .as("before the swap that does not match")
                 .isEqualTo(-7);
         assertThat(counter.segment().get(ValueLayout.JAVA_LONG, 8)).isEqualTo(-7);
         assertThat(counter.segment().get(ValueLayout.JAVA_LONG, 0)).isZero();
@@ -1173,7 +1173,10 @@ public abstract class ProviderContract {
                 .isEqualTo(before);
     }
 
-    /** Where that takes a work request of its own, the provider holds the memory for a moment, which must be over then. */
+    /**
+     * Where that takes a work request of its own, the provider holds the memory for a moment, and must have released it
+     * then.
+     */
     @Test
     void closesConnectionMemoryAtOnce() {
         Pair pair = connectPair();
@@ -1196,7 +1199,10 @@ public abstract class ProviderContract {
         trespass(pair, WorkRequest.Opcode.READ, closed);
     }
 
-    /** Whoever learns of the key by the next message may use it, though other messages are under way at its registration. */
+    /**
+     * A peer that learns the key from the next message may use it, though other messages are under way at its
+     * registration.
+     */
     @Test
     void opensConnectionMemoryBeforeTheNextMessage() {
         Pair pair = connectPair();
@@ -1236,7 +1242,7 @@ public abstract class ProviderContract {
         }
     }
 
-    /** Tries memory that is not this peer's, which must end its connection and tell it nothing. */
+    /** Accesses memory that is not this peer's, which must end its connection and reveal nothing. */
     private void trespass(Pair pair, WorkRequest.Opcode opcode, RegisteredMemory table) {
         RegisteredMemory local = readSink(pair.client(), 64);
         int bytes = opcode == WorkRequest.Opcode.FETCH_AND_ADD ? Long.BYTES : 64;
@@ -1323,7 +1329,7 @@ public abstract class ProviderContract {
     }
 
     @Test
-    void refusesWhatIsAgainstItsLimits() {
+    void refusesWhatExceedsItsLimits() {
         Pair pair = connectPair();
         RecordingEndpointHandler client = pair.client();
         EndpointCapabilities capabilities = client.awaitPrepared().capabilities();
@@ -1388,7 +1394,7 @@ public abstract class ProviderContract {
         assertThat(domain.registeredBytes()).isEqualTo(before);
     }
 
-    /** Memory of some other provider, whose keys mean nothing here. */
+    /** Memory of another provider, whose keys mean nothing here. */
     private static final class StrangeMemory extends RegisteredMemory {
         private StrangeMemory(MemorySegment segment) {
             super(segment, Set.of(Access.LOCAL_WRITE, Access.REMOTE_WRITE));
@@ -1426,7 +1432,7 @@ public abstract class ProviderContract {
         client.run(endpoint -> assertThatThrownBy(
                         () -> client.postReceive(endpoint, 5, new ScatterGatherList(1).addHeld(strange, 0, 8)))
                 .isInstanceOf(IllegalArgumentException.class));
-        // What is refused holds nothing.
+        // A refused request holds nothing.
         long registered = client.awaitPrepared().memoryDomain().registeredBytes();
         known.close();
         assertThat(client.awaitPrepared().memoryDomain().registeredBytes()).isEqualTo(registered - 64);
@@ -1450,7 +1456,7 @@ public abstract class ProviderContract {
         assertSent(pair.client().awaitSend(), 2);
         assertSuccess(pair.server().awaitReceive(), 1, 64);
         assertSame(sink, 0, source, 0, 64);
-        // A receive that is out does not count: the poster alone decides.
+        // A receive that is out does not count: the poster alone keeps the memory open.
         pair.server().run(endpoint -> {
             assertThat(pair.server().postReceive(endpoint, 3, new ScatterGatherList(1).addHeld(sink, 0, 64)))
                     .isTrue();
@@ -1489,7 +1495,7 @@ public abstract class ProviderContract {
     // ---- limits in time: queues that are full
 
     @Test
-    void saysNoWhenTheSendQueueIsFullAndGivesSlotsBack() {
+    void refusesWorkWhileTheSendQueueIsFull() {
         Pair pair = connectPair(withDepths(24, 8), withDepths(24, 8));
         int depth = pair.client().awaitPrepared().capabilities().sendDepth();
         RegisteredMemory source = region(pair.client(), 64);
@@ -1536,7 +1542,7 @@ public abstract class ProviderContract {
     }
 
     @Test
-    void saysNoWhenTheReceiveQueueIsFull() {
+    void refusesReceivesWhileTheReceiveQueueIsFull() {
         Pair pair = connectPair(withDepths(8, 12), withDepths(8, 12));
         int depth = pair.server().awaitPrepared().capabilities().receiveDepth();
         RegisteredMemory sink = region(pair.server(), 64, Access.LOCAL_WRITE);
@@ -1586,7 +1592,7 @@ public abstract class ProviderContract {
                 .isEqualTo(-1);
     }
 
-    /** Ways to ask for memory that one must not touch. */
+    /** Ways to access memory without permission. */
     enum Trespass {
         WRONG_KEY,
         BEFORE_THE_REGION,
@@ -1749,7 +1755,7 @@ public abstract class ProviderContract {
                                     : writeOf(1, local, 0, part[1], table, part[0]));
             assertSent(good.client().awaitSend(), 1);
             if (!reads) {
-                // A read behind it says that it is done.
+                // The read behind it shows that the write is done.
                 good.client().send(readOf(2, local, 2048, 1, table, part[0]));
                 assertSent(good.client().awaitSend(), 2);
             }
@@ -1806,7 +1812,9 @@ public abstract class ProviderContract {
             return;
         }
         assertEnds(pair, write);
-        assertThat(pair.server().awaitReceive().status()).as("nobody is told").isNotEqualTo(WorkStatus.SUCCESS);
+        assertThat(pair.server().awaitReceive().status())
+                .as("no completion at the peer")
+                .isNotEqualTo(WorkStatus.SUCCESS);
         assertThat(table.segment().mismatch(MemorySegment.ofArray(new byte[64])))
                 .isEqualTo(-1);
     }

@@ -17,12 +17,13 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps what an endpoint tells, for a test thread to wait for, and holds it against the contract of {@link Endpoint} and
- * {@link EndpointHandler} meanwhile: callbacks on the loop's thread and never re-entrant, each at most as often as promised,
- * every piece of work that was taken completed exactly once and in its queue's order, nothing after {@code onDisconnected}.
- * What breaks it is in {@link #violations()}; a test ends with {@link #assertNoViolations()}.
+ * Records the events of an endpoint for a test thread to wait for, and checks them against the contract of {@link
+ * Endpoint} and {@link EndpointHandler}: callbacks on the loop's thread and never re-entrant, each at most as often as
+ * promised, every accepted work request completed exactly once and in its queue's order, nothing after {@code
+ * onDisconnected}. Breaches are in {@link #violations()}; a test ends with {@link #assertNoViolations()}.
  *
- * <p>Work must be posted through {@link #post}, {@link #postReceive} and {@link #call}, so that it can be held against what comes back.
+ * <p>Work must be posted through {@link #post}, {@link #postReceive} and {@link #call}, so that its completions can be
+ * checked.
  */
 public class RecordingEndpointHandler implements EndpointHandler {
 
@@ -99,7 +100,7 @@ public class RecordingEndpointHandler implements EndpointHandler {
     }
 
     /**
-     * What to tell a peer that is refused for what this side lacks.
+     * What to answer a peer that is rejected because this side lacks something.
      *
      * @param reason private data; it may throw
      * @return this
@@ -274,9 +275,9 @@ public class RecordingEndpointHandler implements EndpointHandler {
     }
 
     /**
-     * What broke the contract.
+     * The breaches of the contract.
      *
-     * @return sentences; empty if all is well
+     * @return sentences; empty if there was none
      */
     public List<String> violations() {
         return violations;
@@ -316,11 +317,11 @@ public class RecordingEndpointHandler implements EndpointHandler {
     }
 
     /**
-     * Posts on the loop and remembers what was taken.
+     * Posts on the loop and remembers what was accepted.
      *
      * @param endpoint the endpoint of this handler
      * @param request what to post
-     * @return what the endpoint said
+     * @return what the endpoint returned
      */
     public boolean post(Endpoint endpoint, WorkRequest request) {
         return within(() -> {
@@ -333,12 +334,12 @@ public class RecordingEndpointHandler implements EndpointHandler {
     }
 
     /**
-     * Posts a receive on the loop and remembers what was taken.
+     * Posts a receive on the loop and remembers what was accepted.
      *
      * @param endpoint the endpoint of this handler
-     * @param workId comes back
+     * @param workId returned in the completion
      * @param buffers where to
-     * @return what the endpoint said
+     * @return what the endpoint returned
      */
     public boolean postReceive(Endpoint endpoint, long workId, ScatterGatherList buffers) {
         return within(() -> {
@@ -386,7 +387,7 @@ public class RecordingEndpointHandler implements EndpointHandler {
         }
     }
 
-    /** Tells that receives come from a shared queue, so that they are not held against what this endpoint posted. */
+    /** Receives come from a shared queue, so they are not checked against what this endpoint posted. */
     public void sharesReceives() {
         Patience.await(name + " shared receives", loop.submit(() -> {
             sharedReceives = true;

@@ -10,7 +10,10 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** Keeps what a listener tells, for a test thread to wait for, and holds it against the contract of {@link ListenerHandler}. */
+/**
+ * Records the events of a listener for a test thread to wait for, and checks them against the contract of {@link
+ * ListenerHandler}.
+ */
 public class RecordingListenerHandler implements ListenerHandler {
     private final IoEventLoop loop;
     private final CompletableFuture<Listener> listening = new CompletableFuture<>();

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** When registered memory goes, and who hears of it. */
+/** When registered memory is deregistered, and who is notified. */
 class RegisteredMemoryTest {
     private final List<String> heard = new ArrayList<>();
 
@@ -41,7 +41,7 @@ class RegisteredMemoryTest {
     }
 
     @Test
-    void isGoneWhenItsOwnerAndAllWorkHaveLetGo() {
+    void isDeregisteredOnceItsOwnerAndAllWorkHaveReleasedIt() {
         try (Arena arena = Arena.ofConfined()) {
             Region region = new Region(arena, false);
             region.whenGone(() -> heard.add("first"));
@@ -74,7 +74,7 @@ class RegisteredMemoryTest {
     }
 
     @Test
-    void isNeverGoneIfTheDeviceRefuses() {
+    void staysRegisteredIfTheDeviceRefuses() {
         try (Arena arena = Arena.ofConfined()) {
             Region region = new Region(arena, true);
             region.whenGone(() -> heard.add("gone"));

@@ -15,7 +15,7 @@ class RemoteMemoryTest {
             new RemoteMemory(0x7fff_1234_5678_9abcL, 1L << 33, 0xdeadbeef, Set.of(Access.REMOTE_READ));
 
     @Test
-    void comesBackAsItWasEncoded() {
+    void decodesWhatWasEncoded() {
         for (int rights = 0; rights < 8; rights++) {
             EnumSet<Access> access = EnumSet.noneOf(Access.class);
             if ((rights & 1) != 0) {

@@ -7,7 +7,7 @@ import java.lang.foreign.Arena;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** Bounds are checked where a piece is added, and nowhere behind that. */
+/** Bounds are checked where an element is added, and nowhere after that. */
 class ScatterGatherListTest {
     private static final class Region extends RegisteredMemory {
         Region() {
@@ -63,7 +63,7 @@ class ScatterGatherListTest {
     }
 
     @Test
-    void isHeldByThePosterIfAllPiecesAre() {
+    void isHeldByThePosterIfAllElementsAre() {
         assertThat(list.addHeld(region, 0, 1).isHeldByPoster()).isTrue();
         assertThat(list.add(region, 0, 1).isHeldByPoster()).isFalse();
         assertThat(list.clear().isHeldByPoster()).isTrue();
