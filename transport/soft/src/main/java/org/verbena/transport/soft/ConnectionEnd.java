@@ -43,7 +43,7 @@ final class ConnectionEnd {
         terminate = ByteBuffer.allocate(4).putShort((short) reason.control()).array();
     }
 
-    /** The peer cannot be told anything any more. */
+    /** Nothing more can be sent to the peer. */
     void reset() {
         reset = true;
     }

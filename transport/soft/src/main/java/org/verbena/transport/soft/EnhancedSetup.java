@@ -34,7 +34,7 @@ record EnhancedSetup(
     private static final int LOW = 0x4000;
 
     /**
-     * Decodes it; without A the other flags count for nothing.
+     * Decodes it; without A the other flags are ignored.
      *
      * @param bits four bytes, big-endian
      * @return the block

@@ -12,16 +12,16 @@ import org.verbena.transport.spi.MemoryDomain.Access;
 
 /**
  * The receiving half of a connection without its socket: it is fed bytes, finds the FPDUs, checks every field, and
- * places payload where it belongs. It takes all input for hostile, does no I/O and has no clock.
+ * places payload where it belongs. It treats all input as hostile, does no I/O and has no clock.
  *
  * <pre>{@code
  * HEADER --checked--> PAYLOAD --placed--> TRAILER --last segment? deliver--> HEADER
  *    any check that fails: refuse, which ends the connection with a Terminate message
  * }</pre>
  *
- * <p>Without CRC payload is placed as it comes, so that a connection keeps no more than a header between two reads; whoever
- * feeds it may ask where payload is to go ({@link #directBytes}) and put it there without a copy in between. With CRC an
- * FPDU is looked at when it is whole, as RFC 5044 (4.4) asks. One thread.
+ * <p>Without CRC payload is placed as it comes, so that a connection keeps no more than a header between two reads;
+ * whoever feeds it may ask where payload is to go ({@link #directBytes}) and put it there without a copy in between.
+ * With CRC an FPDU is parsed when it is complete, as RFC 5044 (4.4) asks. One thread.
  */
 final class FpduParser {
 
@@ -61,7 +61,7 @@ final class FpduParser {
     private int messageNumber;
     private int messageOffset;
 
-    /** Where the RDMAP header was put aside, for a Terminate message. */
+    /** A copy of the RDMAP header, for a Terminate message. */
     private final byte[] requestHeader = new byte[Rdmap.READ_REQUEST_BYTES];
 
     private int payloadBytes;
@@ -98,7 +98,7 @@ final class FpduParser {
      * @param own what was registered for this peer alone
      * @param sendRing whose reads wait for responses
      * @param outbound which of them
-     * @param inbound the peer's reads, for whoever answers them
+     * @param inbound the peer's reads, which the sender answers
      * @param maxSges pieces of a receive or read
      * @param crc computes CRCs; null if FPDUs have none
      */
@@ -177,7 +177,7 @@ final class FpduParser {
         return copiedBytes;
     }
 
-    /** Payload of the current segment that is still to come and may be put to its place by the caller; else 0. */
+    /** Payload of the current segment that is still to come and may be placed by the caller; else 0. */
     int directBytes() {
         return phase == PAYLOAD && crc == null ? payloadLeft : 0;
     }
@@ -194,7 +194,7 @@ final class FpduParser {
             long sequence = outbound.awaitedSequence();
             return sequence >= 0 && sendRing.totalBytes(sendRing.slot(sequence)) >= bytes;
         }
-        // What came last tells what comes next: the segments of a long message, or long messages.
+        // The last segment predicts the next: the segments of a long message, or long messages.
         return payloadBytes >= 2 * bytes;
     }
 
@@ -245,8 +245,8 @@ final class FpduParser {
     }
 
     /**
-     * Handles bytes of the stream. Those that it does not take must come again, with more behind them: part of a header or
-     * of a trailer, and with CRC part of an FPDU.
+     * Handles bytes of the stream. Bytes that it does not consume must be passed again, followed by more: part of a
+     * header or of a trailer, and with CRC part of an FPDU.
      *
      * @param buffer the bytes, big-endian; its position and limit are the parser's during the call
      * @param segment the same memory
@@ -404,7 +404,7 @@ final class FpduParser {
         return used;
     }
 
-    /** How much of an untagged segment must be there before it can be looked at. */
+    /** How many bytes of an untagged segment must be there before it can be parsed. */
     private int rdmapHeaderBytes() {
         return switch (opcode) {
             case Rdmap.READ_REQUEST -> Rdmap.READ_REQUEST_BYTES;
@@ -467,7 +467,7 @@ final class FpduParser {
         }
         long sequence = outbound.awaitedSequence();
         if (sequence < 0) {
-            // The ready-to-receive read asked for nothing.
+            // The ready-to-receive read requested no bytes.
             return (payloadBytes == 0 && last) || refuse(TerminateReason.DDP_BOUNDS);
         }
         int slot = sendRing.slot(sequence);
@@ -557,7 +557,7 @@ final class FpduParser {
             return refuse(TerminateReason.RDMAP_TO_WRAP);
         }
         if (bytes < 0) {
-            // No message is as long, whatever the region.
+            // No message is that long, whatever the region.
             return refuse(TerminateReason.RDMAP_BOUNDS);
         }
         SoftMemory source = find(sourceStag, sourceOffset, unsignedBytes, Access.REMOTE_READ);

@@ -15,15 +15,16 @@ import org.verbena.transport.spi.WorkRequest;
 final class FpduSender {
 
     /**
-     * Payload up to this is copied next to its header. Beyond it a piece of its own is cheaper, which costs the JDK two atomic
-     * operations and 40 bytes of garbage to hold the arena during the system call, and the kernel a look.
+     * Payload up to this length is copied next to its header. Beyond it an element of its own is cheaper, which costs
+     * the JDK two atomic operations and 40 bytes of garbage to hold the arena during the system call, and the kernel
+     * some work.
      */
     static final int COPY_BYTES = 4096;
 
     /** What one connection may write before others have their turn. */
     static final long BYTES_PER_TURN = 1024 * 1024;
 
-    /** Linux's siw answers what is not longer and lies on two of its pages with wrong bytes. */
+    /** Linux's siw answers a read of up to this length with wrong bytes if it crosses one of its pages. */
     private static final int SHORT_READ_BYTES = 32;
 
     private static final int NO_MESSAGE = 0;
@@ -40,7 +41,9 @@ final class FpduSender {
 
     private int maxUlpduBytes = Rdmap.MAX_HEADER_BYTES + 64;
 
-    /** Whether a short read of two pages is asked for page by page: unless the peer is of this provider. */
+    /**
+     * Whether a short read that crosses a page is requested page by page: it is, unless the peer uses this provider.
+     */
     private boolean splitsShortReads;
 
     private @Nullable TxBatch batch;
@@ -107,7 +110,7 @@ final class FpduSender {
         maxUlpduBytes = bytes;
     }
 
-    /** The peer may be siw, so short reads of two of its pages are asked for page by page. */
+    /** The peer may be siw, so short reads that cross one of its pages are requested page by page. */
     void splitShortReads() {
         splitsShortReads = true;
     }

@@ -44,7 +44,7 @@ final class KeyGuesses {
     /**
      * Creates the buckets, all empty.
      *
-     * @param perSecond wrong keys of an address that go unpunished in the long run; 0 for no limit
+     * @param perSecond wrong keys of an address that are tolerated in the long run; 0 for no limit
      * @param mostNanos the longest wait of a new connection, which is rejected if it would have to wait longer
      */
     KeyGuesses(int perSecond, long mostNanos) {
@@ -61,7 +61,7 @@ final class KeyGuesses {
     synchronized void refused(InetAddress from, long nowNanos) {
         if (nanosEach > 0) {
             Long network = PeerAddress.networkOf(from);
-            // More debt than a newcomer would wait for says nothing more.
+            // Debt beyond the longest wait makes no difference.
             long most = nowNanos + FREE * nanosEach + mostNanos + nanosEach;
             emptyAt.put(network, Math.min(most, laterOf(emptyAt.get(network), nowNanos) + nanosEach));
         }

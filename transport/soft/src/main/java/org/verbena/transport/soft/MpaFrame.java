@@ -23,7 +23,7 @@ import java.util.Arrays;
  * @param rejected whether the reply rejects the request
  * @param revision 1, or 2 for enhanced setup
  * @param setup what the S flag announces; null without it
- * @param privateData what the other side's user hears, without the setup block
+ * @param privateData for the other side's user, without the setup block
  */
 @SuppressWarnings("ArrayRecordComponent")
 record MpaFrame(

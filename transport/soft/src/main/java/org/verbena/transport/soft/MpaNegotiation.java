@@ -21,7 +21,7 @@ final class MpaNegotiation {
      * @param outboundReads reads and atomics out at a time
      * @param inboundReads reads and atomics of the peer at a time
      * @param crc whether FPDUs have CRCs
-     * @param ready what to say before anything else; null for nothing
+     * @param ready the message to send before anything else; null for none
      * @param peerFeatures of {@link PeerFeatures}
      * @param privateData of the peer's user
      * @param trouble why it cannot be met; null if it can

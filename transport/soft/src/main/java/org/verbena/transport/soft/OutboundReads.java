@@ -90,7 +90,7 @@ final class OutboundReads {
         return add(READY_READ);
     }
 
-    /** What stands for the first part of a read, and back. */
+    /** Maps the sequence number of a read to the number of its first part, and back. */
     private static long partOf(long sequence) {
         return READY_READ - 1 - sequence;
     }

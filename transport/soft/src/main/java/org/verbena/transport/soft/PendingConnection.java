@@ -43,7 +43,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
     /** When it was accepted, by {@link System#nanoTime()}. */
     final long beganNanos;
 
-    /** Its place among the unfinished ones: {@link Handshakes}' alone. */
+    /** Its place among the unfinished ones: used by {@link Handshakes} only. */
     @Nullable PendingConnection older;
 
     @Nullable PendingConnection newer;

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * the usual case, few regions used over and over, makes no garbage. One thread.
  */
 final class RegionView {
-    /** What the JDK makes one byte buffer of: a little less than an array's limit. */
+    /** The longest byte buffer that is made: a little less than the JDK's limit, which is an array's. */
     private static final int LARGEST_BUFFER_BYTES = Integer.MAX_VALUE - 8;
 
     private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);

@@ -48,7 +48,7 @@ interface SegmentSink {
      *
      * @param reason for the Terminate message
      * @param what it was
-     * @param denial what the peer is not told; null if it is told all
+     * @param denial the part of the reason that the peer must not learn; null if none
      * @param message the Terminate message's payload
      */
     void onRefused(TerminateReason reason, String what, @Nullable String denial, byte[] message);

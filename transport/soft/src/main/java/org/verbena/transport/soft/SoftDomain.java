@@ -24,7 +24,7 @@ final class SoftDomain implements MemoryDomain {
     /** The most regions at a time: so many that none is missed, so few that a guess hits one of them in 256 tries at the best. */
     static final int MAX_REGIONS = 1 << 24;
 
-    /** Drawn at a time: the generator's overhead is by the call. */
+    /** How many random bytes are drawn at a time: the generator's overhead is per call. */
     private static final int RANDOM_BYTES = 256;
 
     /** A thread that never runs: memory that it may access belongs to no single thread. */

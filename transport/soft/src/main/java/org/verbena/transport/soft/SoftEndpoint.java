@@ -24,9 +24,9 @@ import org.verbena.transport.spi.WorkStatus;
 /**
  * One iWARP connection.
  *
- * <p>All that happens, happens in turns: the socket can be read, can be written, or a task has its go. Within a turn the
- * handler is called as things are found, and what it posts meanwhile goes out together at the end of the turn. Outside of a
- * turn, in a method that the user called, nobody is called back: completions wait for the next turn, which a task provides.
+ * <p>Everything happens in turns: the socket can be read, can be written, or a task runs. Within a turn the handler is
+ * called as events are found, and what it posts meanwhile is sent together at the end of the turn. Outside a turn, in a
+ * method that the user called, there are no callbacks: completions wait for the next turn, which a task provides.
  *
  * <pre>{@code
  * CONNECTING --TCP up, prepared--> SETUP --reply--> CONNECTED --disconnect, error, peer--> DRAINING --> CLOSED
@@ -41,15 +41,19 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
     static final int MAX_INLINE_BYTES = 4096;
 
     /**
-     * What one endpoint may read before others get their turn, and before what was read is answered. Peers that answer each other work at once only if
-     * turns are short: as {@code bench/peers} and {@code bench/rpc} measured, turns of 1 MiB cost a tenth and more of the throughput of 64 messages of 64 KiB or 1 MiB.
+     * What one endpoint may read before others get their turn, and before what was read is answered. Peers that answer
+     * each other overlap their work only if turns are short: as {@code bench/peers} and {@code bench/rpc} measured,
+     * turns of 1 MiB cost a tenth and more of the throughput of 64 messages of 64 KiB or 1 MiB.
      */
     private static final int TURN_BYTES = 256 * 1024;
 
-    /** The most that is one FPDU with its headers: so large a payload is read in place, and as few of them as can be make a long message. */
+    /**
+     * The most that fits one FPDU with its headers: so large a payload is read in place, and a long message needs as
+     * few FPDUs as possible.
+     */
     private static final int RECEIVE_BUFFER_BYTES = 63 << 10;
 
-    /** For thousands of connections, most of them idle: of these buffers each keeps several to itself. */
+    /** Suits thousands of connections, most of them idle: each keeps several of these buffers for itself. */
     private static final int SHARED_RECEIVE_BUFFER_BYTES = 16 << 10;
 
     /** Towards receives of {@link #RECEIVE_BUFFER_BYTES}. As {@code bench/peers} measured at 16 MiB on loopback, buffers that are used again soon are worth more than one piece. */
@@ -254,7 +258,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
                 .build();
     }
 
-    /** Both sides have said yes. */
+    /** Both sides have accepted. */
     FpduStream startStream(SoftSocket with, boolean crc, int outboundDepth, int inboundDepth) {
         OutboundReads outbound = new OutboundReads(sendRing, outboundDepth);
         InboundReads inbound = new InboundReads(inboundDepth);
@@ -289,7 +293,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         return Math.min(Rdmap.MAX_ULPDU_BYTES, (most & ~3) - 2 - Rdmap.CRC_BYTES);
     }
 
-    /** For the users it is up. */
+    /** Reports the connection as established to its user. */
     void becomeConnected(byte[] privateData) {
         state = CONNECTED;
         capabilities = capabilities(readDepth);
@@ -316,7 +320,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         return !before.onSegment(requireStream().out, opcode, key, offset, payloadBytes) || isOpen();
     }
 
-    // The user's side.
+    // Calls of the user.
 
     @Override
     public EndpointCapabilities capabilities() {
@@ -450,7 +454,8 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
             turnScheduled = true;
             SoftSocket now = socket;
             if (inTurn && now != null) {
-                // From turn to turn the sockets have a say in between; Netty runs tasks for up to a second without one.
+                // The sockets are polled between two turns; Netty may run tasks for up to a second without polling
+                // them.
                 now.io().runAfterPoll(turnTask);
                 return;
             }
@@ -550,7 +555,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         }
     }
 
-    // What the socket says.
+    // Events of the socket.
 
     @Override
     public void onReadable() {
@@ -658,7 +663,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         turn();
     }
 
-    // What the receiver finds.
+    // Events of the parser.
 
     @Override
     public boolean isOpen() {
@@ -755,7 +760,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         }
     }
 
-    /** Tells the peer what there is to be told, and lets the socket close itself. */
+    /** Sends the peer what is still to be sent, and has the socket close itself. */
     private void leaveSocket() {
         SoftSocket now = socket;
         FpduSender out = sender();

@@ -30,7 +30,7 @@ final class SoftIoHandler implements IoHandler {
     /** Batches kept for the next write. */
     private static final int MAX_IDLE_BATCHES = 4;
 
-    /** How often within the stall timeout the sockets are looked at. */
+    /** How often within the stall timeout the sockets are checked. */
     static final int TICKS_PER_STALL = 4;
 
     private final IoHandler nio;
@@ -131,7 +131,7 @@ final class SoftIoHandler implements IoHandler {
     }
 
     /**
-     * Runs something once the sockets have been looked at again. A task would do it sooner, and a chain of tasks would keep
+     * Runs a turn once the sockets have been polled again. A task would run it sooner, and a chain of tasks would keep
      * the loop from its sockets.
      *
      * @param turn what to run
@@ -358,7 +358,7 @@ final class SoftIoHandler implements IoHandler {
         return queue;
     }
 
-    /** A clock for stalls, without asking the clock: {@link #TICKS_PER_STALL} to a stall timeout. */
+    /** A coarse clock for stalls that makes no system call: {@link #TICKS_PER_STALL} to a stall timeout. */
     int tick() {
         return tick;
     }

@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
 final class SoftSocket implements SoftIoHandler.LoopMember {
     private static final Logger LOG = LoggerFactory.getLogger(SoftSocket.class);
 
-    /** How long a closed connection may take to send its last bytes and to hear the peer's end. */
+    /** How long a closed connection may take to send its last bytes and to receive the peer's end of stream. */
     static final int LINGER_MILLIS = 2_000;
 
     private final IoEventLoop loop;
@@ -237,7 +237,8 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
     }
 
     /**
-     * Closes the channel after sending the last bytes and hearing the peer out, within {@link #LINGER_MILLIS}.
+     * Closes the channel after sending the last bytes and receiving the peer's end of stream, within {@link
+     * #LINGER_MILLIS}.
      *
      * @param lastBytes what to send yet; null for nothing
      */

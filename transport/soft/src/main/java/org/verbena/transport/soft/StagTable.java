@@ -17,7 +17,7 @@ final class StagTable {
     /** A power of two, as all lengths of the table. */
     private static final int FIRST_SLOTS = 64;
 
-    /** Stands where a region was. */
+    /** Marks a slot whose region was removed. */
     private enum Removed {
         REMOVED
     }

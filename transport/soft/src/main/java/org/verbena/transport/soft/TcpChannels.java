@@ -23,13 +23,13 @@ final class TcpChannels {
     /** When the interface does not tell: Ethernet's. */
     private static final int DEFAULT_MTU = 1500;
 
-    /** What every IPv4 host takes: an interface that tells less does not know. */
+    /** The MTU that every IPv4 host accepts: an interface that reports less does not know its own. */
     private static final int LEAST_MTU = 576;
 
     /** IPv4 and TCP headers with the time stamp option. */
     private static final int IP_TCP_HEADER_BYTES = 20 + 20 + 12;
 
-    /** What IPv6 has more. */
+    /** The bytes that an IPv6 header is longer. */
     private static final int IPV6_EXTRA_BYTES = 20;
 
     private TcpChannels() {}
@@ -38,7 +38,8 @@ final class TcpChannels {
      * Sets the options of a channel.
      *
      * @param channel open
-     * @param stallTimeoutMillis in about which a peer is noticed that is gone without a word and owes nothing; 0 for the system's time
+     * @param stallTimeoutMillis about how soon a peer that owes nothing and has vanished is detected; 0 for the
+     *     system's time
      * @param trafficClass the type of service; 0 to leave it
      * @throws IOException the system refuses
      */

@@ -63,7 +63,7 @@ enum TerminateReason {
     /** An untagged segment with a DDP version other than 1. */
     DDP_UNTAGGED_VERSION(1, 2, 0x06, WorkStatus.REMOTE_INVALID_REQUEST_ERROR, "invalid DDP version"),
 
-    /** A CRC that does not fit. */
+    /** A CRC that does not match. */
     MPA_CRC(2, 0, 0x02, WorkStatus.GENERAL_ERROR, "CRC error"),
     /** A length that no segment can have. */
     MPA_FRAMING(2, 0, 0x03, WorkStatus.GENERAL_ERROR, "FPDU start lost"),

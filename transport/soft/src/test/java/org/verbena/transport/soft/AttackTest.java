@@ -95,7 +95,7 @@ class AttackTest {
             invalidated.buffers().add(fixture.region(8, Access.LOCAL_WRITE), 0, 8);
             honest.send(invalidated);
             assertThat(honest.awaitSend().status())
-                    .as("its key was not taken back")
+                    .as("its key was not invalidated")
                     .isEqualTo(WorkStatus.SUCCESS);
             assertThat(readOnly.segment().toArray(ValueLayout.JAVA_BYTE)).containsOnly(0);
         } finally {
@@ -116,7 +116,7 @@ class AttackTest {
 
     // ---- in the startup phase
 
-    /** Things that are no request. */
+    /** Bytes that are not a request. */
     enum Startup {
         ANOTHER_PROTOCOL("GET / HTTP/1.1\r\nHost: x\r\n\r\n".getBytes(java.nio.charset.StandardCharsets.US_ASCII)),
         A_REPLY_FOR_A_REQUEST(RawPeer.reply(FIRST, new byte[4])),
@@ -140,7 +140,7 @@ class AttackTest {
         try (RawPeer peer = RawPeer.connect(fixture.address)) {
             peer.send(attack.bytes);
             if (attack == Startup.MORE_PRIVATE_DATA_THAN_ANNOUNCED) {
-                // The request itself is good; what follows it is taken for a segment, and is none.
+                // The request itself is good; what follows it is parsed as a segment, and is not one.
                 peer.readFrame();
                 fixture.awaitAccepted().awaitDisconnected();
                 assertThat(peer.readTerminate()).isEqualTo(0x2003);
@@ -150,7 +150,7 @@ class AttackTest {
     }
 
     @Test
-    void dropsWhoSaysMoreBeforeItIsAnswered() throws IOException {
+    void dropsAPeerThatSendsMoreBeforeItIsAnswered() throws IOException {
         fixture.listening.whenRequested(connection -> {});
         try (RawPeer peer = RawPeer.connect(fixture.address)) {
             peer.send(RawPeer.request(FIRST, RawPeer.hex("00100010")));
@@ -171,7 +171,7 @@ class AttackTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 19, 22})
-    void dropsWhoNeverFinishesItsRequest(int bytes) throws IOException {
+    void dropsAPeerThatNeverFinishesItsRequest(int bytes) throws IOException {
         int millis = 100;
         SoftFixture hasty = new SoftFixture(
                 OPTIONS.toBuilder().handshakeTimeoutMillis(millis).build());
@@ -185,7 +185,7 @@ class AttackTest {
     }
 
     @Test
-    void givesUpAnAcceptedPeerThatNeverSaysReady() throws IOException {
+    void givesUpAnAcceptedPeerThatNeverReportsReady() throws IOException {
         SoftFixture slow = new SoftFixture(
                 OPTIONS,
                 new EndpointOptions.Builder()
@@ -380,7 +380,7 @@ class AttackTest {
         attack(attack.expected, attack.bad, false, false, true);
     }
 
-    /** What a peer of our own kind may try. */
+    /** What a peer of this provider may try. */
     enum OwnKindAttack {
         ATOMIC_MISALIGNED(0x0207, (t, p) -> p.atomicRequest(1, 0, t.table.remoteKey(), t.table.address() + 4, 1, 0, 0)),
         ATOMIC_OPERATION_1(0x0206, (t, p) -> p.atomicRequest(1, 1, t.table.remoteKey(), t.table.address(), 1, 0, 0)),
@@ -466,7 +466,7 @@ class AttackTest {
     }
 
     @Test
-    void terminatesOnACrcThatDoesNotFit() throws IOException {
+    void terminatesOnAWrongCrc() throws IOException {
         try (RawPeer peer = RawPeer.connect(fixture.address).introduce(true)) {
             RecordingEndpointHandler victim = fixture.awaitAccepted();
             victim.awaitConnected();
@@ -482,7 +482,7 @@ class AttackTest {
     }
 
     @Test
-    void tellsInATerminateWhatItRefused() throws IOException {
+    void quotesTheRefusedSegmentInATerminate() throws IOException {
         try (RawPeer peer = RawPeer.connect(fixture.address).introduce(false)) {
             peer.send(peer.readRequest(1, 0x11223344, 0x5566778899aabbccL, 8, 0xdeadbe01, 0x0102030405060708L));
             RawPeer.Segment segment = peer.readSegment();
@@ -496,7 +496,7 @@ class AttackTest {
     }
 
     @Test
-    void tellsInATerminateWhichWriteItRefused() throws IOException {
+    void quotesTheRefusedWriteInATerminate() throws IOException {
         try (RawPeer peer = RawPeer.connect(fixture.address).introduce(false)) {
             peer.send(peer.tagged(RawPeer.WRITE, 0xdeadbe01, 0x0102030405060708L, new byte[5]));
             assertThat(peer.readSegment().hex())
@@ -507,7 +507,7 @@ class AttackTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 19, 30, 83})
-    void givesUpWhoStopsInTheMiddleOfASegment(int bytes) throws IOException {
+    void givesUpAPeerThatStopsInTheMiddleOfASegment(int bytes) throws IOException {
         try (RawPeer peer = RawPeer.connect(fixture.address).introduce(false)) {
             RecordingEndpointHandler victim = fixture.awaitAccepted();
             victim.awaitConnected();
@@ -523,7 +523,7 @@ class AttackTest {
     /** One byte in each tick: never silent, never done. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void givesUpWhoDrips(boolean crc) throws IOException {
+    void givesUpAPeerThatDrips(boolean crc) throws IOException {
         try (RawPeer peer = RawPeer.connect(fixture.address).introduce(crc)) {
             RecordingEndpointHandler victim = fixture.awaitAccepted();
             victim.awaitConnected();
@@ -549,7 +549,7 @@ class AttackTest {
     }
 
     @Test
-    void givesUpWhoNeverAnswersARead() throws IOException {
+    void givesUpAPeerThatNeverAnswersARead() throws IOException {
         try (RawPeer peer = RawPeer.connect(fixture.address).introduce(false)) {
             RecordingEndpointHandler victim = fixture.awaitAccepted();
             victim.awaitConnected();
@@ -564,9 +564,9 @@ class AttackTest {
         }
     }
 
-    /** Whoever owes a response is not excused by writes, however many. */
+    /** Writes, however many, do not excuse a missing response. */
     @Test
-    void givesUpWhoSendsAllButTheAnswer() throws IOException {
+    void givesUpAPeerThatSendsEverythingButTheAnswer() throws IOException {
         try (RawPeer peer = RawPeer.connect(fixture.address).introduce(false)) {
             RecordingEndpointHandler victim = fixture.awaitAccepted();
             victim.awaitConnected();
@@ -590,7 +590,7 @@ class AttackTest {
     }
 
     @Test
-    void givesUpWhoNeverReadsAndHoldsNothingForIt() throws IOException {
+    void givesUpAPeerThatNeverReadsAndHoldsNothingForIt() throws IOException {
         RegisteredMemory large = fixture.region(8L << 20, Access.REMOTE_READ);
         try (RawPeer peer = RawPeer.connect(fixture.address).introduce(false)) {
             RecordingEndpointHandler victim = fixture.awaitAccepted();
@@ -606,7 +606,7 @@ class AttackTest {
 
     /** Between two messages of the stream there is room for the reason. */
     @Test
-    void tellsThePeerWhenWhatItWantsToReadIsClosed() throws IOException {
+    void tellsThePeerThatTheMemoryItReadsIsClosed() throws IOException {
         RegisteredMemory large = fixture.region(32L << 20, Access.REMOTE_READ);
         RegisteredMemory small = fixture.region(64 << 10, Access.REMOTE_READ);
         try (RawPeer peer = RawPeer.connect(fixture.address).introduce(false)) {
@@ -662,7 +662,7 @@ class AttackTest {
     }
 
     @Test
-    void refusesKeysThatWereTakenBack() throws IOException {
+    void refusesInvalidatedKeys() throws IOException {
         try (RawPeer peer = RawPeer.connect(fixture.address).introduce(false)) {
             RecordingEndpointHandler victim = fixture.awaitAccepted();
             victim.awaitConnected();

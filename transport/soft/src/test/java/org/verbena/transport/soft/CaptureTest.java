@@ -100,7 +100,7 @@ class CaptureTest {
             assertThat(lines.stream()
                             .filter(line -> line.contains("Good CRC32"))
                             .count())
-                    .as("CRCs that fit")
+                    .as("CRCs that match")
                     .isGreaterThanOrEqualTo(messages);
         }
     }

@@ -12,7 +12,9 @@ import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 
-/** Large payload is read from the socket to where it belongs; but for what shares a system call with a header, nothing is copied. */
+/**
+ * Large payload is read from the socket into its destination; only what shares a system call with a header is copied.
+ */
 @Timeout(240)
 class DirectPlacementTest {
     private static final int BYTES = 8 << 20;
@@ -20,7 +22,7 @@ class DirectPlacementTest {
     /** 4 KiB of each FPDU of nearly 64 KiB come with its header. */
     private static final int MOST_COPIED = BYTES / 12;
 
-    /** The first of several messages comes as a surprise. */
+    /** The first of several messages is not predicted. */
     private static final int FIRST_BYTES = 256 << 10;
 
     @Test

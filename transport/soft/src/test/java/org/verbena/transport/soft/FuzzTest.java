@@ -223,7 +223,7 @@ class FuzzTest {
         }
     }
 
-    /** Plays a stream, in parts between which the endpoint is heard out, and waits for its end of the connection. */
+    /** Plays a stream in parts, reading the endpoint's output between them, and waits for its end of the connection. */
     private void play(boolean toInitiator, InetSocketAddress address, byte[][] stream, Random random, boolean patient)
             throws IOException {
         if (toInitiator) {
@@ -332,7 +332,7 @@ class FuzzTest {
             return out.toByteArray();
         }
 
-        /** What can be said at once, and each response, which must not come before it is asked for. */
+        /** What can be sent at once, and each response, which must not come before its request. */
         private static byte[][] split(byte[] frame, List<byte[]> segments) {
             List<byte[]> parts = new ArrayList<>();
             List<byte[]> others = new ArrayList<>();
@@ -400,7 +400,7 @@ class FuzzTest {
             bytes[from + random.nextInt(to - from)] ^= (byte) (1 << random.nextInt(8));
         }
 
-        /** Changes a field of a header, or a bit anywhere, and mostly makes the CRC fit again. */
+        /** Changes a field of a header, or a bit anywhere, and mostly corrects the CRC. */
         private void change(List<byte[]> list) {
             int index = random.nextInt(list.size());
             byte[] bytes = list.get(index).clone();
@@ -455,7 +455,7 @@ class FuzzTest {
         }
     }
 
-    /** Accepts everybody. */
+    /** Accepts every connection. */
     private final class Listening implements ListenerHandler {
         private final java.util.concurrent.CompletableFuture<InetSocketAddress> address =
                 new java.util.concurrent.CompletableFuture<>();

@@ -13,7 +13,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.soft.Incidents.Kind;
 import org.verbena.transport.spi.RateLimitedLog;
 
-/** The log has the first ones, and how many there were besides; time is in the test's hands. */
+/** The log has the first incidents, and how many more there were; the test controls the time. */
 class IncidentsTest {
     private final ListAppender<ILoggingEvent> appender = new ListAppender<>();
     private final Logger logger = (Logger) LoggerFactory.getLogger(Incidents.class);
@@ -54,7 +54,7 @@ class IncidentsTest {
     }
 
     @Test
-    void onesOfAKindHideNoOthers() {
+    void oneKindDoesNotHideAnother() {
         for (int i = 0; i < 1_000; i++) {
             incidents.report(Kind.HANDSHAKE, "a stranger");
         }

@@ -6,7 +6,7 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import org.junit.jupiter.api.Test;
 
-/** Who tries keys is slowed down, by address; time is in the test's hands. */
+/** Peers that try keys are slowed down, by address; the test controls the time. */
 class KeyGuessesTest {
     private static final long SECOND = 1_000_000_000L;
 

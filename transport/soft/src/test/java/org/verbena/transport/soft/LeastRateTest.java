@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import org.junit.jupiter.api.Test;
 
-/** What is owed must come at a least rate. */
+/** What is owed must come at a minimum rate. */
 class LeastRateTest {
     private static final int TICKS = 4;
     private static final int LEAST = 1000;
@@ -50,7 +50,7 @@ class LeastRateTest {
     }
 
     @Test
-    void whatIsDoneAndWhatIsNotOwedStartsItAgain() {
+    void completionRestartsTheMeasurement() {
         for (int tick = 1; tick <= 100; tick++) {
             assertThat(rate.isTooSlow(tick, TICKS, true, tick / 3, 0, LEAST)).isFalse();
         }

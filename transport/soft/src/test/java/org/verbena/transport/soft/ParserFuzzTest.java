@@ -160,7 +160,7 @@ class ParserFuzzTest {
         }
     }
 
-    /** Startup frames: whatever comes, it is a frame or it is told why not. */
+    /** Startup frames: any input is either a frame, or rejected with a reason. */
     @Test
     void survivesChangedStartupFrames() {
         long seed =
@@ -615,7 +615,7 @@ class ParserFuzzTest {
             }
         }
 
-        /** Whether the stream may take back the key that is lent: once. */
+        /** Whether the stream may invalidate the key that is lent: once. */
         boolean lend() {
             boolean first = !lends;
             lends = true;

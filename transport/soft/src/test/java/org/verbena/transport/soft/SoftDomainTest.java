@@ -51,7 +51,7 @@ class SoftDomainTest {
     }
 
     @Test
-    void givesStagsThatTellNothingAboutOthers() {
+    void stagsRevealNothingAboutOthers() {
         int count = 2_000;
         try (Arena arena = Arena.ofShared()) {
             MemorySegment segment = arena.allocate(8);
@@ -76,7 +76,7 @@ class SoftDomainTest {
     }
 
     @Test
-    void givesStagsThatTellNothingAboutClosedOnes() {
+    void stagsRevealNothingAboutClosedOnes() {
         try (Arena arena = Arena.ofShared()) {
             MemorySegment segment = arena.allocate(8);
             Set<Integer> stags = new HashSet<>();
@@ -98,7 +98,7 @@ class SoftDomainTest {
 
     /** The attack that worked while STags were an index under an affine map: what samples tell, and neighbours of samples, opens nothing. */
     @Test
-    void givesNothingToWhoGuessesFromSamples() {
+    void guessesFromSamplesOpenNothing() {
         Random random = new Random(22);
         try (Arena arena = Arena.ofShared()) {
             MemorySegment segment = arena.allocate(8);
@@ -132,7 +132,7 @@ class SoftDomainTest {
     }
 
     @Test
-    void refusesMemoryThatNobodyElseMayTouch() {
+    void refusesMemoryThatCannotBeShared() {
         assertThatThrownBy(() -> domain.register(MemorySegment.ofArray(new byte[8]), Set.of()))
                 .isInstanceOf(IllegalArgumentException.class);
         try (Arena confined = Arena.ofConfined()) {
@@ -169,7 +169,7 @@ class SoftDomainTest {
 
     @Test
     @Timeout(240)
-    void waitsForVisitorsBeforeItForgets() throws InterruptedException {
+    void waitsForVisitorsBeforeItDeregisters() throws InterruptedException {
         try (Arena arena = Arena.ofShared()) {
             for (int i = 0; i < 200; i++) {
                 SoftMemory memory = (SoftMemory) domain.register(arena.allocate(8), Set.of(Access.REMOTE_WRITE));

@@ -23,7 +23,9 @@ import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingListenerHandler;
 import org.verbena.transport.spi.RegisteredMemory;
 
-/** A provider with one loop and one listener that accepts everybody. Closing it checks that nothing is left over. */
+/**
+ * A provider with one loop and one listener that accepts every connection. Closing it checks that nothing is left over.
+ */
 final class SoftFixture implements AutoCloseable {
     final SoftProvider provider;
     final Arena arena = Arena.ofShared();

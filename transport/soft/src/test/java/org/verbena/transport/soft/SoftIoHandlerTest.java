@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.PollCounters;
 
-/** How a loop waits: sockets are a script here. */
+/** How a loop waits, with scripted sockets. */
 @Timeout(240)
 class SoftIoHandlerTest {
     private final Sockets sockets = new Sockets();
@@ -63,7 +63,7 @@ class SoftIoHandlerTest {
     }
 
     @Test
-    void adaptiveTakesToPollingWhileWorkComesOftenAndLeavesItWhenItDoesNot() {
+    void adaptivePollsOnlyWhileWorkComesOften() {
         assumeThat(Runtime.getRuntime().availableProcessors()).isGreaterThan(1);
         SoftIoHandler handler = handler(CompletionLoopOptions.ADAPTIVE_SPIN);
         handler.run(loop);
@@ -81,7 +81,7 @@ class SoftIoHandlerTest {
     }
 
     @Test
-    void adaptiveDoesNotTakeWorkForWaiting() {
+    void adaptiveDoesNotMistakeWorkForWaiting() {
         assumeThat(Runtime.getRuntime().availableProcessors()).isGreaterThan(1);
         SoftIoHandler handler = handler(CompletionLoopOptions.ADAPTIVE_SPIN);
         sockets.activeNanos = TimeUnit.MILLISECONDS.toNanos(2);
@@ -112,7 +112,7 @@ class SoftIoHandlerTest {
             return 1;
         }
 
-        /** Sleeps at least so long, and tells how long it was. */
+        /** Sleeps at least so long, and returns how long it was. */
         private static long pass(long nanos) {
             long start = System.nanoTime();
             long passed = 0;

@@ -31,7 +31,7 @@ import org.verbena.transport.spi.RegisteredMemory;
 /** Strangers at the door: a listener stays open to honest clients whatever they do. */
 @Timeout(240)
 class StrangersTest {
-    /** {@code -Dverbena.soft.strangers=5000} for a look at what many cost. */
+    /** {@code -Dverbena.soft.strangers=5000} shows what many of them cost. */
     private static final int STRANGERS = Integer.getInteger("verbena.soft.strangers", 500);
 
     private static final byte[] REQUEST = RawPeer.request(0x1002, RawPeer.hex("00100010"));
@@ -174,7 +174,7 @@ class StrangersTest {
     }
 
     @Test
-    void waitsForItsUserRatherThanGiveUpRequestsThatAreComplete() throws IOException {
+    void waitsForItsUserRatherThanDropCompleteRequests() throws IOException {
         SoftOptions few = PATIENT.toBuilder().maxHandshakes(4).build();
         List<RawPeer> peers = new ArrayList<>();
         try (SoftFixture fixture = new SoftFixture(few)) {
@@ -236,7 +236,7 @@ class StrangersTest {
     }
 
     @Test
-    void rejectsWhomItCannotServe() throws IOException {
+    void rejectsPeersThatItCannotServe() throws IOException {
         try (SoftFixture fixture = new SoftFixture(SoftOptions.DEFAULTS)) {
             fixture.listening.whenRequested(connection -> {
                 RecordingEndpointHandler handler = fixture.handler("server");
@@ -252,7 +252,7 @@ class StrangersTest {
 
     /** A socket that the loop does not take is closed, not forgotten. */
     @Test
-    void closesWhatItCannotRegister() throws IOException {
+    void closesASocketThatItCannotRegister() throws IOException {
         SoftContext context = SoftContext.of(SoftOptions.DEFAULTS);
         SoftProvider provider = new SoftProvider(SoftOptions.DEFAULTS);
         MultiThreadIoEventLoopGroup group =

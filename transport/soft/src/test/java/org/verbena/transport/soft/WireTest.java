@@ -82,7 +82,7 @@ class WireTest {
     // ---- startup
 
     @Test
-    void asksAsRfc6581Draws() throws IOException {
+    void requestsMatchRfc6581() throws IOException {
         RecordingEndpointHandler client =
                 fixture.connect(peerAddress(), EndpointOptions.DEFAULTS.withPrivateData(new byte[] {1, 2, 3}));
         try (RawPeer peer = acceptPeer()) {
@@ -97,7 +97,7 @@ class WireTest {
     }
 
     @Test
-    void asksAsRfc5044DrawsInRevision1() throws IOException {
+    void requestsMatchRfc5044InRevision1() throws IOException {
         try (SoftFixture old =
                 new SoftFixture(OPTIONS.toBuilder().crc(true).mpaRevision(1).build())) {
             RecordingEndpointHandler client = old.connect(peerAddress(), NO_DATA.withPrivateData(new byte[] {9}));
@@ -193,7 +193,7 @@ class WireTest {
 
     @ParameterizedTest
     @CsvSource({"3002, 00000000050607", "2001, 050607", "2002, 050607"})
-    void hearsTheReasonOfAReject(String flags, String privateData) throws IOException {
+    void reportsTheReasonOfAReject(String flags, String privateData) throws IOException {
         RecordingEndpointHandler client = fixture.connect(peerAddress(), NO_DATA);
         try (RawPeer peer = acceptPeer()) {
             peer.readFrame();
@@ -206,7 +206,7 @@ class WireTest {
         }
     }
 
-    /** Replies that are none, and what the message says. */
+    /** Invalid replies, and what the message says. */
     @ParameterizedTest
     @CsvSource({
         "4d50412049442052657120 4672616d65 1002 0004 00100010, another protocol",
@@ -218,7 +218,7 @@ class WireTest {
         "4d5041204944, within its reply",
         "'', without an MPA reply"
     })
-    void givesUpOnAReplyThatIsNone(String reply, String message) throws IOException {
+    void givesUpOnAnInvalidReply(String reply, String message) throws IOException {
         RecordingEndpointHandler client = fixture.connect(peerAddress(), NO_DATA);
         try (RawPeer peer = acceptPeer()) {
             peer.readFrame();
@@ -255,7 +255,7 @@ class WireTest {
         "80104010, 4141 00000000 00000001 00000001 00000000 00000000 0000000000000000 00000000 00000000 0000000000000000",
         "c0100010, 4143 00000000 00000000 00000001 00000000"
     })
-    void saysReadyAsTheResponderWants(String setup, String segment) throws IOException {
+    void reportsReadyAsTheResponderWants(String setup, String segment) throws IOException {
         RecordingEndpointHandler client = fixture.connect(peerAddress(), NO_DATA);
         try (RawPeer peer = acceptPeer()) {
             peer.readFrame();
@@ -273,7 +273,7 @@ class WireTest {
     }
 
     @Test
-    void saysNothingReadyWithoutPeerToPeer() throws IOException {
+    void sendsNoReadyMessageWithoutPeerToPeer() throws IOException {
         RecordingEndpointHandler client = fixture.connect(peerAddress(), NO_DATA);
         try (RawPeer peer = acceptPeer()) {
             peer.readFrame();
@@ -286,7 +286,7 @@ class WireTest {
     }
 
     @Test
-    void waitsForTheFirstSegmentBeforeItSpeaksAsResponder() throws IOException {
+    void aResponderWaitsForTheFirstSegmentBeforeItSends() throws IOException {
         RegisteredMemory memory = fixture.region(8, Access.LOCAL_WRITE);
         try (RawPeer peer = RawPeer.connect(fixture.address).introduce(false)) {
             RecordingEndpointHandler accepted = fixture.awaitAccepted();
@@ -306,7 +306,7 @@ class WireTest {
     // ---- messages
 
     @Test
-    void sendsAsRfc5040Draws() throws IOException {
+    void sendsMatchRfc5040() throws IOException {
         RawPeer[] peer = new RawPeer[1];
         RecordingEndpointHandler client = connectTo(peer);
         RegisteredMemory memory = fixture.region(64, Access.LOCAL_WRITE);
@@ -580,7 +580,7 @@ class WireTest {
         "1205 c000 0012 4143 00000000 00000000 00000001 00000000, FLUSHED, FLUSHED, REMOTE_INVALID_REQUEST_ERROR",
         "0207 0000, FLUSHED, FLUSHED, REMOTE_OPERATION_ERROR",
         "2002 0000, FLUSHED, FLUSHED, GENERAL_ERROR",
-        // Numbers of somebody's own.
+        // Unknown codes.
         "0fee 0000, FLUSHED, FLUSHED, REMOTE_OPERATION_ERROR",
         "f7ff e000, FLUSHED, FLUSHED, GENERAL_ERROR",
         // Cut short.
