@@ -65,7 +65,7 @@ public final class CmException extends NativeRdmaException {
         this(call + " failed: " + eventType + ", " + CmStatus.describe(eventType, status), call, 0, eventType, status);
     }
 
-    /** rdma_getaddrinfo hands through what getaddrinfo answers, which is not an errno. */
+    /** rdma_getaddrinfo passes on getaddrinfo's result, which is not an errno. */
     static CmException ofAddressInfo(String call, int answer, int errno) {
         String meaning = switch (answer) {
             case -1 -> "";

@@ -258,7 +258,7 @@ public final class CmId implements AutoCloseable {
         }
     }
 
-    /** One call of librdmacm that answers 0, or -1 and errno. */
+    /** One call of librdmacm that returns 0, or -1 and errno. */
     @FunctionalInterface
     private interface Call {
         int invoke(MemorySegment errno, long id, Arena arena);
@@ -285,7 +285,7 @@ public final class CmId implements AutoCloseable {
         return open;
     }
 
-    /** Under the lock. librdmacm follows the device's pointer without looking in several calls. */
+    /** Under the lock. Several calls of librdmacm dereference the device's pointer without a check. */
     private MemorySegment requireDevice(String function) {
         MemorySegment open = requireOpen();
         if (RdmaCmId.verbs(open) == 0) {
@@ -518,8 +518,9 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * What closing the queue pair comes to; under the lock, so that no event is being worked on with the queue pair meanwhile. It does what
-     * rdma_destroy_qp does, which forgets the queue pair even if the device refuses to destroy it, and says nothing.
+     * Destroys the queue pair when it is closed; under the lock, so that no event that involves it is being handled
+     * meanwhile. It does the same as rdma_destroy_qp, which, however, forgets the queue pair even if the device refuses
+     * to destroy it, and does not report that.
      */
     private void destroyQueuePair() {
         ReentrantLock lock = lock();
@@ -539,7 +540,10 @@ public final class CmId implements AutoCloseable {
         }
     }
 
-    /** Under the lock: leaves what can be left. The kernel does not destroy a queue pair that is attached to a group. */
+    /**
+     * Under the lock: leaves the groups that can be left. The kernel does not destroy a queue pair that is attached to
+     * a group.
+     */
     private void leaveGroups(Arena arena, MemorySegment open) {
         MemorySegment errno = Errno.newCapture(arena);
         for (Iterator<InetSocketAddress> joined = groups.values().iterator(); joined.hasNext(); ) {

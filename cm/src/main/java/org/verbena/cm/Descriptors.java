@@ -14,7 +14,7 @@ import org.verbena.verbs.ffm.Errno;
  * <p>Source: poll(2)
  */
 public final class Descriptors {
-    /** One bit each in the answer. */
+    /** The result has one bit for each. */
     private static final int MAX_DESCRIPTORS = 32;
 
     private Descriptors() {}

@@ -172,7 +172,7 @@ public final class EventChannel implements AutoCloseable {
         }
     }
 
-    /** How long {@link #get} waits before it looks whether the channel was closed. */
+    /** How long {@link #get} waits before it checks whether the channel was closed. */
     private static final long MAX_POLL_MILLIS = 1000;
 
     /** Null if its id was closed, which the kernel leaves no room for; then it is acknowledged all the same. */

@@ -15,7 +15,7 @@ import org.verbena.verbs.address.Gid;
  * @param gid of the port; zero without a global route
  */
 public record QueuePairAddress(int lid, int queuePairNumber, int packetSequenceNumber, Gid gid) {
-    /** As {@code ibv_rc_pingpong} and its like write it, with the zero byte that ends it in C. */
+    /** As {@code ibv_rc_pingpong} and similar programs write it, with the zero byte that ends it in C. */
     static final int WIRE_BYTES = "0000:000000:000000:00000000000000000000000000000000".length() + 1;
 
     private static final Pattern WIRE = Pattern.compile("([0-9a-f]+):([0-9a-f]+):([0-9a-f]+):([0-9a-f]{32})");

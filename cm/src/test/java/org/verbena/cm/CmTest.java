@@ -54,7 +54,7 @@ class CmTest {
     }
 
     @Test
-    void takesEventTypesOfNewerLibrariesForUnknown() {
+    void treatsEventTypesOfNewerLibrariesAsUnknown() {
         assertThat(CmEventType.of(16)).isEqualTo(CmEventType.UNKNOWN);
         assertThat(CmEventType.of(-1)).isEqualTo(CmEventType.UNKNOWN);
     }
@@ -70,7 +70,7 @@ class CmTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"192.0.2.7", "0.0.0.0", "::", "2001:db8::7", "fe80::1"})
-    void addressesComeBackAsTheyWent(String host) throws Exception {
+    void addressesSurviveTheRoundTrip(String host) throws Exception {
         InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(host), 54321);
         try (Arena arena = Arena.ofConfined()) {
             assertThat(Sockaddr.read(Sockaddr.write(arena, address))).isEqualTo(address);
@@ -98,7 +98,7 @@ class CmTest {
     }
 
     @Test
-    void namesWhatANameServiceAnswered() {
+    void namesTheNameServicesError() {
         Assumptions.assumeTrue(RdmaCm.LIBRARY.unavailabilityCause() == null, "librdmacm is missing");
         AddressInfo.Hints digits = new AddressInfo.Hints(
                 Set.of(AddressInfo.Flag.NUMERIC_HOST), AddressInfo.Family.ANY, null, PortSpace.TCP, null);

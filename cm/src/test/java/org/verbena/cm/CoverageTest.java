@@ -92,7 +92,7 @@ class CoverageTest {
     }
 
     @Test
-    void javaNamesAreThere() throws Exception {
+    void javaNamesExist() throws Exception {
         for (Map.Entry<String, List<String>> row : table().entrySet()) {
             String names = row.getValue().getFirst();
             if (names.equals("none")) {

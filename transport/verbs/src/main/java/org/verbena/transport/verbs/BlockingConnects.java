@@ -14,9 +14,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Connect calls that may block in the kernel: siw makes its TCP connection within the call, and a host that does not answer holds it for two minutes,
- * whether anybody waits for the outcome or not. So each call has a thread, an address has few of them, and who is behind
- * them waits without a thread and can leave.
+ * Connect calls that may block in the kernel: siw makes its TCP connection within the call, and a host that does not
+ * answer holds it for two minutes, whether or not its outcome is still awaited. So each call has a thread, an address
+ * has few of them, and further calls wait without a thread and can be cancelled.
  *
  * <pre>
  *            a thread is free              the call returns
@@ -30,7 +30,10 @@ import org.slf4j.LoggerFactory;
 final class BlockingConnects {
     private static final Logger LOG = LoggerFactory.getLogger(BlockingConnects.class);
 
-    /** Calls to one address at a time: several, so that one lost SYN does not hold up everybody; few, so that a silent host has few threads. */
+    /**
+     * Calls to one address at a time: several, so that one lost SYN does not hold up all; few, so that a silent host
+     * occupies few threads.
+     */
     static final int MAX_PER_ADDRESS = 4;
 
     /** Calls at a time: 32 silent addresses before others have to wait, for some 100 KiB of memory a thread. */
@@ -49,7 +52,7 @@ final class BlockingConnects {
         /**
          * The call is about to be made. The connection loop's thread.
          *
-         * @return false if it shall not be made
+         * @return false if it must not be made
          */
         abstract boolean begin();
 
@@ -64,7 +67,7 @@ final class BlockingConnects {
         abstract void waiting(String reason);
     }
 
-    /** What is going on with one address. */
+    /** The calls to one address, running and waiting. */
     private static final class Destination {
         private int calls;
         private final ArrayDeque<Call> waiting = new ArrayDeque<>();
@@ -155,7 +158,7 @@ final class BlockingConnects {
         destination.calls--;
         calls--;
         forget(address, destination);
-        // Whoever waits for this address, or for any call to end, the oldest address first.
+        // Calls that wait for this address, or for any call to end, the oldest address first.
         Iterator<Destination> candidates = new ArrayDeque<>(destinations.values()).iterator();
         while (candidates.hasNext() && calls < MAX_CALLS) {
             Destination candidate = candidates.next();

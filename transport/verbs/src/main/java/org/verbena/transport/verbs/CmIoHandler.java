@@ -14,8 +14,8 @@ import org.verbena.verbs.AsyncEvent;
 import org.verbena.verbs.NativeRdmaException;
 
 /**
- * The connection loop's I/O: waits for events of the connection manager and of the devices, and gives each to whom it belongs. Nothing is registered
- * with it.
+ * The connection loop's I/O: waits for events of the connection manager and of the devices, and dispatches each to its
+ * owner. Nothing is registered with it.
  */
 final class CmIoHandler extends DescriptorIoHandler {
     private static final Logger LOG = LoggerFactory.getLogger(CmIoHandler.class);
@@ -23,7 +23,9 @@ final class CmIoHandler extends DescriptorIoHandler {
     /** How many events are handled before tasks get their turn. */
     private static final int MAX_EVENTS_PER_TURN = 64;
 
-    /** What is watched, by the number that it is watched with: an {@link EventChannel} or a {@link VerbsDevice}. */
+    /**
+     * What is watched, by the number under which epoll reports it: an {@link EventChannel} or a {@link VerbsDevice}.
+     */
     private final LongObjectHashMap<Object> watched = new LongObjectHashMap<>();
 
     private long nextNumber;

@@ -38,13 +38,13 @@ import org.verbena.transport.verbs.epoll.DescriptorIoHandler;
 final class CompletionIoHandler extends DescriptorIoHandler {
     private static final Logger LOG = LoggerFactory.getLogger(CompletionIoHandler.class);
 
-    /** While there is always work, descriptors are looked at once in so many turns. */
+    /** While there is always work, descriptors are checked once in so many turns. */
     private static final int TURNS_BETWEEN_LOOKS = 64;
 
-    /** While spinning, polls between two looks at the clock and the tasks: both looks together take longer than a poll. */
+    /** While spinning, polls between two checks of the clock and the tasks: the checks take longer than a poll. */
     private static final int POLLS_BETWEEN_CLOCKS = 8;
 
-    /** How often endpoints that drain are looked at. */
+    /** How often endpoints that drain are checked. */
     private static final long DRAIN_TICK_MILLIS = 2;
 
     /** How long the end of a loop may take: far longer than devices need to flush. */
@@ -59,7 +59,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
 
     private final Set<VerbsHandle> handles = Collections.newSetFromMap(new IdentityHashMap<>());
 
-    /** What comes from other threads once the loop takes no tasks any more; {@link #destroy()} runs it. */
+    /** Tasks from other threads once the loop accepts none any more; {@link #destroy()} runs them. */
     private final ConcurrentLinkedQueue<Runnable> lastTasks = new ConcurrentLinkedQueue<>();
 
     private final List<VerbsEndpoint> draining = new ArrayList<>();
@@ -85,7 +85,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         return options;
     }
 
-    /** Which completion vector its queues ask for, modulo those there are: the loop's number. */
+    /** The completion vector of its queues, modulo the number of vectors: the loop's number. */
     int ordinal() {
         return ordinal;
     }
@@ -189,7 +189,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         }
     }
 
-    /** Looks after an endpoint until everything it posted has come back. */
+    /** Watches an endpoint until everything it posted has come back. */
     void startDraining(IoEventLoop loop, VerbsEndpoint endpoint) {
         draining.add(endpoint);
         scheduleDrainTick(loop);
@@ -278,13 +278,13 @@ final class CompletionIoHandler extends DescriptorIoHandler {
                 }
             }
             counters.close();
-            super.destroy(); // and with it, nothing is watched
+            super.destroy(); // which also closes the epoll instance
             devices.forEach(LoopDevice::close);
             devices.clear();
         }
     }
 
-    /** That a handle is here. */
+    /** The registration of a handle. */
     private final class Registration implements IoRegistration {
         private final VerbsHandle handle;
         private boolean valid = true;

@@ -9,8 +9,9 @@ import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.WorkCompletions;
 
 /**
- * What becomes of an endpoint's work: completions come from {@link LoopDevice}, go through the path that they belong to,
- * and reach the handler; what a failure means for the connection goes to the endpoint. The loop's thread alone.
+ * Reports the outcomes of an endpoint's work: completions come from {@link LoopDevice}, go through the path that they
+ * belong to, and reach the handler; what a failure means for the connection goes to the endpoint. The loop's thread
+ * alone.
  */
 final class CompletionReports implements SendPath.Events, ReceivePath.Events {
     private final VerbsEndpoint endpoint;
@@ -78,7 +79,8 @@ final class CompletionReports implements SendPath.Events, ReceivePath.Events {
             endpoint.drain(endpoint.explain(
                     new WorkCompletionException(onConnection(sends.describe(slot)), status, vendorError)));
         } else if (endpoint.is(VerbsEndpoint.State.CONNECTED)) {
-            // The queue pair went to its error state by the peer's doing: over iWARP a TERMINATE gives no other sign.
+            // The peer moved the queue pair to its error state: over iWARP, nothing else shows that a TERMINATE has
+            // come.
             endpoint.drain(lostWith(sends.describe(slot)));
         }
         endpoint.noteProgress();
@@ -107,7 +109,7 @@ final class CompletionReports implements SendPath.Events, ReceivePath.Events {
         if (endpoint.isDelivering()) {
             receives.onDone(kind, slot, completions, i);
         } else if (endpoint.is(VerbsEndpoint.State.PREPARED)) {
-            // The peer was told before this side: the event is on its way.
+            // The peer learned of the connection before this side: the event is on its way.
             receives.onEarly(kind, slot, completions, i);
         } else {
             receives.deliverEarly(false);

@@ -10,7 +10,7 @@ import org.verbena.verbs.ffm.Errno;
 
 /** Maps the connection manager's events and errnos to the exceptions of connections that could not be established. */
 final class ConnectFailures {
-    /** What librdmacm puts as an event's status where a step of its own failed: its reason is lost. */
+    /** The event status of a step that failed in librdmacm itself: the reason is lost. */
     private static final int OWN_STEP_FAILED = -1;
 
     private ConnectFailures() {}

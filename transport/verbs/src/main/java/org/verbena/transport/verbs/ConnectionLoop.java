@@ -18,7 +18,10 @@ import org.verbena.cm.PortSpace;
 final class ConnectionLoop {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionLoop.class);
 
-    /** What is short may be there again, and a line in the log a second can be borne. */
+    /**
+     * The delay before another attempt: what was missing may be available again, and one line a second does not flood
+     * the log.
+     */
     private static final long WATCH_RETRY_MILLIS = 1_000;
 
     private static final int CLOSE_SECONDS = 5;
@@ -46,7 +49,7 @@ final class ConnectionLoop {
                     });
         } catch (RuntimeException refused) {
             channel.close();
-            // Netty says no more than that it has no loop.
+            // Netty only says that it has no loop.
             throw refused.getCause() instanceof RuntimeException why ? why : refused;
         }
         loop = group.next();

@@ -22,15 +22,15 @@ import org.verbena.verbs.queue.QueuePairState;
 /**
  * An endpoint's part on the connection loop: its id, and the life of its queue pair. The drawing is at {@link VerbsEndpoint}.
  *
- * <p>The connection loop's thread alone, but for what says otherwise. The endpoint asks for each step with {@link #execute}, in order, so none meets an object
- * that another one closes; what comes of it goes to the endpoint's loop.
+ * <p>The connection loop's thread alone, unless noted otherwise. The endpoint asks for each step with {@link #execute},
+ * in order, so none meets an object that another one closes; the results go to the endpoint's loop.
  */
 final class ConnectionSetup implements CmEventSink {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionSetup.class);
 
     /**
-     * How long an id waits at the most for the peer's answer to its disconnect request, which the kernel repeats meanwhile: a peer that is idle would not
-     * hear of the end if the only request were lost.
+     * How long an id waits at the most for the peer's answer to its disconnect request, which the kernel repeats
+     * meanwhile: a peer that is idle would not learn of the end if the only request were lost.
      */
     private static final long LINGER_MILLIS = 60_000;
 
@@ -64,10 +64,10 @@ final class ConnectionSetup implements CmEventSink {
     /** The event channel of an id whose connect call may block. */
     private @Nullable EventChannel ownChannel;
 
-    /** The peer knows of the end, or there is none. */
+    /** The peer knows of the end, or there is no peer. */
     private boolean isDisconnectSeen;
 
-    /** The id is of no use any more. */
+    /** The id is no longer needed. */
     private boolean isDone;
 
     ConnectionSetup(
@@ -109,7 +109,7 @@ final class ConnectionSetup implements CmEventSink {
         return step;
     }
 
-    /** What is done to whom, for messages. */
+    /** The current step and the peer, for messages. */
     String attempt() {
         return (isAccepting ? "accepting " : "connecting to ") + VerbsProvider.format(remoteAddress);
     }
@@ -128,7 +128,7 @@ final class ConnectionSetup implements CmEventSink {
 
     // ---- connecting and accepting
 
-    /** Starts to look for the way, or takes the one that the request came. */
+    /** Starts to resolve address and route, or takes those of the request. */
     void begin() {
         if (givenUp) {
             return;
@@ -292,7 +292,7 @@ final class ConnectionSetup implements CmEventSink {
             }
             ownChannel = null;
         } catch (RuntimeException refused) {
-            // It stays the id's, and goes with it.
+            // It stays the id's, and is destroyed with it.
             LOG.warn("The event channel of {} could not be destroyed", endpoint, refused);
         }
     }
@@ -357,10 +357,10 @@ final class ConnectionSetup implements CmEventSink {
     // ---- the end
 
     /**
-     * Tells the peer, and makes the queue pair give everything back.
+     * Notifies the peer, and moves the queue pair to its error state, so that it returns all work.
      *
-     * @param isConnected whether there is a peer to be told
-     * @param rejection what to tell a peer that has asked to connect and was not answered
+     * @param isConnected whether there is a peer to notify
+     * @param rejection the answer to a peer whose request to connect was not answered yet
      */
     void toErrorState(boolean isConnected, byte[] rejection) {
         CmId known = id;
@@ -372,7 +372,7 @@ final class ConnectionSetup implements CmEventSink {
                 known.reject(rejection);
             }
         } catch (NativeRdmaException alreadyDown) {
-            // No answer will come to what was not said.
+            // No answer comes to a request that was not sent.
             isDisconnectSeen = true;
             LOG.debug("{}: {}", endpoint, alreadyDown.getMessage());
         }

@@ -3,24 +3,21 @@ package org.verbena.transport.verbs;
 import java.util.concurrent.TimeUnit;
 
 /**
- * How far the end of an endpoint is: when everything that was posted is back, so that its queue pair can be destroyed. It
- * is told what happens and says what to do next. The loop's thread alone.
- *
- * <pre>{@code
- *   error state asked for --inErrorState--> work comes back, flushed --all is back, or silence--> POLL --polled--> DESTROY
- * }</pre>
- *
- * <p>Without a shared receive queue POLL is left out.
+ * Tracks the end of an endpoint: everything that was posted must have come back before its queue pair is destroyed. It
+ * is given events and answers with the next step. The loop's thread alone.
  */
 final class Draining {
-    /** In a queue pair in its error state the rest is lost if nothing came for so long; destroying it is safe at any time. */
+    /**
+     * If nothing has come for so long from a queue pair in its error state, the rest is lost; destroying the queue pair
+     * is safe at any time.
+     */
     private static final long SILENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
-    /** What is to be done. */
+    /** The next step. */
     enum Step {
         /** Nothing: something is still to come. */
         WAIT,
-        /** Take all completions off the queues, then say so with {@link #polledEmpty}. */
+        /** Take all completions off the queues, then call {@link #polledEmpty}. */
         POLL,
         /** Destroy the queue pair. */
         DESTROY
@@ -71,7 +68,7 @@ final class Draining {
             return Step.WAIT;
         }
         if (shares && !isPolledEmpty) {
-            // Adapters throw away the completions of a queue pair that is destroyed, and the shared receives with them.
+            // Adapters discard the completions of a queue pair that is destroyed, and the shared receives with them.
             Step step = isPollAsked ? Step.WAIT : Step.POLL;
             isPollAsked = true;
             return step;
@@ -86,7 +83,7 @@ final class Draining {
     }
 
     /**
-     * Looks whether the device has fallen silent.
+     * Checks whether the device has fallen silent.
      *
      * @param now System.nanoTime()
      * @return whether it has, so that {@link #next} waits no more

@@ -13,8 +13,8 @@ import org.verbena.verbs.device.DeviceAttributes;
 import org.verbena.verbs.ffm.Siw;
 
 /**
- * What an endpoint has of its device: room in a completion queue, its queue pair, and a place among the endpoints of its
- * loop. The loop's thread alone.
+ * The resources that an endpoint holds on its device: room in a completion queue, its queue pair, and a place among the
+ * endpoints of its loop. The loop's thread alone.
  */
 final class EndpointResources {
     /** Receive buffers are pinned for every connection, so the default stays small. */
@@ -68,7 +68,7 @@ final class EndpointResources {
                         receives.depth(),
                         options.maxSges(),
                         shared ? 0 : options.maxSges(),
-                        // siw sends few bytes rightly only so.
+                        // siw sends small messages correctly only if they are inline.
                         used.isSiw() ? Math.max(options.maxInlineBytes(), Siw.SHORT_BYTES) : options.maxInlineBytes()));
         if (!shared) {
             return wanted;
@@ -82,7 +82,10 @@ final class EndpointResources {
         return sendWorkRequests(used) + receives.depth();
     }
 
-    /** Those that may be out on the device: on siw any read may be in two parts, and windows are bound by others. */
+    /**
+     * The work requests that may be outstanding: on siw any read may be in two parts, and binding windows takes some
+     * too.
+     */
     private int sendWorkRequests(VerbsDevice used) {
         return (used.isSiw() ? 2 * options.sendDepth() : options.sendDepth()) + bindings(used);
     }

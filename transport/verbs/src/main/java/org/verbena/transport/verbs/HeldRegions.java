@@ -6,8 +6,9 @@ import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**
- * The regions that work requests use while they are out: a row of places for each slot of a queue. Those that the poster
- * keeps open are not counted in, which would be two writes a work request to what all loops share. The loop's thread alone.
+ * The regions that work requests use while they are out: a row of places for each slot of a queue. Regions that the
+ * poster keeps open are not counted, which would be two writes a work request to what all loops share. The loop's
+ * thread alone.
  */
 final class HeldRegions {
     private static final Logger LOG = LoggerFactory.getLogger(HeldRegions.class);
@@ -69,7 +70,7 @@ final class HeldRegions {
         try {
             region.release();
         } catch (RuntimeException refused) {
-            // Whoever closed it is gone, and whoever waits for the completion has nothing to do with it.
+            // Its owner has gone, and those who wait for the completion cannot act on this.
             LOG.error("Memory that was closed while it was in use stays registered", refused);
         }
     }
@@ -82,7 +83,7 @@ final class HeldRegions {
         }
     }
 
-    /** Forgets what a slot holds without ever letting go: the device may still use it. */
+    /** Forgets what a slot holds without ever releasing it: the device may still use it. */
     void forget(int slot) {
         if (heldByPoster[slot]) {
             int first = slot * maxSges;
@@ -100,7 +101,7 @@ final class HeldRegions {
         }
     }
 
-    /** Stands where nothing is held, so that no region is kept alive. */
+    /** Fills empty places, so that no region is kept alive. */
     @SuppressWarnings("NullAway") // an unused place is never read
     private static final RegisteredMemory GONE = null;
 }

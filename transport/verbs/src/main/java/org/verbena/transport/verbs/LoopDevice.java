@@ -48,7 +48,7 @@ final class LoopDevice {
     private final WorkCompletions completions;
     private final List<LoopQueue> queues = new ArrayList<>();
 
-    /** How many of them have been asked for an event that has not been taken. */
+    /** The number of queues that are armed and whose event has not been taken. */
     private int armedQueues;
 
     private boolean canResize = true;
@@ -100,7 +100,7 @@ final class LoopDevice {
         /** Why it serves the endpoints it has until they have drained, and no others; null while all is well. */
         private @Nullable NativeRdmaException failure;
 
-        /** There is nothing more to be had from it. */
+        /** Nothing more can be polled from it. */
         private boolean unpollable;
 
         LoopQueue(CompletionQueue queue) {
@@ -470,8 +470,8 @@ final class LoopDevice {
     }
 
     /**
-     * At the loop's end, when the endpoints are gone. A queue pair that the kernel still holds keeps its queues; then it is tried again, on the connection
-     * loop, since this one is no more.
+     * At the loop's end, when the endpoints are gone. A queue pair that the kernel still holds keeps its queues; then
+     * it is tried again, on the connection loop, since this one has ended.
      */
     void close() {
         if (sharedReceives != null) {

@@ -17,7 +17,7 @@ import org.verbena.verbs.work.WorkCompletionOpcode;
 final class ReceivePath {
     private static final int RECEIVED_WRITE = WorkCompletionOpcode.RECV_RDMA_WITH_IMM.value();
 
-    /** What becomes of the receives. */
+    /** Receives the outcomes of receives. */
     interface Events {
         /**
          * A receive is done.
@@ -110,7 +110,7 @@ final class ReceivePath {
      *
      * @param workId comes back
      * @param buffers where a message goes
-     * @return false if the device refused what had been staged before: {@link Events#onReceivesRefused} has been told
+     * @return false if the device refused what had been staged before: {@link Events#onReceivesRefused} has been called
      */
     boolean post(long workId, ScatterGatherList buffers) {
         PostChecks.receive(buffers, maxSges, VerbsEndpoint.required(device).memoryDomain());

@@ -21,7 +21,7 @@ final class SendPath {
     /** One signalled work request in so many at the least, so that slots come back while a long batch is under way. */
     private static final int MAX_UNSIGNALLED = 32;
 
-    /** What becomes of the work. */
+    /** Receives the outcomes of work requests. */
     interface Events {
         /**
          * A work request is done.
@@ -113,7 +113,7 @@ final class SendPath {
         return ring.describe(slot);
     }
 
-    /** What has been out for the longest. */
+    /** The oldest outstanding work request. */
     String describeOldest() {
         return ring.describe(ring.head());
     }
@@ -125,7 +125,7 @@ final class SendPath {
      *
      * @param work checked, and there is a free slot for it
      * @param can what the endpoint can do
-     * @return false if the device refused what had been staged before: {@link Events#onSendsRefused} has been told
+     * @return false if the device refused what had been staged before: {@link Events#onSendsRefused} has been called
      * @throws IllegalStateException memory of it is closed; nothing is staged
      */
     boolean post(WorkRequest work, EndpointCapabilities can) {
@@ -154,15 +154,15 @@ final class SendPath {
         }
         ring.take(work);
         if (inTwoParts) {
-            // Elsewhere what is staged is one work request a slot. A refusal has been told, and the slot comes back.
+            // Elsewhere each slot stages one work request. A refusal has been reported, and the slot comes back.
             flush();
         }
         return true;
     }
 
     /**
-     * Binds a memory window, at once, while nothing is out: its completion has {@link WorkRequestId#BINDING} in the place
-     * of a slot. If the device refuses it, {@link Events#onSendsRefused} is told.
+     * Binds a memory window, at once, while nothing is out: its completion has {@link WorkRequestId#BINDING} in the
+     * place of a slot. If the device refuses it, {@link Events#onSendsRefused} is called.
      *
      * @param memory with a window
      */

@@ -5,8 +5,8 @@ import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 
 /**
- * What is out on a send queue. It knows what each work request was, for the message of a failure, and where completions do not come in order, how those
- * ended that others before them have not yet.
+ * The outstanding work requests of a send queue. It remembers what each of them was, for the message of a failure, and,
+ * where completions do not come in order, the outcomes of those that completed before earlier ones.
  */
 final class SendRing extends WorkRing {
     private final int[] lengths;

@@ -51,13 +51,13 @@ final class VerbsDevice {
     /** Placeholder for zero-length receives: siw rejects a receive without an SGE. */
     private final MemoryRegion nothing;
 
-    /** Endpoints by what their events name: the queue pair. */
+    /** Endpoints by their queue pair, which their events name. */
     private final ConcurrentHashMap<VerbsObject, VerbsEndpoint> endpoints = new ConcurrentHashMap<>();
 
     /** Takes the page of siw's context at which no queue may begin, for as long as the process lives; null on other devices. */
     private final @Nullable CompletionQueue siwPlug;
 
-    /** The most inline bytes that the device may have: no query tells, it refuses what is more. */
+    /** The most inline bytes that the device may have: no query returns it, but the device refuses more. */
     private volatile int maxInlineBytes = Integer.MAX_VALUE;
 
     /** What is wrong with the device or a port now, for the causes of connections that break: null if nothing is. */
@@ -90,14 +90,15 @@ final class VerbsDevice {
     }
 
     /**
-     * Without it a connection is refused now and then, see {@link Siw}. This is one queue from the first free pages on to beyond the one in question; it costs 1 MiB of the kernel's
-     * memory.
+     * Keeps siw from refusing a connection now and then, see {@link Siw}. This is one queue from the first free pages
+     * on to beyond the one in question; it costs 1 MiB of the kernel's memory.
      */
     private static @Nullable CompletionQueue plug(Context context) {
         try {
             return context.createCompletionQueue(Siw.ENTRIES_BEYOND_REFUSED_PAGE);
         } catch (VerbsException refused) {
-            // There are queues already, up to that very page. What comes may meet it, and will be told.
+            // Queues up to that very page exist already. A later queue may meet it; its connection is refused with the
+            // reason.
             LOG.debug("{} keeps its 145th page", context, refused);
             return null;
         }
@@ -147,7 +148,8 @@ final class VerbsDevice {
     }
 
     /**
-     * Makes the queue pair of an id, with fewer inline bytes than wanted if the device has no more; it is asked for fewer and fewer once.
+     * Makes the queue pair of an id, with fewer inline bytes than wanted if the device has no more; the first time,
+     * fewer and fewer are tried.
      *
      * @throws CmException as {@link CmId#createQueuePair} for what was wanted, if it is not the inline bytes
      */
@@ -222,7 +224,7 @@ final class VerbsDevice {
     }
 
     /**
-     * Gives an event to whom it concerns.
+     * Dispatches an event to the endpoints that it concerns.
      *
      * @param event taken and acknowledged; on the connection loop's thread
      */

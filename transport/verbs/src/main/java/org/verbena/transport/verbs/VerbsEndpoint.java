@@ -54,8 +54,8 @@ import org.verbena.verbs.VerbsObject;
  * <p>The left column is this class: everything in it runs on the completion loop, and so do posting and polling. The right column is {@link
  * ConnectionSetup}, on the connection loop.
  *
- * <p>What it has of its device is in {@link EndpointResources}; its work goes through {@link SendPath} and {@link
- * ReceivePath} and comes back by {@link CompletionReports}; how far its end is, {@link Draining} knows.
+ * <p>Its resources on the device are in {@link EndpointResources}; its work goes through {@link SendPath} and {@link
+ * ReceivePath} and comes back by {@link CompletionReports}; {@link Draining} tracks its end.
  */
 final class VerbsEndpoint implements Endpoint, VerbsHandle {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsEndpoint.class);
@@ -86,7 +86,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     /** The connection request that is accepted, null when connecting. */
     private final @Nullable CmEvent request;
 
-    /** Written by the loop once; read by those who hop to it. */
+    /** Written by the loop once; read by threads that execute tasks on it. */
     private volatile @Nullable CompletionIoHandler ioHandler;
 
     /** Written before it starts, or by the loop when it is prepared; read by any thread then. */
@@ -102,7 +102,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     private boolean isTouched;
     private @Nullable Throwable cause;
 
-    /** The device said that it gave up, not why. */
+    /** The device reported that it gave up, but not why. */
     private boolean isCauseVague;
 
     private boolean wasConnected;
@@ -246,7 +246,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         }
     }
 
-    /** This side lacks something, so that there will be no connection. */
+    /** This side lacks a resource, so the connection is refused. */
     void refuse0(Throwable why) {
         if (request != null && state != State.DRAINING && state != State.CLOSED) {
             provider.refusals()
@@ -460,7 +460,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
 
     // ---- completions, from LoopDevice
 
-    /** Marks that this batch has completions for this endpoint; gives whether it had been marked. */
+    /** Marks that this batch has completions for this endpoint; returns whether it had been marked. */
     boolean touch() {
         boolean before = isTouched;
         isTouched = true;
@@ -496,7 +496,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         return resources.device();
     }
 
-    /** What a failed completion says, with what the device knows besides. */
+    /** The message of a failed completion, with what the device reported besides. */
     Throwable explain(WorkCompletionException failure) {
         return resources.device().explain(failure, connection());
     }
@@ -581,7 +581,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         }
     }
 
-    /** What to tell a peer that is refused: it may wait for the answer to its request. */
+    /** The rejection of a peer that still waits for the answer to its request. */
     private byte[] rejection0() {
         try {
             byte[] reason = handler.rejection(this);
@@ -653,10 +653,10 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     }
 
     /**
-     * Looks whether a device has fallen silent.
+     * Checks whether a device has fallen silent.
      *
      * @param now System.nanoTime()
-     * @return false if there is nothing more to look after
+     * @return false if there is nothing more to watch
      */
     boolean drainTick(long now) {
         if (state != State.DRAINING || draining.isOver()) {
@@ -674,7 +674,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             return;
         }
         if (resources.hasQueuePair()) {
-            // What the device wrote before the queue pair was gone.
+            // Completions that the device wrote before the queue pair was destroyed.
             resources.pollAll();
             boolean anything = sends.count() > 0 || receives.hasRest();
             receives.deliverEarly(wasConnected);
@@ -733,7 +733,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         finish0(false);
     }
 
-    // ---- what it is
+    // ---- properties
 
     static <T> T required(@Nullable T value) {
         if (value == null) {

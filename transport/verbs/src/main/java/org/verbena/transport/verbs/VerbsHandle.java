@@ -5,8 +5,8 @@ import io.netty.channel.IoHandle;
 import io.netty.channel.IoRegistration;
 
 /**
- * What lives on a {@link CompletionIoHandler}: an endpoint or a listener. It is registered so that it finds its handler, and so that the loop's end
- * is its end.
+ * An endpoint or a listener on a {@link CompletionIoHandler}. It is registered so that it finds its handler, and so
+ * that it ends with the loop.
  */
 interface VerbsHandle extends IoHandle {
 
@@ -23,6 +23,6 @@ interface VerbsHandle extends IoHandle {
     /** The loop ends now and takes no tasks any more: end at once. */
     void destroy();
 
-    /** The loop waits no longer: tell whoever waits for this handle. What is still in use stays behind. */
+    /** The loop waits no longer: notify those that wait for this handle. What is still in use stays behind. */
     void abandon();
 }

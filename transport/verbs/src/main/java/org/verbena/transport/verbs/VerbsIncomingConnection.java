@@ -16,7 +16,7 @@ import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.verbs.NativeRdmaException;
 
-/** The id of a connection request, until somebody decides on it. Any thread. */
+/** The id of a connection request, until the program has decided on it. Any thread. */
 final class VerbsIncomingConnection implements IncomingConnection, CmEventSink {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsIncomingConnection.class);
 

@@ -54,7 +54,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
     /** Written by the loop, read by any thread. */
     private volatile @Nullable InetSocketAddress localAddress;
 
-    /** Written by the loop once; read by those who hop to it. */
+    /** Written by the loop once; read by threads that execute tasks on it. */
     private volatile @Nullable CompletionIoHandler ioHandler;
 
     // The loop's thread alone.
@@ -77,7 +77,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
         this.listenerHandler = listenerHandler;
     }
 
-    /** Listens; the handler hears how it went. Any thread. */
+    /** Listens; the handler gets the outcome. Any thread. */
     void start() {
         loop.execute(this::start0);
     }

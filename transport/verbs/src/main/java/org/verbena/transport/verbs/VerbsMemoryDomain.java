@@ -13,7 +13,7 @@ import org.verbena.verbs.memory.AccessFlag;
 
 /** A device's protection domain, shared by all its endpoints. */
 final class VerbsMemoryDomain implements MemoryDomain {
-    /** A thread that never is the caller, to ask whether memory is for more than one. */
+    /** A thread that is never the caller: memory that it may access is not confined to one thread. */
     private static final Thread OTHER_THREAD = Thread.ofPlatform().unstarted(() -> {});
 
     private static final Set<AccessFlag> REMOTE =

@@ -139,7 +139,10 @@ public final class VerbsProvider implements RdmaProvider {
         }
     }
 
-    /** rdma_cm binds the loopback address to just any device, through which it then does not connect; so it is nobody's. */
+    /**
+     * rdma_cm binds the loopback address to an arbitrary device, through which it then does not connect; so no device
+     * serves it.
+     */
     private static boolean hasLiveDevice(InetAddress local) {
         if (local.isLoopbackAddress()) {
             return false;

@@ -96,8 +96,8 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
     }
 
     /**
-     * Posts a receive again that was consumed for an endpoint that is gone: nobody is there to be told, and what the receives are promised to is owed
-     * it still. Whatever came is dropped.
+     * Posts a receive again that was consumed for an endpoint that is gone: no handler can be notified, and the
+     * connections that it was promised to still need it. What arrived is dropped.
      */
     void postAgain(int slot) {
         if (closed || slot >= depth || !isOut[slot]) {

@@ -88,7 +88,7 @@ class WorkRing {
         held.release(slot);
     }
 
-    /** Makes the head's slot never let go of its regions: the device may still use them. */
+    /** Keeps the regions of the head's slot registered for ever: the device may still use them. */
     final void forgetHead() {
         held.forget(head);
     }

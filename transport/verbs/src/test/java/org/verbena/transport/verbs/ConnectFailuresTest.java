@@ -31,19 +31,19 @@ class ConnectFailuresTest {
 
     @ParameterizedTest
     @ValueSource(ints = {Errno.ENETUNREACH, Errno.EHOSTUNREACH, Errno.ENODEV, Errno.EADDRNOTAVAIL})
-    void callsItUnreachableWhereNoWayLeads(int errno) {
+    void reportsUnreachableWithoutARoute(int errno) {
         assertThat(of(errno)).isExactlyInstanceOf(ConnectionException.Unreachable.class);
     }
 
     @Test
-    void callsItRejectedAndTimedOutAsTheSystemDoes() {
+    void reportsRejectedAndTimedOutAsTheSystemDoes() {
         assertThat(of(Errno.ECONNREFUSED)).isExactlyInstanceOf(ConnectionException.Rejected.class);
         assertThat(of(Errno.ETIMEDOUT)).isExactlyInstanceOf(ConnectionException.TimedOut.class);
         assertThat(of(Errno.EINVAL)).isExactlyInstanceOf(ConnectionException.class);
     }
 
     @Test
-    void keepsWhatHasWordsAlready() {
+    void keepsAFailureThatIsExplained() {
         ConnectionException known = new ConnectionException("sendDepth 65536 is over the limit");
         assertThat(ConnectFailures.of(WHAT, known)).isSameAs(known);
     }
@@ -87,12 +87,12 @@ class ConnectFailuresTest {
 
     @ParameterizedTest
     @EnumSource(names = {"ADDR_ERROR", "ROUTE_ERROR", "UNREACHABLE", "DEVICE_REMOVAL"})
-    void eventsThatNoWayLeadsThereAreUnreachable(CmEventType type) {
+    void eventsWithoutARouteAreUnreachable(CmEventType type) {
         assertThat(of(type, -Errno.ENODEV)).isExactlyInstanceOf(ConnectionException.Unreachable.class);
     }
 
     @Test
-    void eventsOfConnectingTellRefusalFromSilence() {
+    void eventsOfConnectingDistinguishRefusalFromSilence() {
         assertThat(of(CmEventType.REJECTED, 28)).isExactlyInstanceOf(ConnectionException.Rejected.class);
         assertThat(of(CmEventType.CONNECT_ERROR, -Errno.ECONNREFUSED))
                 .isExactlyInstanceOf(ConnectionException.Rejected.class);

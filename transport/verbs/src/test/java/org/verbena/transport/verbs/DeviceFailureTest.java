@@ -38,7 +38,10 @@ import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.work.CompletionStatus;
 
-/** What devices do when they fail or go, on devices in memory: each connection hears why, the others do not notice, and nothing is lost. */
+/**
+ * Failures and removals of devices, on devices in memory: each of their connections learns why, the others do not
+ * notice, and nothing is lost.
+ */
 @Timeout(240)
 class DeviceFailureTest {
     private static final int ALWAYS = Integer.MAX_VALUE;
@@ -132,7 +135,7 @@ class DeviceFailureTest {
     }
 
     @Test
-    void aDeviceThatCannotArmLosesItsConnectionsAlone() {
+    void aDeviceThatCannotArmLosesOnlyItsConnections() {
         Client failing = connected(StubDevice.ROCE, false);
         Client healthy = connected(StubDevice.IWARP, false);
         RegisteredMemory region = memory(healthy);
@@ -152,7 +155,7 @@ class DeviceFailureTest {
     }
 
     @Test
-    void aDeviceWhoseEventsCannotBeReadLosesItsConnectionsAlone() {
+    void aDeviceWhoseEventsCannotBeReadLosesOnlyItsConnections() {
         Client failing = connected(StubDevice.ROCE, false);
         Client healthy = connected(StubDevice.IWARP, false);
         failing.handler.receive(1, memory(failing), 0, 64);
@@ -168,7 +171,7 @@ class DeviceFailureTest {
     }
 
     @Test
-    void aDeviceThatCannotBePolledLosesItsConnectionsAlone() {
+    void aDeviceThatCannotBePolledLosesOnlyItsConnections() {
         Client failing = connected(StubDevice.ROCE, false);
         Client healthy = connected(StubDevice.IWARP, false);
         StubDevice.fail("poll_cq:stub0", Errno.EIO, ALWAYS);
@@ -179,7 +182,7 @@ class DeviceFailureTest {
     }
 
     @Test
-    void whatFailsInABatchDoesNotLoseTheRestOfIt() {
+    void aFailureInABatchDoesNotLoseTheRest() {
         Client failing = connected(StubDevice.ROCE, true);
         Client healthy = connected(StubDevice.ROCE, false);
         RegisteredMemory region = memory(healthy);
@@ -208,7 +211,7 @@ class DeviceFailureTest {
             // Both that it is in its error state and that the last receive was taken wait for the loop; so does this:
             awaitAsyncs(before + 1);
             StubDevice.call("stub_receive", client.number, 10, 0);
-            // And what they lead to has all the time that it needs before the loop polls.
+            // Their consequences have all the time they need before the loop polls.
             loop.execute(() -> {
                 for (int i = 0; i < 100 && StubDevice.call("stub_exists", client.number) == 1; i++) {
                     Patience.sleep(5);
@@ -222,7 +225,7 @@ class DeviceFailureTest {
     }
 
     @Test
-    void aSharedReceiveOfAConnectionThatIsGoneIsPostedAgain() {
+    void aSharedReceiveOfAClosedConnectionIsPostedAgain() {
         Client client = connected(StubDevice.ROCE, true);
         RegisteredMemory region = memory(client);
         shareReceives(client, region, 3);
@@ -271,7 +274,7 @@ class DeviceFailureTest {
     }
 
     @Test
-    void whatIsNotThePortsFaultIsNotSaidToBe() {
+    void aPortIsNotBlamedForOtherFailures() {
         Client client = connected(StubDevice.ROCE, false);
         StubDevice.call("stub_hold_sends", 1);
         send(client, memory(client), 7);
@@ -330,7 +333,7 @@ class DeviceFailureTest {
     }
 
     @Test
-    void aListenerSaysWhyItCannotListenOrListensNoMore() {
+    void aListenerSaysWhyItCannotListenOrHasStopped() {
         StubDevice.fail("rdma_listen", Errno.EADDRINUSE, 1);
         RecordingListenerHandler refused = new RecordingListenerHandler(loop);
         provider.listen(loop, StubDevice.ROCE, ListenOptions.DEFAULTS, refused);
@@ -350,7 +353,7 @@ class DeviceFailureTest {
     }
 
     @Test
-    void theOperatorIsToldWhatAnAcceptingSideLacks() {
+    void theLogSaysWhatAnAcceptingSideLacks() {
         RecordingEndpointHandler server = new RecordingEndpointHandler("server", loop).whenPrepared(endpoint -> {
             throw new ProviderException("ibv_reg_mr: the locked-memory limit");
         });

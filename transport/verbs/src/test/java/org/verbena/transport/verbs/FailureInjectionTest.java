@@ -43,12 +43,12 @@ import org.verbena.transport.spi.WorkRequest;
 import org.verbena.verbs.ffm.Errno;
 
 /**
- * Each native call fails in its turn, while connections are made, used and closed on devices in memory. Whoever waits
- * is told, somebody is told which call it was, and everything that was made is given back.
+ * Each native call fails in its turn, while connections are made, used and closed on devices in memory. Every waiter is
+ * notified, an exception or the log names the call, and everything that was created is destroyed.
  */
 @Timeout(240)
 class FailureInjectionTest {
-    /** Calls of one function that fail, each in a play of its own; the first ones, which are the different ones. */
+    /** How many calls of one function fail, each in a run of its own: the first ones, since later ones repeat them. */
     private static final int MOST_PLACES = 8;
 
     private static final Map<String, Integer> CALLS = new HashMap<>();
@@ -81,7 +81,7 @@ class FailureInjectionTest {
         LOGGER.setAdditive(true);
     }
 
-    /** How often a play without failures calls a function. */
+    /** How often a run without failures calls a function. */
     private static int calls(String function) throws Exception {
         if (CALLS.isEmpty()) {
             StubDevice.install();
@@ -133,7 +133,7 @@ class FailureInjectionTest {
         "epoll_ctl, epoll_ctl",
         "epoll_wait, epoll_wait",
     })
-    void aCallThatFailsIsToldAndLeavesNothing(String function, String name) throws Exception {
+    void aFailedCallIsReportedAndLeaksNothing(String function, String name) throws Exception {
         // A loop whose wait fails rests for a second.
         boolean rests = function.equals("epoll_wait") || function.equals("rdma_get_cm_event");
         int places = Math.min(calls(function), rests ? 2 : MOST_PLACES);
@@ -148,10 +148,10 @@ class FailureInjectionTest {
         assertThat(wrong).isEmpty();
     }
 
-    /** What the system does not take back is lost, but no more than that, and nobody waits for it. */
+    /** What the system refuses to destroy leaks, but nothing else does, and nobody waits for it. */
     @ParameterizedTest
     @CsvSource({"rdma_destroy_id, rdma_destroy_id, rdma_cm_id 1", "ibv_dereg_mr, ibv_dereg_mr, ibv_mr 1 ibv_pd 1"})
-    void whatIsNotTakenBackIsToldAndAllThatIsLost(String function, String name, String lost) throws Exception {
+    void aFailedDestructionIsReportedAndLeaksNothingElse(String function, String name, String lost) throws Exception {
         int places = Math.min(calls(function), MOST_PLACES);
         assertThat(places).isPositive();
         List<String> wrong = new ArrayList<>();
@@ -164,7 +164,7 @@ class FailureInjectionTest {
         assertThat(wrong).isEmpty();
     }
 
-    /** Gives what is wrong with how a failure was taken; null if nothing is. */
+    /** Returns what was wrong with the handling of a failure; null if nothing was. */
     private static @Nullable String playWith(String function, String name, int skip, String lost) throws Exception {
         StubDevice.install();
         Map<String, Integer> before = live();
@@ -182,7 +182,7 @@ class FailureInjectionTest {
             return play.failures.toString();
         }
         if (play.failed > 0 && TOLD.stream().noneMatch(line -> line.contains(name))) {
-            return "nobody was told of " + name + ", but only " + TOLD;
+            return "nothing reports " + name + "; reported were only " + TOLD;
         }
         Map<String, Integer> allowed = new HashMap<>(before);
         if (play.failed > 0 && !lost.isEmpty()) {
@@ -191,7 +191,7 @@ class FailureInjectionTest {
         return live().equals(allowed) ? null : "left " + live() + " where there were " + before;
     }
 
-    /** What was made and not given back. */
+    /** What was created and not destroyed. */
     private static Map<String, Integer> live() {
         return counts(StubDevice.leaks());
     }
@@ -335,7 +335,7 @@ class FailureInjectionTest {
             }
         }
 
-        /** Whether something came up; tells why not. */
+        /** Whether the connection came up; if not, records why. */
         private static boolean isUp(Runnable wait, String otherwise) {
             try {
                 wait.run();

@@ -37,7 +37,7 @@ class HeldRegionsTest {
     }
 
     @Test
-    void holdsRegionsUntilTheirSlotLetsGo() {
+    void holdsRegionsUntilTheirSlotIsReleased() {
         Region one = new Region();
         Region two = new Region();
         held.hold(0, new ScatterGatherList(2).add(one, 0, 8).add(two, 0, 8));
@@ -103,7 +103,7 @@ class HeldRegionsTest {
     }
 
     @Test
-    void forgetsWithoutLettingGo() {
+    void forgetsWithoutReleasing() {
         Region one = new Region();
         held.hold(2, new ScatterGatherList(1).add(one, 0, 8));
         one.close();

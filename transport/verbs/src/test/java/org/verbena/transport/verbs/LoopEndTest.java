@@ -23,8 +23,8 @@ import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingListenerHandler;
 
 /**
- * A loop ends while connections of it are being made, on devices in memory: each is told of its end once, and gives
- * everything back.
+ * A loop ends while connections of it are being made, on devices in memory: each reports its end once and releases
+ * everything.
  */
 @Timeout(240)
 class LoopEndTest {
@@ -38,7 +38,7 @@ class LoopEndTest {
         StubDevice.install();
         group = new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
         loop = group.next();
-        // What all connections share is there.
+        // The first connection creates what all share.
         for (InetSocketAddress address : new InetSocketAddress[] {StubDevice.ROCE, StubDevice.IWARP}) {
             RecordingEndpointHandler first = connect(address);
             first.awaitConnected();
@@ -96,7 +96,7 @@ class LoopEndTest {
 
     @ParameterizedTest
     @EnumSource(names = {"ADDR_RESOLVED", "ROUTE_RESOLVED", "ESTABLISHED"})
-    void whoConnectsIsToldWhateverItWaitsFor(CmEventType missing) {
+    void aConnectEndsWhateverItWaitsFor(CmEventType missing) {
         StubDevice.call("stub_hold_events", missing.value());
         RecordingEndpointHandler handler = connect(StubDevice.ROCE);
         Patience.turns(loop, provider.connectionLoop().loop());
@@ -106,7 +106,7 @@ class LoopEndTest {
     }
 
     @Test
-    void whoConnectsThroughTheKernelIsToldAtOnceAndItsQueuesGoWhenTheKernelGivesUp() {
+    void aConnectThroughTheKernelEndsAtOnceAndItsQueuesWhenTheKernelGivesUp() {
         RecordingEndpointHandler handler = connect(StubDevice.SILENT);
         Patience.until("the call blocks", () -> StubDevice.call("stub_blocked") == 1);
         endLoop();
@@ -117,7 +117,7 @@ class LoopEndTest {
     }
 
     @Test
-    void whoConnectsOrListensIsToldThoughTheConnectionLoopIsHeldUp() {
+    void connectsAndListenersEndThoughTheConnectionLoopIsHeldUp() {
         RecordingListenerHandler listener = new RecordingListenerHandler(loop);
         provider.listen(loop, StubDevice.ROCE, ListenOptions.DEFAULTS, listener);
         listener.awaitListening();

@@ -82,7 +82,7 @@ final class StubDevice {
         return text("stub_threads_of", function);
     }
 
-    /** What was made and not given back, "ibv_mr 2 rdma_cm_id 1"; empty if there is nothing. */
+    /** What was created and not destroyed, as "ibv_mr 2 rdma_cm_id 1"; empty if there is nothing. */
     static String leaks() {
         return text("stub_leaks");
     }
@@ -99,12 +99,12 @@ final class StubDevice {
                 .strip();
     }
 
-    /** Makes a function of C fail so many times; {@code "poll_cq:stub0"} for one device alone. */
+    /** Makes a function of C fail so many times; {@code "poll_cq:stub0"} for one device only. */
     static void fail(String function, int errno, int times) {
         call("stub_fail", function, errno, times);
     }
 
-    /** Makes a function of C fail once, after so many calls that go well. */
+    /** Makes a function of C fail once, after so many successful calls. */
     static void failOnce(String function, int errno, int skip) {
         call("stub_fail_later", function, errno, skip, 1);
     }

@@ -24,7 +24,7 @@ import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingListenerHandler;
 
-/** What the provider does without a device; with one, the contract suite in the lab says the rest. */
+/** What the provider does without a device; the contract suite in the lab covers the rest. */
 @Timeout(240)
 class VerbsProviderTest {
     private final VerbsProvider provider = new VerbsProvider();
@@ -58,7 +58,7 @@ class VerbsProviderTest {
 
     @Test
     @EnabledOnOs(OS.LINUX)
-    void tellsTheHandlersThatThereIsNoDevice() {
+    void reportsToTheHandlersThatThereIsNoDevice() {
         assumeTrue(provider.unavailabilityCause() != null, "there is a device here");
         MultiThreadIoEventLoopGroup group =
                 new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));

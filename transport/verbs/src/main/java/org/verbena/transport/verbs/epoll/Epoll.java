@@ -138,7 +138,7 @@ public final class Epoll implements AutoCloseable {
         return Libc.epollWait(capture, fd, events, maxEvents, millis);
     }
 
-    /** Does as on a kernel without epoll_pwait2. */
+    /** Behaves as on a kernel without epoll_pwait2. */
     void forgetPwait2() {
         hasPwait2 = false;
     }
