@@ -122,7 +122,7 @@ public final class CompletionChannel extends VerbsObject {
      * @throws VerbsException the device is gone
      */
     public CompletionQueue takeEvent() {
-        taking = true; // before it is known to be open: whoever closes looks the other way round
+        taking = true; // set before checking that the channel is open; close() does both in the opposite order
         try {
             long channel = nativeAddress();
             setBlocking(true);

@@ -718,7 +718,7 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Looks up a function of {@code verbs_context} that there is no way without.
+     * Looks up a function of {@code verbs_context} that the caller cannot do without.
      *
      * @param function C's name of it
      * @param offset in {@code verbs_context} as bound here

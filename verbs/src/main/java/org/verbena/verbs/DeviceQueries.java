@@ -26,7 +26,7 @@ import org.verbena.verbs.ffm.IbvTsoCaps;
 import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.ffm.Pointers;
 
-/** Reads what libibverbs answers about a device, its ports and their GIDs. */
+/** Reads what libibverbs reports about a device, its ports and their GIDs. */
 final class DeviceQueries {
     /** {@code ibv_device_attr.fw_ver}. */
     private static final int FIRMWARE_BYTES = 64;

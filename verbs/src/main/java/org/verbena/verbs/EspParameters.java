@@ -81,7 +81,7 @@ public record EspParameters(
      *
      * @param arena owns the struct
      * @param call takes the address of an {@code ibv_flow_action_esp_attr}
-     * @return what it answered
+     * @return what it returned
      */
     long apply(Arena arena, LongUnaryOperator call) {
         MemorySegment attr = arena.allocate(IbvFlowActionEspAttr.LAYOUT);

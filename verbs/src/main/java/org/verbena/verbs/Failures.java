@@ -249,7 +249,7 @@ enum Failures {
      *
      * @param function C's name of it
      * @param arguments the arguments that matter, as {@code length=4096, access=[LOCAL_WRITE]}; not null
-     * @param errno what it answered
+     * @param errno what it returned
      * @return the exception
      */
     static VerbsException failure(String function, String arguments, int errno) {
@@ -264,7 +264,7 @@ enum Failures {
      * What usually causes a failure and what to do.
      *
      * @param function C's name of it
-     * @param errno what it answered
+     * @param errno what it returned
      * @return a sentence, or an empty string
      */
     static String hint(String function, int errno) {
@@ -310,7 +310,7 @@ enum Failures {
         return call;
     }
 
-    /** What it answers. */
+    /** The errno that it returns. */
     int errno() {
         return errno;
     }

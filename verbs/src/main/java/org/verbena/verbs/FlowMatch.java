@@ -56,7 +56,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
     abstract S with(byte[] newValue, byte[] newMask, boolean newInner);
 
     /**
-     * How C has such a header.
+     * C's layout of such a header.
      *
      * @param kind without INNER
      * @param sizeBytes of the struct
@@ -66,7 +66,7 @@ public abstract sealed class FlowMatch<S extends FlowMatch<S>> extends FlowSpec 
      */
     record Part(FlowSpecType kind, long sizeBytes, long filterBytes, long valueAt, long maskAt) {}
 
-    /** How C has this one. */
+    /** C's layout of this header. */
     abstract Part part();
 
     /**

@@ -3,7 +3,7 @@ package org.verbena.verbs;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * What a part of a rule is about.
+ * The kind of a rule's part.
  *
  * <p>Source: ibv_create_flow(3)
  */

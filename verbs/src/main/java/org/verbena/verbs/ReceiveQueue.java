@@ -19,7 +19,7 @@ import org.verbena.verbs.memory.AccessFlag;
 public final class ReceiveQueue extends WorkQueue {
     private static final int LOCAL_WRITE = AccessFlag.LOCAL_WRITE.value();
 
-    /** Whose receives these are: which of C's functions takes them. */
+    /** The kind of its owner, which selects C's function that posts. */
     private enum Owner {
         QUEUE_PAIR,
         SHARED,

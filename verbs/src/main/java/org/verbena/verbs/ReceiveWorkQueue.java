@@ -108,7 +108,7 @@ public final class ReceiveWorkQueue extends VerbsObject {
         }
     }
 
-    /** Does what the header's inline leaves to do, and gives the function that posts. */
+    /** Does what remains of the header's inline function, and returns the function that posts. */
     private static MemorySegment postFunction(long wq, Context context, CompletionQueue completions) {
         MemorySegment struct = Pointers.view(wq, IbvWq.SIZE);
         AbiCheck.expect("ibv_wq.context", context.nativeAddress(), struct.get(CStruct.PTR, IbvWq.CONTEXT));

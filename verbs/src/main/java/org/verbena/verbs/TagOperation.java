@@ -3,7 +3,7 @@ package org.verbena.verbs;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * What is done to a {@link TagList}.
+ * An operation on a {@link TagList}.
  *
  * <p>Source: ibv_post_srq_ops(3)
  */

@@ -40,7 +40,7 @@ public abstract sealed class VerbsObject implements AutoCloseable
     /** How many open children an error message names before it only counts. */
     private static final int NAMED_CHILDREN = 5;
 
-    /** Grows by {@link #alsoLieOn}, while closing is kept off; {@link #close()} reads it after that. */
+    /** Grows by {@link #alsoLieOn}, while closing is prevented; {@link #close()} reads it after that. */
     private volatile VerbsObject[] parents;
 
     private final Set<VerbsObject> children = Collections.newSetFromMap(new IdentityHashMap<>()); // guarded by this
@@ -61,7 +61,8 @@ public abstract sealed class VerbsObject implements AutoCloseable
     }
 
     /**
-     * Takes over what C has just made: the new object lies on its parents, or, if it cannot be made, C gets its own back and the parents know of nothing.
+     * Takes over what C has just made: the new object lies on its parents, or, if it cannot be made, the C object is
+     * destroyed and its parents are unaffected.
      *
      * @param made address of the C object
      * @param constructor wraps it
@@ -153,7 +154,8 @@ public abstract sealed class VerbsObject implements AutoCloseable
     void freeMemory() {}
 
     /**
-     * Gives the C object back. What it throws leaves the object open, so it does nothing after C has let go.
+     * Gives the C object back. What it throws leaves the object open, so it must do nothing that may fail after the C
+     * object is gone.
      *
      * @param closing its address
      */

@@ -85,7 +85,7 @@ class CoverageTest {
     }
 
     @Test
-    void whatManPagesDocumentIsBound() throws Exception {
+    void everythingThatManPagesDocumentIsBound() throws Exception {
         Set<String> documented = documented();
         System.out.println(documented.size() + " functions in the synopses of " + MANUAL);
         assertThat(documented).hasSizeGreaterThan(120);

@@ -26,7 +26,7 @@ import org.verbena.verbs.work.SendFlags;
 import org.verbena.verbs.work.WorkCompletionOpcode;
 import org.verbena.verbs.work.WorkRequestOpcode;
 
-/** What is staged reaches the device as it was meant, in one call, and what cannot go well does not reach it. */
+/** Staged work requests reach the device as they were given, in one call; invalid ones do not reach it. */
 @Timeout(240)
 class DataPathTest {
     private static final int DEPTH = 8;
@@ -195,7 +195,7 @@ class DataPathTest {
     }
 
     @Test
-    void anErrorCompletionGivesAwayItsStatusAlone() {
+    void anErrorCompletionHasOnlyItsStatus() {
         Stub.call("stub_complete_with", CompletionStatus.REM_ACCESS_ERR.value(), 0x42);
         sends.write(77, 0, 0x1000, 1).piece(region, 0, 8);
         sends.flush();
@@ -270,7 +270,7 @@ class DataPathTest {
     }
 
     @Test
-    void understandsEveryWayOfRefusing() {
+    void understandsEveryKindOfRefusal() {
         Stub.call("stub_refuse", Stub.REFUSE_NEGATIVE);
         Stub.failNext("post_send", Errno.ENOTCONN);
         sends.send(1, 0);

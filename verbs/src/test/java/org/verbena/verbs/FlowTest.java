@@ -168,7 +168,7 @@ class FlowTest {
     }
 
     @Test
-    void whatDoesNotFitAFieldIsRefused() {
+    void valuesThatDoNotFitAFieldAreRefused() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> FlowMatch.udp().destinationPort(65536))
                 .withMessageContaining("destinationPort 0x10000")
@@ -228,7 +228,7 @@ class FlowTest {
     }
 
     @Test
-    void whatIsOfAnotherContextIsRefused() {
+    void objectsOfAnotherContextAreRefused() {
         try (Context other = Verbs.device("stub0").open();
                 Counters foreign = other.createCounters();
                 FlowAction foreignAction = other.createFlowAction(decrypting());
@@ -344,7 +344,7 @@ class FlowTest {
     }
 
     @Test
-    void keysAndParametersThatCannotBeAreRefused() {
+    void invalidKeysAndParametersAreRefused() {
         byte[] salt = new byte[4];
         byte[] vector = new byte[8];
         assertThatIllegalArgumentException().isThrownBy(() -> new EspKey(new byte[17], salt, vector, 16));
@@ -380,7 +380,7 @@ class FlowTest {
     }
 
     @Test
-    void anOlderProviderIsAnsweredFor() {
+    void olderProvidersAreSupported() {
         Stub.call("stub_without_later", 1);
         assertLacking();
     }

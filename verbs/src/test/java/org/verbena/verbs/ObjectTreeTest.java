@@ -156,7 +156,7 @@ class ObjectTreeTest {
     }
 
     @Test
-    void asksForPortsThroughTheExportedFunctionWhereTheContextIsOlder() {
+    void queriesPortsThroughTheExportedFunctionWhereTheContextIsOlder() {
         Stub.call("stub_break_abi", 5); // a verbs_context that does not reach up to query_port
         try (Context context = Verbs.device("stub0").open()) {
             PortAttributes port = context.queryPort(1);
@@ -275,7 +275,7 @@ class ObjectTreeTest {
     }
 
     @Test
-    void givesBackWhatHasAnUnknownAbi() {
+    void destroysWhatHasAnUnknownAbi() {
         EspParameters esp = EspParameters.of(
                 EspAssociation.inlineCrypto(Set.of()), new EspKey(new byte[16], new byte[4], new byte[8], 16));
         Context context = Verbs.device("stub0").open();

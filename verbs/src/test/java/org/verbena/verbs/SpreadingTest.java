@@ -240,7 +240,7 @@ class SpreadingTest {
     }
 
     @Test
-    void whatDoesNotGoWithSpreadingIsRefused() {
+    void whatSpreadingExcludesIsRefused() {
         try (IndirectionTable table = context.createIndirectionTable(List.of(queue));
                 SharedReceiveQueue shared = domain.createSharedReceiveQueue(1, 1);
                 Context other = Verbs.device("stub0").open();
@@ -284,7 +284,7 @@ class SpreadingTest {
     }
 
     @Test
-    void anOlderProviderIsAnsweredFor() {
+    void olderProvidersAreSupported() {
         Stub.call("stub_without_later", 1);
         try (Context older = Verbs.device("stub0").open();
                 ProtectionDomain olderDomain = older.allocateProtectionDomain();

@@ -38,7 +38,7 @@ import org.verbena.verbs.work.SendOperation;
 import org.verbena.verbs.work.WorkCompletionOpcode;
 import org.verbena.verbs.work.WorkRequestOpcode;
 
-/** What no lab device has, called rightly: arguments, results, life cycles, and the answer where a provider lacks it. */
+/** Functions that no lab device has: arguments, results, life cycles, and the failure where a provider lacks them. */
 @Timeout(240)
 class SurfaceTest {
     private static final QueuePairCapabilities SIZES = new QueuePairCapabilities(4, 4, 2, 2, 16);
@@ -80,7 +80,7 @@ class SurfaceTest {
     }
 
     @Test
-    void tellsExtendedAttributes() {
+    void queriesExtendedAttributes() {
         ExtendedDeviceAttributes device = context.queryDeviceExtended();
         assertThat(device.basic()).isEqualTo(context.queryDevice());
         assertThat(device.reliableOdp()).isEqualTo(0x1f);
@@ -383,7 +383,7 @@ class SurfaceTest {
     }
 
     @Test
-    void whatIsOfAnotherContextIsRefused() {
+    void objectsOfAnotherContextAreRefused() {
         try (Context other = Verbs.device("stub0").open();
                 ProtectionDomain otherDomain = other.allocateProtectionDomain();
                 CompletionQueue otherCompletions = other.createCompletionQueue(8);
@@ -416,7 +416,7 @@ class SurfaceTest {
     }
 
     @Test
-    void theReaderTellsEveryFieldAndHoldsNoBatchOpen() {
+    void theReaderReturnsEveryFieldAndHoldsNoBatchOpen() {
         try (CompletionQueue extended =
                 context.createExtendedCompletionQueue(8, null, 1, EnumSet.allOf(CompletionField.class))) {
             assertCalled("stub_create_cq_ex", 8, 1, 0xfff, 0);
@@ -477,7 +477,7 @@ class SurfaceTest {
     }
 
     @Test
-    void anOlderProviderIsAnsweredFor() {
+    void olderProvidersAreSupported() {
         Stub.call("stub_without_later", 1);
         try (Context older = Verbs.device("stub0").open()) {
             assertThatThrownBy(older::openXrcDomain)

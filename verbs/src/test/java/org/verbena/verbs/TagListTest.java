@@ -117,7 +117,7 @@ class TagListTest {
     }
 
     @Test
-    void whatIsRefusedStaysStaged() {
+    void refusedOperationsStayStaged() {
         TagList list = queue.tagList();
         list.add(1, true, 1, 1, -1);
         list.flush();
@@ -189,7 +189,7 @@ class TagListTest {
     }
 
     @Test
-    void completionsTellOfTags() {
+    void completionsReportTags() {
         try (CompletionQueue extended =
                 context.createExtendedCompletionQueue(8, null, 0, EnumSet.of(CompletionField.TM_INFO))) {
             CompletionReader reader = extended.reader();
@@ -213,7 +213,7 @@ class TagListTest {
     }
 
     @Test
-    void anOlderProviderIsAnsweredFor() {
+    void olderProvidersAreSupported() {
         Stub.call("stub_without_later", 1);
         try (Context older = Verbs.device("stub0").open();
                 ProtectionDomain olderDomain = older.allocateProtectionDomain();

@@ -8,7 +8,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.verbs.ffm.CProbe;
 
-/** A library that is missing, or that is something else, is an answer and never a crash. Each case runs in a JVM of its own. */
+/**
+ * A library that is missing, or is another one, is reported and never crashes the JVM. Each case runs in a JVM of its
+ * own.
+ */
 @Timeout(240)
 class UnavailabilityTest {
 
@@ -36,7 +39,7 @@ class UnavailabilityTest {
     }
 
     @Test
-    void aMissingLibraryIsAnAnswer() throws Exception {
+    void aMissingLibraryIsExplained() throws Exception {
         List<String> output =
                 run("--enable-native-access=ALL-UNNAMED", "-Dorg.verbena.verbs.library=libnosuchverbs.so.1");
         assertThat(output).hasSize(3);
@@ -51,14 +54,14 @@ class UnavailabilityTest {
     }
 
     @Test
-    void anotherLibraryInItsPlaceIsAnAnswer() throws Exception {
+    void anotherLibraryInItsPlaceIsExplained() throws Exception {
         List<String> output = run("--enable-native-access=ALL-UNNAMED", "-Dorg.verbena.verbs.library=libm.so.6");
         assertThat(output).hasSize(3);
         assertThat(output.getFirst()).contains("libm.so.6 has no function ibv_get_device_list");
     }
 
     @Test
-    void deniedNativeAccessIsAnAnswer() throws Exception {
+    void deniedNativeAccessIsExplained() throws Exception {
         List<String> output = run("--illegal-native-access=deny");
         assertThat(output).hasSize(3);
         assertThat(output.getFirst()).contains("--enable-native-access");

@@ -14,7 +14,9 @@ public final class LazyHandle {
     private final FunctionDescriptor descriptor;
     private final Linker.Option[] options;
 
-    /** Written by whichever thread asks first, or by several: they link the same, and a handle is immutable. */
+    /**
+     * Written by the first thread that needs it, or by several: they link the same function, and a handle is immutable.
+     */
     private @Nullable MethodHandle handle;
 
     /**

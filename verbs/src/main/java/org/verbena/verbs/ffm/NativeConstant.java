@@ -5,14 +5,14 @@ import java.util.EnumSet;
 /** A constant that C has too: a test compares name and value with the headers. */
 public interface NativeConstant {
     /**
-     * What C has.
+     * The value in C.
      *
      * @return the value
      */
     int value();
 
     /**
-     * What C calls it.
+     * The name in C.
      *
      * @return the name; that of UNKNOWN constants may not exist
      */

@@ -30,7 +30,7 @@ class LaterLayoutTest {
                     + " queue pairs that were created with SendOperation.FLUSH, which older libraries refuse.");
 
     @Test
-    void differencesAreThoseThatTheCodeCopesWith() throws Exception {
+    void differencesAreThoseThatTheCodeHandles() throws Exception {
         Map<String, Long> later = new LinkedHashMap<>();
         try (InputStream golden = LaterLayoutTest.class.getResourceAsStream(GOLDEN)) {
             new String(golden.readAllBytes(), StandardCharsets.UTF_8)
