@@ -34,7 +34,7 @@ public abstract class ApiSuite {
 
     private static int leaksBefore;
 
-    /** What a test before this one lost is that one's failure alone. */
+    /** Leaks of earlier tests are their failures, not this one's. */
     private long usedBefore;
 
     /** Which provider. */
@@ -52,7 +52,7 @@ public abstract class ApiSuite {
     }
 
     @AfterEach
-    void everythingIsGivenBack() {
+    void everythingIsReleased() {
         group.shutdownGracefully(0, Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)
                 .awaitUninterruptibly(2 * Patience.LIMIT.toMillis());
         assertThat(group.isTerminated()).as("the loops have ended").isTrue();
@@ -68,7 +68,7 @@ public abstract class ApiSuite {
         leaksBefore = LeakWatch.count();
     }
 
-    /** Once for all tests: looking takes a collection of garbage. A leak's record says where the buffer was used. */
+    /** Once for all tests: the check takes a garbage collection. A leak's record says where the buffer was used. */
     @AfterAll
     static void nothingLeaked() {
         assertThat(LeakWatch.leaksSince(leaksBefore)).as("leaked buffers").isEmpty();

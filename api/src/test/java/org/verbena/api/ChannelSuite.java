@@ -46,7 +46,7 @@ import org.verbena.transport.protocol.MessageTooLargeException;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Patience;
 
-/** What an RdmaChannel is as a Netty channel. */
+/** An RdmaChannel as a Netty channel. */
 public abstract class ChannelSuite extends ApiSuite {
 
     @Test
@@ -208,7 +208,7 @@ public abstract class ChannelSuite extends ApiSuite {
     }
 
     @Test
-    void refusesWhatIsNoBuffer() {
+    void refusesMessagesThatAreNoBuffers() {
         try (Server server = listen()) {
             RdmaChannel client = connect(server);
             assertThat(failure("a string", client.writeAndFlush("text")))
@@ -260,7 +260,7 @@ public abstract class ChannelSuite extends ApiSuite {
     }
 
     @Test
-    void tellsBothAddresses() {
+    void reportsBothAddresses() {
         try (Server server = listen()) {
             RdmaChannel client = connect(server);
             RdmaChannel peer = server.next();
@@ -276,7 +276,7 @@ public abstract class ChannelSuite extends ApiSuite {
     }
 
     @Test
-    void connectsFromTheAddressItIsTold() throws Exception {
+    void connectsFromTheGivenAddress() throws Exception {
         try (Server server = listen()) {
             InetAddress local = InetAddress.getByName(host());
             RdmaChannel client = (RdmaChannel) done(
@@ -334,7 +334,7 @@ public abstract class ChannelSuite extends ApiSuite {
     }
 
     @Test
-    void isNotForOtherLoops() {
+    void refusesOtherLoops() {
         MultiThreadIoEventLoopGroup other = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
         try {
             assertThat(failure("registering elsewhere", other.register(new RdmaChannel())))
@@ -399,7 +399,7 @@ public abstract class ChannelSuite extends ApiSuite {
     }
 
     @Test
-    void readsNoMoreThanItIsAskedFor() throws Exception {
+    void readsNoMoreThanRequested() throws Exception {
         try (Server server = new Server(new ServerBootstrap().childOption(ChannelOption.AUTO_READ, false))) {
             RdmaChannel client = connect(server);
             RdmaChannel peer = server.next();
@@ -699,7 +699,7 @@ public abstract class ChannelSuite extends ApiSuite {
     }
 
     @Test
-    void endingLoopsWaitsNoLongerThanItIsTold() {
+    void endingLoopsWaitsNoLongerThanItsTimeout() {
         RdmaEventLoopGroup own = new RdmaEventLoopGroup(provider(), 1);
         ServerBootstrap serving = new ServerBootstrap()
                 .childOption(ChannelOption.AUTO_READ, false)
@@ -936,7 +936,7 @@ public abstract class ChannelSuite extends ApiSuite {
     }
 
     @Test
-    void aHandlersFailureReachesThePipelineAlone() {
+    void aHandlersFailureReachesOnlyThePipeline() {
         ChannelHandler fails = new Sharable() {
             @Override
             public void channelRead(ChannelHandlerContext context, Object message) {

@@ -58,7 +58,7 @@ public abstract class CopiesSuite extends ApiSuite {
     /** A message as its receiver's handler had it. */
     private record Delivered(byte[] content, long placedBytes) {}
 
-    /** What became of one message. */
+    /** The outcome of one message. */
     private record Passage(
             long bytes,
             long takenBytes,

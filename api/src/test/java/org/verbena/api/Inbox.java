@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.verbena.transport.spi.Patience;
 
-/** Keeps what a channel's pipeline is told. */
+/** Records the events of a channel's pipeline. */
 public final class Inbox extends ChannelInboundHandlerAdapter {
     public final BlockingQueue<byte[]> messages = new LinkedBlockingQueue<>();
     public final BlockingQueue<Object> events = new LinkedBlockingQueue<>();

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.slf4j.LoggerFactory;
 
-/** What is logged at WARN and above until this is closed: what went wrong that nobody could be told of. */
+/** Records what is logged at WARN and above until it is closed: failures that no caller learns of. */
 final class LoggedWarnings implements AutoCloseable {
     private final Logger logger;
     private final List<String> texts = new CopyOnWriteArrayList<>();

@@ -38,7 +38,7 @@ import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.RemoteMemory;
 
-/** What a channel and its provider tell about themselves. */
+/** What a channel and its provider report about themselves. */
 public abstract class ObservabilitySuite extends ApiSuite {
     private static final int LARGE_BYTES = 2 << 20;
 

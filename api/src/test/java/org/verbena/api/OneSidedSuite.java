@@ -171,7 +171,7 @@ public abstract class OneSidedSuite extends ApiSuite {
     }
 
     @Test
-    void aMessageTellsOfTheWritesBeforeIt() {
+    void aMessageArrivesAfterTheWritesBeforeIt() {
         for (int i = 0; i < 100; i++) {
             ByteBuf from = pattern(client, 10_000, i);
             client.write(token, 0, from);
@@ -318,7 +318,7 @@ public abstract class OneSidedSuite extends ApiSuite {
     }
 
     @Test
-    void whatThePeerRefusesEndsTheConnectionWithThatCause() {
+    void aRefusalByThePeerEndsTheConnectionWithThatCause() {
         Inbox inbox = inbox(client);
         RemoteMemory wrongKey = new RemoteMemory(token.address(), TABLE_BYTES, token.key() ^ 0x5a5a00, token.access());
         ByteBuf into = client.alloc().buffer(100, 100);
@@ -458,7 +458,7 @@ public abstract class OneSidedSuite extends ApiSuite {
     }
 
     @Test
-    void whatIsWrongWithABufferIsTheFuturesFailureAndLeaksNothing() {
+    void aBadBufferFailsTheFutureAndLeaksNothing() {
         ByteBuf good = client.alloc().buffer(10, 10).writeZero(10);
         ByteBuf released = client.alloc().buffer(10, 10).writeZero(10);
         released.release();
@@ -484,7 +484,7 @@ public abstract class OneSidedSuite extends ApiSuite {
     }
 
     @Test
-    void whatTheCallerChangesAfterTheCallIsOfNoEffect() throws Exception {
+    void changesAfterTheCallHaveNoEffect() throws Exception {
         fillTable();
         ByteBuf[] into = {client.alloc().buffer(100, 100), client.alloc().buffer(100, 100)};
         ByteBuf[] given = into.clone();

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.verbena.transport.protocol.PreSharedKeys;
 import org.verbena.transport.spi.Patience;
 
-/** Servers that ask for a key, and who comes with and without it. */
+/** Servers that require a key, and clients with and without it. */
 public abstract class PreSharedKeysSuite extends ApiSuite {
     static final PreSharedKeys KEYS = PreSharedKeys.of("2026", secret(1));
 
@@ -41,7 +41,7 @@ public abstract class PreSharedKeysSuite extends ApiSuite {
     }
 
     @Test
-    void whoHasTheKeyIsServed() {
+    void aClientWithTheKeyIsServed() {
         try (RdmaServer server = serve(KEYS);
                 RdmaClient client = connect(server, KEYS)) {
             byte[] hello = "hello".getBytes(StandardCharsets.UTF_8);
@@ -53,7 +53,7 @@ public abstract class PreSharedKeysSuite extends ApiSuite {
     }
 
     @Test
-    void whoHasNoneIsToldWhatToDo() {
+    void aClientWithoutAKeyIsToldWhatToDo() {
         try (RdmaServer server = serve(KEYS)) {
             assertThatThrownBy(() -> connect(server, null))
                     .hasMessageContaining(
@@ -65,7 +65,7 @@ public abstract class PreSharedKeysSuite extends ApiSuite {
     }
 
     @Test
-    void whoHasAnotherIsToldNothingAndTheOperatorIs() {
+    void onlyTheServersLogExplainsAnotherKey() {
         try (RdmaServer server = serve(KEYS)) {
             assertThatThrownBy(() -> connect(server, PreSharedKeys.of("2026", secret(2))))
                     .hasMessageContaining("does it have the pre-shared key of this end, with the same secret?");
@@ -76,7 +76,7 @@ public abstract class PreSharedKeysSuite extends ApiSuite {
     }
 
     @Test
-    void aServerThatAsksForNoneIsLeft() {
+    void aClientWithAKeyLeavesAServerWithoutKeys() {
         try (RdmaServer server = serve(null)) {
             assertThatThrownBy(() -> connect(server, KEYS))
                     .hasMessageContaining("it has no pre-shared keys")

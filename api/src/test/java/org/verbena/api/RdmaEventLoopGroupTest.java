@@ -32,7 +32,7 @@ class RdmaEventLoopGroupTest {
     }
 
     @Test
-    void refusesAProviderThatIsNotThere() {
+    void refusesAMissingProvider() {
         assertThatThrownBy(() -> new RdmaEventLoopGroup("warp", 1))
                 .isInstanceOf(ProviderUnavailableException.class)
                 .hasMessageContaining("soft");

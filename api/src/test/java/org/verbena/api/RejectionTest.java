@@ -60,7 +60,7 @@ class RejectionTest {
     }
 
     @Test
-    void leavesAloneWhatIsNoText() {
+    void leavesBinaryPrivateDataAlone() {
         for (byte[] data : new byte[][] {{}, {0, 0, 0}, {1, 2, 3}, {'a', 'b', 0, 'c'}, {(byte) 0xff, 'a'}}) {
             ConnectionException.Rejected rejected = rejected(data);
             assertThat(Rejection.explain(rejected, Framing.MESSAGE)).isSameAs(rejected);

@@ -98,7 +98,7 @@ public abstract class ShortFormSuite extends ApiSuite {
      * payload.
      */
     @Test
-    void theHeaderIsWhatItWas() {
+    void theHeaderHasNotChanged() {
         MessageHandler handler = (exchange, message) -> {
             switch (message.readableBytes()) {
                 case 0 -> throw new IllegalStateException("the failure");
@@ -523,7 +523,7 @@ public abstract class ShortFormSuite extends ApiSuite {
     }
 
     @Test
-    void nobodyWaitsOnTheEventLoop() throws Exception {
+    void refusesToWaitOnTheEventLoop() throws Exception {
         CompletableFuture<RdmaServer> itself = new CompletableFuture<>();
         BlockingQueue<Throwable> refusals = new LinkedBlockingQueue<>();
         MessageHandler waits = (exchange, message) -> {

@@ -40,7 +40,7 @@ final class SmallPool {
             switch (arguments[2]) {
                 case "turns" -> pool.largeMessagesTakeTurns();
                 case "refused" -> pool.aMessageOverThePoolIsRefused();
-                case "kept" -> pool.keptMessagesStopTheirSenderAlone();
+                case "kept" -> pool.keptMessagesStopOnlyTheirSender();
                 default -> throw new IllegalArgumentException(arguments[2]);
             }
             System.exit(0);
@@ -114,7 +114,7 @@ final class SmallPool {
     }
 
     /** A handler that keeps all that one client sends, beside a client that asks and is answered. */
-    private void keptMessagesStopTheirSenderAlone() throws Exception {
+    private void keptMessagesStopOnlyTheirSender() throws Exception {
         Queue<ByteBuf> kept = new ConcurrentLinkedQueue<>();
         Channel server = serve(new Sharable() {
             @Override

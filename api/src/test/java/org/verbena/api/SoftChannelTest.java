@@ -102,7 +102,7 @@ class SoftChannelTest extends ChannelSuite {
     }
 
     @Test
-    void aLoopThatEndsWhileItAcceptsIsNothingToWarnOf() {
+    void aLoopThatEndsWhileItAcceptsLogsNoWarning() {
         RdmaEventLoopGroup own = new RdmaEventLoopGroup(provider(), 1);
         CompletableFuture<Channel> accepting = new CompletableFuture<>();
         CompletableFuture<Boolean> handOver = new CompletableFuture<>();
@@ -238,7 +238,7 @@ class SoftChannelTest extends ChannelSuite {
     }
 
     @Test
-    void aPeerThatIsNoRdmaIsTold() throws Exception {
+    void aPeerThatIsNotRdmaIsExplained() throws Exception {
         try (ServerSocket web = new ServerSocket(0, 5, InetAddress.getByName(host()))) {
             Thread answering = Thread.ofVirtual().start(() -> {
                 try (var socket = web.accept()) {

@@ -31,10 +31,10 @@ class SoftPreSharedKeysTest extends PreSharedKeysSuite {
         return "soft";
     }
 
-    /** A token that leaked is of no use to who cannot prove the key; without keys, to show the difference, it is. */
+    /** A leaked token is useless to a client that cannot prove the key; without keys, for comparison, it works. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void whatIsSharedOpensToNobodyWithoutTheKey(boolean asks) {
+    void sharedMemoryOpensToNobodyWithoutTheKey(boolean asks) {
         try (RdmaServer server = serve(asks ? KEYS : null);
                 RdmaClient honest = connect(server, asks ? KEYS : null);
                 Arena arena = Arena.ofShared()) {

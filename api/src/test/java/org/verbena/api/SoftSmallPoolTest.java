@@ -26,7 +26,7 @@ class SoftSmallPoolTest {
     }
 
     @Test
-    void keptMessagesStopTheirSenderAlone() throws Exception {
+    void keptMessagesStopOnlyTheirSender() throws Exception {
         String outcome = outcome("kept", 64);
         System.out.println(outcome);
         assertThat(outcome).startsWith("stopped true used ").contains(" all true ");

@@ -114,7 +114,7 @@ public abstract class StreamSuite {
         return 20 << 20;
     }
 
-    /** A test that lost a buffer fails by itself, not all that follow. */
+    /** Leaks of earlier tests are their failures, not this one's. */
     private long usedBefore;
 
     @BeforeEach
@@ -124,7 +124,7 @@ public abstract class StreamSuite {
     }
 
     @AfterEach
-    void everythingIsGivenBack() {
+    void everythingIsReleased() {
         group.shutdownGracefully(0, Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)
                 .awaitUninterruptibly(2 * Patience.LIMIT.toMillis());
         assertThat(group.isTerminated()).as("the loops have ended").isTrue();
@@ -136,7 +136,7 @@ public abstract class StreamSuite {
         leaksBefore = LeakWatch.count();
     }
 
-    /** Once for all tests: looking takes a collection of garbage. A leak's record says where the buffer was used. */
+    /** Once for all tests: the check takes a garbage collection. A leak's record says where the buffer was used. */
     @AfterAll
     static void nothingLeaked() {
         assertThat(LeakWatch.leaksSince(leaksBefore)).as("leaked buffers").isEmpty();
@@ -470,7 +470,7 @@ public abstract class StreamSuite {
     }
 
     @Test
-    void readsWithinAReadDoNotPutOffItsEnd() {
+    void readsWithinAReadDoNotDelayItsEnd() {
         int most = 2;
         AtomicInteger sinceComplete = new AtomicInteger();
         AtomicInteger longest = new AtomicInteger();
@@ -843,7 +843,7 @@ public abstract class StreamSuite {
     }
 
     @Test
-    void progressOfBuffersIsTold() {
+    void progressOfBuffersIsReported() {
         try (Server server = listen()) {
             Channel client = connect(server);
             Channel peer = server.next();
@@ -984,13 +984,13 @@ public abstract class StreamSuite {
         }
     }
 
-    /** What a peer is told that the other end closed without sending what was left. */
+    /** What a peer is told when the other end has closed without sending what was left. */
     protected String hardCloseText() {
         return "reset";
     }
 
     @Test
-    void aServerThatCameBackIsConnectedTo() {
+    void connectsToARestartedServer() {
         Server first = listen();
         int port = first.port();
         Channel client = connect(first);
@@ -1174,7 +1174,7 @@ public abstract class StreamSuite {
     }
 
     @Test
-    void tlsTurnsAwayAClientWithoutACertificate() throws Exception {
+    void tlsRejectsAClientWithoutACertificate() throws Exception {
         SslContext context = clientTls().build();
         try (Server server = listenWithTls()) {
             Channel client = connect(server, tlsHandler(context));

@@ -8,7 +8,7 @@ import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
 
-/** The stream suite on Netty's own sockets: what it asks for is what they do. */
+/** The stream suite on Netty's own sockets, which shows that it demands what sockets do. */
 class TcpStreamTest extends StreamSuite {
     @Override
     protected EventLoopGroup newGroup() {

@@ -130,7 +130,7 @@ public abstract class TrafficSuite extends ApiSuite {
         /** Whether its sender has closed the link in good order. */
         volatile boolean closedBySender;
 
-        /** Whether either end has closed the link abruptly, perhaps while the other said goodbye. */
+        /** Whether either end has closed the link abruptly, perhaps while the other was closing in good order. */
         volatile boolean cut;
 
         /** What its ends were told, for the message of a violation. */
@@ -606,7 +606,10 @@ public abstract class TrafficSuite extends ApiSuite {
         return System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(random.nextInt(500, 2000));
     }
 
-    /** Tries again when the device gives up: kernels do so after seconds, in which a slow machine has not come to the peer. */
+    /**
+     * Tries again when the device gives up: kernels do so after seconds, within which a slow machine may not have
+     * reached the peer.
+     */
     private End connect(SplittableRandom random, InetSocketAddress address) {
         long deadline = System.nanoTime() + Patience.LIMIT.toNanos();
         while (true) {

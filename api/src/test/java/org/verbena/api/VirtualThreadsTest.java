@@ -127,7 +127,7 @@ class VirtualThreadsTest extends ApiSuite {
     }
 
     @Test
-    void whatAHandlerThrowsIsTheRequestsFailure() {
+    void aHandlersExceptionFailsTheRequest() {
         MessageHandler fails = (exchange, message) -> {
             switch (message.readableBytes()) {
                 case 1 -> throw new IllegalArgumentException("not that");
@@ -252,7 +252,7 @@ class VirtualThreadsTest extends ApiSuite {
     }
 
     @Test
-    void aHandlerThatBlocksItsLoopIsWarnedOf() {
+    void aHandlerThatBlocksItsLoopIsLogged() {
         BlockingQueue<String> warnings = new LinkedBlockingQueue<>();
         AppenderBase<ILoggingEvent> appender = new AppenderBase<>() {
             @Override
