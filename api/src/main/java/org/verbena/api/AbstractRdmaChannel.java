@@ -133,8 +133,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     /** Creates the options; called by the constructor. */
     abstract RdmaChannelConfig newConfig();
 
-    // ---- what anyone may ask
-    // -----------------------------------------------------------------------------------------------------------------
+    // ---- accessors
 
     @Override
     public ChannelConfig config() {
@@ -241,7 +240,6 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     }
 
     // ---- one-sided operations
-    // ----------------------------------------------------------------------------------------------------------------
 
     @Override
     public Future<Void> read(RemoteMemory from, long offsetBytes, ByteBuf... into) {
@@ -286,7 +284,6 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     }
 
     // ---- for this package
-    // --------------------------------------------------------------------------------------------------------------------
 
     /** Reports each frame to an observer. Event loop only. */
     final void setFrameListener0(Frame.@Nullable Listener value) {
@@ -320,8 +317,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         }
     }
 
-    // ---- what Netty asks of a channel
-    // ------------------------------------------------------------------------------------------------------------
+    // ---- methods that Netty calls
 
     @Override
     protected AbstractUnsafe newUnsafe() {
@@ -447,8 +443,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         open.flush();
     }
 
-    // ---- the loop's
-    // ------------------------------------------------------------------------------------------------------------------------------
+    // ---- event loop only
 
     /** Takes what was written to the connection. */
     final OutboundBridge outboundBridge0() {
@@ -545,8 +540,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         localFailure = cause;
     }
 
-    // ---- what the connection tells
-    // -----------------------------------------------------------------------------------------------------------------
+    // ---- events of the connection
 
     /** The endpoint is known; its addresses may differ from the requested ones. */
     final void onPrepared0(Endpoint prepared) {

@@ -225,7 +225,6 @@ final class Messenger extends ChannelDuplexHandler {
     }
 
     // ---- requests
-    // ----------------------------------------------------------------------------------------------------------------------------
 
     Future<ByteBuf> request(@Nullable ByteBuf message, long timeoutNanos) {
         return start(new Request<>(message, timeoutNanos) {
@@ -455,7 +454,6 @@ final class Messenger extends ChannelDuplexHandler {
     }
 
     // ---- what comes in
-    // -----------------------------------------------------------------------------------------------------------------------
 
     @Override
     public void channelRead(ChannelHandlerContext context, Object message) {

@@ -36,7 +36,6 @@ final class RdmaServerSocketChannelConfig extends RdmaServerChannelConfig implem
     }
 
     // ---- the same by name
-    // --------------------------------------------------------------------------------------------------------------------
 
     private <T> ServerSocketChannelConfig set(ChannelOption<T> option, T value) {
         setOption(option, value);
@@ -80,7 +79,6 @@ final class RdmaServerSocketChannelConfig extends RdmaServerChannelConfig implem
     }
 
     // ---- Netty's own, whose result is this type
-    // ----------------------------------------------------------------------------------------------
 
     @Override
     public ServerSocketChannelConfig setConnectTimeoutMillis(int connectTimeoutMillis) {

@@ -80,7 +80,6 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
     }
 
     // ---- half close
-    // --------------------------------------------------------------------------------------------------------------------------
 
     @Override
     public boolean isInputShutdown() {
@@ -268,7 +267,6 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
     }
 
     // ---- files
-    // -------------------------------------------------------------------------------------------------------------------------------
 
     @Override
     protected Object filterOutboundMessage(Object message) throws Exception {
@@ -279,7 +277,6 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
     }
 
     // ---- failures
-    // ----------------------------------------------------------------------------------------------------------------------------
 
     @Override
     Exception forBind0(RdmaException cause) {

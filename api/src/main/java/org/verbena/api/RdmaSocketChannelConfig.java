@@ -96,7 +96,6 @@ final class RdmaSocketChannelConfig extends RdmaChannelConfig implements SocketC
     }
 
     // ---- the same by name
-    // --------------------------------------------------------------------------------------------------------------------
 
     private <T> SocketChannelConfig set(ChannelOption<T> option, T value) {
         setOption(option, value);
@@ -190,7 +189,6 @@ final class RdmaSocketChannelConfig extends RdmaChannelConfig implements SocketC
     }
 
     // ---- Netty's own, whose result is this type
-    // ----------------------------------------------------------------------------------------------
 
     @Override
     public SocketChannelConfig setConnectTimeoutMillis(int connectTimeoutMillis) {

@@ -345,7 +345,6 @@ public abstract class ChannelSuite extends ApiSuite {
     }
 
     // ---- back-pressure and reading
-    // -----------------------------------------------------------------------------------------------------------
 
     @Test
     void stopsTheSenderWhileTheReceiverDoesNotRead() throws Exception {
@@ -533,7 +532,6 @@ public abstract class ChannelSuite extends ApiSuite {
     }
 
     // ---- closing
-    // -----------------------------------------------------------------------------------------------------------------------------
 
     @Test
     void closingSendsWhatWasFlushed() {
@@ -723,7 +721,6 @@ public abstract class ChannelSuite extends ApiSuite {
     }
 
     // ---- connecting and listening
-    // ------------------------------------------------------------------------------------------------------------
 
     @Test
     void saysThatNobodyListens() throws Exception {
@@ -956,7 +953,6 @@ public abstract class ChannelSuite extends ApiSuite {
     }
 
     // ---- many, and at random
-    // -----------------------------------------------------------------------------------------------------------------
 
     /** How many connects may be under way at a time, whatever the machine is busy with. */
     protected int connectsAtOnce() {

@@ -1093,7 +1093,6 @@ public abstract class StreamSuite {
     }
 
     // ---- TLS
-    // ---------------------------------------------------------------------------------------------------------------------------------
 
     private static KeyStore keyStore() throws Exception {
         KeyStore keys = KeyStore.getInstance("PKCS12");

@@ -12,7 +12,7 @@ import org.verbena.verbs.queue.EnhancedConnection;
  *
  * @param type what happened
  * @param status 0, a negative errno, or a {@link RejectReason#value()}; {@link #describe} has it in words
- * @param id whom it happened to; of a connection request the new id, which the receiver owns and must close
+ * @param id the id that it happened to; of a connection request the new id, which the receiver owns and must close
  * @param listener of a connection request the id that listened; null otherwise
  * @param connection what the peer asked for or answered, on ids for connections; null otherwise. Its private data is that of the
  *     request, the answer or the rejection

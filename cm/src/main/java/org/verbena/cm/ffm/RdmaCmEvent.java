@@ -55,12 +55,12 @@ public final class RdmaCmEvent {
         return MemorySegment.ofAddress(pointer).reinterpret(LAYOUT.byteSize());
     }
 
-    /** {@code struct rdma_cm_id *id}: whom it concerns; for a connection request, the new id. */
+    /** {@code struct rdma_cm_id *id}: the id of the event; for a connection request, the new id. */
     public static long id(MemorySegment event) {
         return event.get(CStruct.PTR, ID);
     }
 
-    /** {@code struct rdma_cm_id *listen_id}: for a connection request, who listened. */
+    /** {@code struct rdma_cm_id *listen_id}: for a connection request, the id that listened. */
     public static long listenId(MemorySegment event) {
         return event.get(CStruct.PTR, LISTEN_ID);
     }

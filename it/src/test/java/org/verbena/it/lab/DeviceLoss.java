@@ -154,7 +154,7 @@ public final class DeviceLoss {
         assertLost(Map.of("the client's end", lost.client.channel().closeFuture()), begin, null);
         kept.exchange();
         assertThat(lost.server.channel().isActive())
-                .as("who listens goes on listening")
+                .as("listeners go on listening")
                 .isTrue();
 
         run("ip", "link", "set", netInterface, "up");

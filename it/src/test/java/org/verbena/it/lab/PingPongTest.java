@@ -176,7 +176,7 @@ class PingPongTest {
         "siw0, rc, -N, '-N (--new_send) needs work request builders (ibv_wr_*)', Couldn't create QP",
     })
     void saysWhatTheDeviceLacksAsCDoes(String device, String kind, String options, String message, String cMessage) {
-        // Nobody listens on the port: who connected before looking would say so.
+        // Nobody listens on the port: a program that connects before it checks would say so.
         List<String> arguments = new ArrayList<>(List.of("-d", device, "-g", "0", "-p", "1"));
         arguments.addAll(List.of(options.split(" ")));
         arguments.add(HOST);

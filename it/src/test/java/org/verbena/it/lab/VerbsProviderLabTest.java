@@ -132,7 +132,9 @@ class VerbsProviderLabTest {
         client.assertNoViolations();
     }
 
-    /** The kernel holds a connect of siw for as long as TCP sends SYNs, two minutes, whoever has given up meanwhile. */
+    /**
+     * The kernel holds a connect of siw for as long as TCP sends SYNs, two minutes, even if it was given up meanwhile.
+     */
     @Test
     void connectsThatHangDoNotHoldUpOthers() {
         List<RecordingEndpointHandler> hanging = new ArrayList<>();

@@ -81,7 +81,6 @@ final class KvConnection implements AutoCloseable {
     }
 
     // ---- what the server has no part in
-    // ------------------------------------------------------------------------------------------------------
 
     /**
      * Reads a value.
@@ -211,7 +210,6 @@ final class KvConnection implements AutoCloseable {
     }
 
     // ---- locks, in which it has no part either
-    // -----------------------------------------------------------------------------------------------
 
     /** A lock that was taken. One thread. */
     final class Lock {
@@ -315,7 +313,6 @@ final class KvConnection implements AutoCloseable {
     }
 
     // ---- what the server is asked for
-    // --------------------------------------------------------------------------------------------------------
 
     /**
      * Sets a value.

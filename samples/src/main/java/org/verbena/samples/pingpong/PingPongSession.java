@@ -331,7 +331,7 @@ final class PingPongSession implements AutoCloseable {
         receives.flush();
     }
 
-    /** Whom datagrams go to. */
+    /** The destination of datagrams. */
     private record Destination(org.verbena.verbs.AddressHandle handle, int queuePairNumber) {}
 
     private @Nullable Destination destination;

@@ -93,7 +93,7 @@ final class XsrqSession implements AutoCloseable {
 
     private int sendsOut;
 
-    /** Whom messages go to and come from. */
+    /** The peer of messages, in both directions. */
     private static final class Peer {
         final int index;
         final QueuePair receiver;

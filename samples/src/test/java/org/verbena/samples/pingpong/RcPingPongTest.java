@@ -193,7 +193,7 @@ class RcPingPongTest {
     })
     void refusesWhatTheDeviceLacksAsCDoes(String kind, String options, String lacking, String message, String cMessage)
             throws Exception {
-        // Nobody listens on the port: who connected before looking would say so.
+        // Nobody listens on the port: a program that connects before it checks would say so.
         Side java = device.javaLacking(lacking, kind, with(options, LOCALHOST, "-p", "1"));
         Side c = device.cLacking(lacking, kind, with(options, LOCALHOST, "-p", "1"));
         assertThat(java.awaitExit()).as(java.text()).isOne();

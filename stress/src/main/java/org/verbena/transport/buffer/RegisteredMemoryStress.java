@@ -9,7 +9,7 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.III_Result;
 
-/** Who holds memory, who closes it, and who waits for its end. */
+/** Threads that hold memory, close it, and wait for its end. */
 public class RegisteredMemoryStress {
     private RegisteredMemoryStress() {}
 

@@ -71,7 +71,7 @@ final class MemoryQueue {
         tell(leave(messages, waiter));
     }
 
-    /** Returns who is the first now, if the one that leaves was: there may be memory left for it. */
+    /** Returns the new first waiter if the one that leaves was the first: there may be memory left for it. */
     private MessageBuffers.@Nullable Waiter leave(Set<MessageBuffers.Waiter> queue, MessageBuffers.Waiter waiter) {
         lock.lock();
         try {

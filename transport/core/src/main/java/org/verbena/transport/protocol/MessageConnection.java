@@ -417,7 +417,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
     }
 
-    /** Whoever runs the other side can do nothing about what this side lacks, but come back later. */
+    /** The peer cannot act on what this side lacks, except try again later. */
     @Override
     public byte[] rejection(Endpoint endpoint) {
         return raw ? new byte[0] : Wire.rejection("the server cannot serve another connection now");

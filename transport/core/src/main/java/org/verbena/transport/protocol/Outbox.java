@@ -301,7 +301,7 @@ final class Outbox {
         waitingTail = null;
         boolean lost = false;
         for (Operation operation = messagesHead; operation != null; operation = operation.nextMessage) {
-            // What follows a message that is lost was not delivered either, whoever has it.
+            // What follows a lost message was not delivered either, wherever it is now.
             if (!operation.done || (lost && operation.failure == null)) {
                 lost = true;
                 operation.done = true;

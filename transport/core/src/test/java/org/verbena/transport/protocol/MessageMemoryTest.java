@@ -250,7 +250,7 @@ class MessageMemoryTest extends SimulatedPair {
         }
         left.connection.flush();
         settle();
-        assertThat(right.received).as("who reads a stream gets all of it").isEqualTo(20);
+        assertThat(right.received).as("a stream that is read arrives whole").isEqualTo(20);
         assertThat(right.receivePool.metrics().usedBytes())
                 .as("an eighth of the pool, beside the receives")
                 .isLessThanOrEqualTo((512 << 10) / 8 + 2 * 8 * 1024);

@@ -23,10 +23,10 @@ import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.RecordingEndpointHandler.Completion;
 
 /**
- * A random walk of connects and disconnects, of memory that is registered, registered anew, closed and taken back, and
- * of reads, writes, atomics and sends that use all of it, rightly or not. A model says how each of them must end: who
- * may do what it asks for gets it, byte by byte, and who may not loses its connection and changes nothing. What fails
- * is made as short as it can be. As google/rdma-unit-test does, for one provider after the other.
+ * A random walk of connects and disconnects, of memory that is registered, registered again, closed and invalidated,
+ * and of reads, writes, atomics and sends that use all of it, permitted or not. A model predicts how each of them must
+ * end: a permitted one succeeds, byte by byte, and any other ends its connection and changes nothing. A walk that fails
+ * is made as short as possible. As in google/rdma-unit-test, for one provider after the other.
  *
  * <p>{@code -Dverbena.walks=} sets how many walks there are, {@code -Dverbena.walk.seed=} repeats one.
  */

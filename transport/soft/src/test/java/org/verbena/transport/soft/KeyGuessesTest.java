@@ -55,7 +55,7 @@ class KeyGuessesTest {
         long[] ready = new long[100_000];
         int waiting = 0;
         long end = 100 * SECOND;
-        // Whoever is rejected comes back at once, and names a wrong key as soon as it may.
+        // A rejected peer comes back at once, and names a wrong key as soon as it may.
         for (long now = 0; now < end; now += SECOND / 1000) {
             long wait = guesses.waitNanos(one, now);
             if (wait >= 0) {

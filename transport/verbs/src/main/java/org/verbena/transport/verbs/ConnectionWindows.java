@@ -110,7 +110,10 @@ final class ConnectionWindows implements MemoryDomain {
             }
         }
 
-        /** It is bound, or never will be. Who waits for that may close it, and must find that nothing else holds it. */
+        /**
+         * It is bound, or never will be. Those that wait for that may close it, and must find that nothing else holds
+         * it.
+         */
         private void settle() {
             try {
                 release();

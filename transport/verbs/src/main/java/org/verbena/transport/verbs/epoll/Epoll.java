@@ -154,7 +154,7 @@ public final class Epoll implements AutoCloseable {
     }
 
     /**
-     * To whom.
+     * The tag of a reported event.
      *
      * @param index 0 to the count of the last wait - 1
      * @return what was given to {@link #add}
