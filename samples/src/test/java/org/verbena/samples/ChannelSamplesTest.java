@@ -178,7 +178,7 @@ class ChannelSamplesTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"echo-server", "table-server", "recv-file --out %s", "kv-server"})
-    void clientsTellAWrongServerFromOneThatRefuses(String serverCommand, @TempDir Path directory) throws Exception {
+    void clientsDistinguishAWrongServerFromARefusal(String serverCommand, @TempDir Path directory) throws Exception {
         Path file = Files.writeString(directory.resolve("a.txt"), "abc");
         String command = serverCommand.formatted(directory.resolve("into")) + " --provider soft --port 0";
         try (ServerProcess server = new ServerProcess(command.split(" "))) {
@@ -198,7 +198,7 @@ class ChannelSamplesTest {
     }
 
     @Test
-    void aReceiverMakesItsFolderAndTellsOfFilesAsJson(@TempDir Path directory) throws Exception {
+    void aReceiverCreatesItsFolderAndReportsFilesAsJson(@TempDir Path directory) throws Exception {
         Path file = Files.writeString(directory.resolve("a.txt"), "abc");
         Path into = directory.resolve("not/there");
         try (ServerProcess server = new ServerProcess(
@@ -233,7 +233,7 @@ class ChannelSamplesTest {
     }
 
     @Test
-    void theTablesClientKeepsItsTokenToItself() throws Exception {
+    void theTableClientDoesNotPrintItsToken() throws Exception {
         try (ServerProcess server = new ServerProcess("table-server", "--provider", "soft", "--port", "0")) {
             assertThat(run("table-client", "--provider", "soft", "--port", "" + server.port, "--count", "5"))
                     .contains("table: ")

@@ -59,13 +59,13 @@ class MainTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"", "--help", "no-such-command", "--no-such-option rping", "--version --help"})
-    void tellsOfAllCommandsWhereNoneIsNamedFirst(String line) {
+    void listsAllCommandsWhereNoneIsNamedFirst(String line) {
         assertThat(Main.commandLine(line.split(" ")).getSubcommands().keySet())
                 .containsExactlyElementsOf(Main.COMMANDS);
     }
 
     @Test
-    void helpTellsOfAllCommands() {
+    void helpListsAllCommands() {
         Answer help = run("--help");
         assertThat(help.exitCode()).isZero();
         assertThat(help.out().lines().map(line -> line.trim().split(" ")[0])).containsAll(Main.COMMANDS);
@@ -254,7 +254,7 @@ class MainTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"", "k", "2g", "1.5k", "64kb", "99999999999999999999"})
-    void refusesWhatIsNoSize(String text) {
+    void refusesInvalidSizes(String text) {
         assertThatExceptionOfType(CommandLine.TypeConversionException.class)
                 .isThrownBy(() -> new ByteSize().convert(text))
                 .withMessageContaining("'" + text + "'");

@@ -99,7 +99,7 @@ class LabTestEngineTest {
     }
 
     @Test
-    void guestsThatHangAreEndedAndTellTheirThreads() {
+    void guestsThatHangAreEndedAndPrintTheirThreads() {
         EngineExecutionResults results = run(LabMode.REQUIRE, new JvmGuest(), selectClass(Hangs.class));
         assertThat(messageOf(results, "hangs()"))
                 .contains("ended with status " + GuestMain.SILENCE_STATUS)

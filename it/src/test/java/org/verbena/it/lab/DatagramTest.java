@@ -91,7 +91,7 @@ class DatagramTest {
     }
 
     @Test
-    void isToldThatNobodyOffersAService() {
+    void learnsThatNobodyOffersAService() {
         try (EventChannel events = EventChannel.open();
                 CmId client = CmId.create(events, PortSpace.UDP)) {
             ConnectedPair.resolve(events, client, new InetSocketAddress(LabDevice.RXE.address(), 7699));

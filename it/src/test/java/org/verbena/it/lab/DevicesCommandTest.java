@@ -21,7 +21,7 @@ class DevicesCommandTest {
     }
 
     @Test
-    void tellsWhatDevinfoTells() {
+    void printsWhatDevinfoPrints() {
         String wanted = PeerProgram.run(Patience.LIMIT, "ibv_devinfo", "-v");
         assertThat(wanted).contains("hca_id:\trxe0", "hca_id:\tsiw0");
         // What logging has to say of itself comes with the first command.
@@ -33,7 +33,7 @@ class DevicesCommandTest {
     }
 
     @Test
-    void tellsMoreAsJsonWhenAsked() {
+    void printsMoreAsJsonOnRequest() {
         Command command = Command.run("devices", "--json", "-v");
         assertThat(command.exitCode()).as(command.err()).isZero();
         assertThat(command.out())

@@ -18,7 +18,7 @@ class LockedMemoryTest {
     private static final int PORT = 7690;
 
     @Test
-    void whoCannotPinMemoryTellsItsPeersAndItsOperator() {
+    void aServerThatCannotPinMemoryTellsItsPeersAndItsLog() {
         // Root is not bound by the limit, unless it lacks the capability.
         List<String> command =
                 new ArrayList<>(List.of("setpriv", "--bounding-set=-ipc_lock", "prlimit", "--memlock=65536:65536"));

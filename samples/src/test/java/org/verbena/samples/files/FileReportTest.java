@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 /** What is printed of a file, whatever its size and however long its name. */
 class FileReportTest {
     @Test
-    void tellsSmallFilesInUnitsThatHaveDigits() {
+    void printsSmallFilesInUnitsThatHaveDigits() {
         assertThat(FileReport.of("a.txt", 5, 0, TimeUnit.MICROSECONDS.toNanos(2500), "ab")
                         .line())
                 .isEqualTo("a.txt, 5 bytes in 2.5 ms, 2.0 kB/s, SHA-256 ab");
@@ -21,7 +21,7 @@ class FileReportTest {
     }
 
     @Test
-    void tellsLargeFilesInSecondsAndMegabytes() {
+    void printsLargeFilesInSecondsAndMegabytes() {
         assertThat(FileReport.of("film", 300_000_000, 100_000_000, TimeUnit.SECONDS.toNanos(2), "ab")
                         .line())
                 .isEqualTo("film, 300000000 bytes, resumed at 100000000, in 2.00 s, 100.0 MB/s, SHA-256 ab");

@@ -208,7 +208,7 @@ class FileTransferTest {
     }
 
     @Test
-    void takesAPartThatIsWhole() throws IOException {
+    void acceptsAPartThatIsWhole() throws IOException {
         Path file = file("file", 100_000);
         Files.copy(file, part(file));
         try (RdmaServer receiver = receiver(false)) {
@@ -291,7 +291,7 @@ class FileTransferTest {
 
     @ParameterizedTest
     @MethodSource("dangerousNames")
-    void refusesNamesThatAreNoPlainNames(byte[] name) throws Exception {
+    void refusesNamesThatAreNotPlain(byte[] name) throws Exception {
         try (RdmaServer receiver = receiver(true);
                 RawSender sender = new RawSender(receiver.port())) {
             ByteBuffer answer = sender.ask(RawSender.offerOf(name, 10));
@@ -317,7 +317,7 @@ class FileTransferTest {
     }
 
     @Test
-    void keepsNothingWhoseHashIsWrong() throws Exception {
+    void deletesAFileWhoseHashIsWrong() throws Exception {
         byte[] content = new byte[100];
         try (RdmaServer receiver = receiver(false);
                 RawSender sender = new RawSender(receiver.port())) {
@@ -334,7 +334,7 @@ class FileTransferTest {
     }
 
     @Test
-    void refusesWhatIsNotInOrder() throws Exception {
+    void refusesMessagesOutOfOrder() throws Exception {
         byte[] content = new byte[100];
         try (RdmaServer receiver = receiver(false);
                 RawSender sender = new RawSender(receiver.port())) {
@@ -380,7 +380,7 @@ class FileTransferTest {
     }
 
     @Test
-    void cutsOffWhoSendsWithoutWaiting() throws Exception {
+    void cutsOffASenderThatDoesNotWait() throws Exception {
         // Reading a part of this size takes a while, in which nothing is answered.
         try (RandomAccessFile sparse =
                 new RandomAccessFile(out.resolve("file.part").toFile(), "rw")) {

@@ -197,7 +197,7 @@ class KvTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 8, 16, 24, 28})
-    void believesNoEntryThatIsNotWhole(int offset) throws Exception {
+    void ignoresAnEntryThatIsNotWhole(int offset) throws Exception {
         try (KvServer.Service server = server(SMALL);
                 KvConnection client = connect(server)) {
             client.put(bytes("a"), bytes("first"), 0);
@@ -214,7 +214,7 @@ class KvTest {
     }
 
     @Test
-    void believesNoRecordThatIsOfTwoPuts() throws Exception {
+    void ignoresARecordOfTwoPuts() throws Exception {
         try (KvServer.Service server = server(SMALL);
                 KvConnection client = connect(server)) {
             client.put(bytes("a"), bytes("first value"), 0);
@@ -234,7 +234,7 @@ class KvTest {
     }
 
     @Test
-    void tellsTornEntriesFromEmptyOnes() {
+    void distinguishesTornEntriesFromEmptyOnes() {
         ByteBuf memory = Unpooled.buffer(KvFormat.ENTRY_BYTES).writeZero(KvFormat.ENTRY_BYTES);
         assertThat(KvFormat.Entry.read(memory, 0)).isEqualTo(KvFormat.Entry.EMPTY);
         KvFormat.Entry entry = new KvFormat.Entry(4, 5, 600, 70);
@@ -258,7 +258,7 @@ class KvTest {
     }
 
     @Test
-    void refusesWhatHasNoRoom() throws InterruptedException {
+    void refusesValuesThatDoNotFit() throws InterruptedException {
         try (KvServer.Service server = server(KvFormat.Geometry.of(1, 10));
                 KvConnection client = connect(server)) {
             byte[] longest = new byte[server.store().geometry().maxValueBytes(1)];
@@ -378,7 +378,7 @@ class KvTest {
     }
 
     @Test
-    void aHolderThatWasTooSlowHearsOfIt() throws Exception {
+    void aHolderThatWasTooSlowLearnsOfIt() throws Exception {
         try (KvServer.Service server = server(SMALL);
                 KvConnection slow = connect(server);
                 KvConnection fast = connect(server)) {

@@ -176,7 +176,7 @@ class XsrqPingPongTest {
                 "0012:345678:9abcde:fedcba:00004g:fe80000000000000000000000000000b",
                 "0012:345678:9abcde:fedcba:000042:                                ",
             })
-    void refusesWhatIsNoAddress(String text) {
+    void refusesInvalidAddresses(String text) {
         assertThatExceptionOfType(CommandFailure.class)
                 .isThrownBy(() -> XsrqAddress.ofWire(text))
                 .withMessageContaining("'" + text + "'")
