@@ -228,7 +228,9 @@ public abstract class ChannelSuite extends ApiSuite {
             ChannelFuture tooLarge = client.write(pattern(client, 100_001, 1));
             ChannelFuture atTheLimit = client.write(pattern(client, 100_000, 2));
             client.flush();
-            assertThat(failure("too large", tooLarge)).isInstanceOf(MessageTooLargeException.class);
+            assertThat(failure("too large", tooLarge))
+                    .isInstanceOf(MessageTooLargeException.class)
+                    .hasMessageContaining("raise MAX_MESSAGE_BYTES at the peer");
             done("at the limit", atTheLimit);
             assertThat(inbox(peer).next()).isEqualTo(patternBytes(100_000, 2));
             done("closing", client.close());
@@ -328,6 +330,8 @@ public abstract class ChannelSuite extends ApiSuite {
                 .hasMessageContaining("0 to 7");
         assertThatThrownBy(() -> channel.config().setOption(RdmaChannelOption.SEND_DEPTH, 0))
                 .hasMessageContaining("SEND_DEPTH");
+        assertThatThrownBy(() -> channel.config().setOption(RdmaChannelOption.MAX_MESSAGE_BYTES, 0))
+                .hasMessageContaining("MAX_MESSAGE_BYTES 0 is not within 1 to ");
         assertThat(channel.config().setOption(RdmaChannelOption.RETRY_COUNT, 7)).isTrue();
         assertThat(channel.config().setOption(ChannelOption.TCP_NODELAY, true)).isFalse();
         channel.unsafe().closeForcibly();
