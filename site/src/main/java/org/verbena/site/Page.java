@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.commonmark.Extension;
 import org.commonmark.ext.gfm.tables.TablesExtension;
 import org.commonmark.parser.Parser;
@@ -16,6 +17,7 @@ import org.commonmark.renderer.html.HtmlRenderer;
 import org.jsoup.Jsoup;
 import org.jsoup.nodes.Document;
 import org.jsoup.nodes.Element;
+import org.jsoup.nodes.Node;
 import org.jspecify.annotations.Nullable;
 
 /** A page as HTML: links lead to the site's files, tables scroll by themselves, and headings have anchors. */
@@ -57,8 +59,19 @@ final class Page {
         return heading == null ? source.title() : heading.ownText();
     }
 
-    String body() {
-        return body.html();
+    /** The heading of the page as HTML; empty if it has none. */
+    String heading() {
+        Element heading = body.selectFirst("h1");
+        return heading == null ? "" : heading.outerHtml();
+    }
+
+    /** All but the heading, as HTML. */
+    String text() {
+        Element heading = body.selectFirst("h1");
+        return body.childNodes().stream()
+                .filter(node -> !node.equals(heading))
+                .map(Node::outerHtml)
+                .collect(Collectors.joining());
     }
 
     /** Files of the repository that the page shows or links to, besides pages. */
@@ -72,7 +85,7 @@ final class Page {
         return file.startsWith("docs/images") ? "images/" + name : name + ".txt";
     }
 
-    /** The list of sections beside the text. */
+    /** The list of sections: beside the text, or on a narrow screen above it. */
     String contents() {
         return contents.toString();
     }

@@ -87,7 +87,8 @@ final class SiteBuilder {
                             .replace("{{contents}}", page.contents())
                             .replace("{{previous}}", i == 0 ? "" : link(pages.get(i - 1), "previous"))
                             .replace("{{next}}", i + 1 == pages.size() ? "" : link(pages.get(i + 1), "next"))
-                            .replace("{{body}}", page.body()));
+                            .replace("{{heading}}", page.heading())
+                            .replace("{{text}}", page.text()));
         }
         for (Path file : files) {
             Path copy = out.resolve(Page.copyOf(file));

@@ -114,6 +114,22 @@ class SiteTest {
         }
     }
 
+    /** A narrow screen has no room beside the text, and shows them above it. */
+    @Test
+    void sectionsAreListedBesideAndAboveTheText() throws IOException {
+        for (Path page : ownPages()) {
+            Document document = parse(page);
+            List<String> above =
+                    document.select("main > h1 + details.contents a[href]").eachAttr("href");
+            assertThat(above)
+                    .as(page.toString())
+                    .containsAll(document.select("main > h2").eachAttr("id").stream()
+                            .map(id -> "#" + id)
+                            .toList())
+                    .isEqualTo(document.select("aside a[href]").eachAttr("href"));
+        }
+    }
+
     /** All that a browser can show, Javadoc included. */
     private static List<Path> pages() throws IOException {
         try (Stream<Path> files = Files.walk(SITE)) {
