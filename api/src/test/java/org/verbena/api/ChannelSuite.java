@@ -15,6 +15,7 @@ import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.FixedRecvByteBufAllocator;
@@ -922,6 +923,42 @@ public abstract class ChannelSuite extends ApiSuite {
                 done("closing", connect.channel().close());
             }
         }
+    }
+
+    @Test
+    void aServerForgetsPeersThatGaveUp() {
+        AtomicInteger children = new AtomicInteger();
+        ChannelHandler counts = new ChannelInitializer<>() {
+            @Override
+            protected void initChannel(Channel child) {
+                children.incrementAndGet();
+            }
+        };
+        ServerBootstrap serving =
+                new ServerBootstrap().option(ChannelOption.AUTO_READ, false).option(ChannelOption.SO_BACKLOG, 2);
+        Server server = new Server(serving, counts);
+        List<ChannelFuture> impatient = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+            impatient.add(bootstrap()
+                    .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 300)
+                    .connect(server.address()));
+        }
+        for (ChannelFuture connecting : impatient) {
+            failure("connecting to a server that does not read", connecting);
+        }
+        Callable<Integer> waiting = server.channel::waiting0;
+        Patience.until(
+                "the server sees that they have gone",
+                () -> done("asking", server.channel.eventLoop().submit(waiting)).getNow() == 0);
+        ChannelFuture live = bootstrap().connect(server.address());
+        server.channel.read();
+        done("connecting", live);
+        assertThat(children).hasValue(1);
+        done("closing", live.channel().close());
+        ChannelFuture waits =
+                bootstrap().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 300).connect(server.address());
+        failure("connecting to a server that does not read", waits);
+        server.close();
     }
 
     @Test

@@ -7,7 +7,6 @@ import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
-import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPromise;
@@ -20,11 +19,9 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
@@ -199,42 +196,6 @@ class SoftChannelTest extends ChannelSuite {
                         // nobody comes
                     }
                 });
-    }
-
-    @Test
-    void aServerForgetsPeersThatGaveUp() {
-        AtomicInteger children = new AtomicInteger();
-        ChannelHandler counts = new ChannelInitializer<>() {
-            @Override
-            protected void initChannel(Channel child) {
-                children.incrementAndGet();
-            }
-        };
-        ServerBootstrap serving =
-                new ServerBootstrap().option(ChannelOption.AUTO_READ, false).option(ChannelOption.SO_BACKLOG, 2);
-        Server server = new Server(serving, counts);
-        List<ChannelFuture> impatient = new ArrayList<>();
-        for (int i = 0; i < 2; i++) {
-            impatient.add(bootstrap()
-                    .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 300)
-                    .connect(server.address()));
-        }
-        for (ChannelFuture connecting : impatient) {
-            failure("connecting to a server that does not read", connecting);
-        }
-        Callable<Integer> waiting = server.channel::waiting0;
-        Patience.until(
-                "the server sees that they have gone",
-                () -> done("asking", server.channel.eventLoop().submit(waiting)).getNow() == 0);
-        ChannelFuture live = bootstrap().connect(server.address());
-        server.channel.read();
-        done("connecting", live);
-        assertThat(children).hasValue(1);
-        done("closing", live.channel().close());
-        ChannelFuture waits =
-                bootstrap().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 300).connect(server.address());
-        failure("connecting to a server that does not read", waits);
-        server.close();
     }
 
     @Test

@@ -57,6 +57,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -861,6 +862,29 @@ public abstract class StreamSuite {
             client.writeAndFlush(Unpooled.copiedBuffer(new byte[5000]), promise);
             done("the write", promise);
             Patience.until("the progress is told", () -> progress.contains(5000L));
+            closeBoth(client, peer);
+        }
+    }
+
+    /** It is what {@code IdleStateHandler} looks at to tell a slow transfer from none. */
+    @Test
+    void aTransferThatIsUnderWayShowsItsProgress(@TempDir Path folder) throws Exception {
+        int bytes = 50_000_000;
+        Path file = Files.write(folder.resolve("file"), new byte[bytes]);
+        ServerBootstrap serving = new ServerBootstrap().childOption(ChannelOption.AUTO_READ, false);
+        try (Server server =
+                new Server(serving, 0, channel -> channel.pipeline().addLast(new Reader()))) {
+            Channel client = connect(server);
+            Channel peer = server.next();
+            ChannelFuture write = client.writeAndFlush(new DefaultFileRegion(file.toFile(), 0, bytes));
+            Callable<Long> progress = () -> client.unsafe().outboundBuffer().currentProgress();
+            Patience.until(
+                    "some of it is sent",
+                    () -> done("asking", client.eventLoop().submit(progress)).getNow() > 0);
+            assertThat(write.isDone()).isFalse();
+            peer.config().setAutoRead(true);
+            done("the file", write);
+            Patience.until("all of it comes", () -> reader(peer).bytes == bytes);
             closeBoth(client, peer);
         }
     }
