@@ -440,6 +440,11 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             // to tell
         }
         outboundBridge.handOverFlushed(outbound, open);
+        send0(open);
+    }
+
+    /** Sends what was handed over to the connection: from within a callback, when that returns. */
+    void send0(MessageConnection open) {
         open.flush();
     }
 

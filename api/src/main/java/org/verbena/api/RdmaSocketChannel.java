@@ -276,6 +276,12 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
         return message instanceof FileRegion ? message : super.filterOutboundMessage(message);
     }
 
+    /** As sockets do: a handler may wait for the answer to what it has flushed. */
+    @Override
+    void send0(MessageConnection open) {
+        open.flushNow();
+    }
+
     // ---- failures
 
     @Override

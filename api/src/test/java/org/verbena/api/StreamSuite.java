@@ -59,6 +59,7 @@ import java.util.Random;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -466,6 +467,42 @@ public abstract class StreamSuite {
             client.flush();
             done("the write", write);
             Patience.until("it comes", () -> reader(peer).bytes == 10);
+            closeBoth(client, peer);
+        }
+    }
+
+    /** A handler may wait for what its peer does about it. */
+    @Test
+    void whatIsFlushedWithinACallbackGoesOutBeforeItReturns() {
+        CountDownLatch greeted = new CountDownLatch(1);
+        CountDownLatch answered = new CountDownLatch(1);
+        BlockingQueue<Boolean> inTime = new LinkedBlockingQueue<>();
+        ChannelHandler waits = new ChannelInboundHandlerAdapter() {
+            @Override
+            public void channelActive(ChannelHandlerContext context) throws Exception {
+                context.fireChannelActive();
+                context.writeAndFlush(Unpooled.copiedBuffer(new byte[1000]));
+                inTime.add(greeted.await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS));
+            }
+
+            @Override
+            public void channelRead(ChannelHandlerContext context, Object message) throws Exception {
+                context.writeAndFlush(message);
+                inTime.add(answered.await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS));
+            }
+        };
+        try (Server server = new Server(
+                new ServerBootstrap(), 0, channel -> channel.pipeline().addLast(waits, new Reader()))) {
+            Channel client = connect(server);
+            Channel peer = server.next();
+            assertThat(peer.eventLoop()).as("each has a loop of its own").isNotSameAs(client.eventLoop());
+            Patience.until("the greeting comes", () -> reader(client).bytes == 1000);
+            greeted.countDown();
+            assertThat(Patience.take("the handler", inTime)).isTrue();
+            client.writeAndFlush(Unpooled.copiedBuffer(new byte[500]));
+            Patience.until("the answer comes", () -> reader(client).bytes == 1500);
+            answered.countDown();
+            assertThat(Patience.take("the handler", inTime)).isTrue();
             closeBoth(client, peer);
         }
     }

@@ -244,6 +244,29 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     /**
+     * As {@link #flush()}, but what can go is given to the device before this returns, from within a callback as well:
+     * for users that may be slow to return from a callback, or wait in it for the peer. It costs a call to the device
+     * for each flush.
+     */
+    public void flushNow() {
+        Endpoint current = peer.endpoint();
+        if (turn.isWithin() && current != null && life.isUp()) {
+            try {
+                postAhead(current);
+                if (greeting.isOver()) {
+                    outflow.post(current);
+                }
+                if (ledger.takeStaged()) {
+                    current.flush();
+                }
+            } catch (Throwable e) {
+                threw(e);
+            }
+        }
+        settle(true);
+    }
+
+    /**
      * Whether the next message is sent without waiting.
      *
      * @return false before {@code onActive}, while operations wait for credits or slots, and once closed
@@ -604,7 +627,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         }
     }
 
-    private void pump(Endpoint endpoint) {
+    /** Receives come first, then the frames whose headers promise them. */
+    private void postAhead(Endpoint endpoint) {
         if (window.post(endpoint, inbox.undelivered(), inbox.isReading())) {
             turn.pumpAgain();
         }
@@ -612,6 +636,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             window.grant(inbox.undelivered());
         }
         greeting.post(endpoint);
+    }
+
+    private void pump(Endpoint endpoint) {
+        postAhead(endpoint);
         if (greeting.isOver()) {
             rendezvous.post(endpoint, life.isCloseRequested());
             if (inbox.assemble()) { // what came behind a message that has its memory now

@@ -125,7 +125,8 @@ class MessageConnectionRandomTest {
             switch (random.nextInt(fate == Fate.CLOSE ? 10 : 12)) {
                 case 0, 1, 2 -> send(party, random.nextInt(64));
                 case 3 -> send(party, random.nextInt(largest + 1));
-                case 4, 5 -> party.connection.flush();
+                case 4 -> party.connection.flush();
+                case 5 -> party.connection.flushNow();
                 case 6 -> party.setReading(random.nextBoolean());
                 case 7, 8 -> oneSided(party);
                 case 9 -> party.connection.deliverPending();

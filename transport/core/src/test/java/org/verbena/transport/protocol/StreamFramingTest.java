@@ -93,6 +93,26 @@ class StreamFramingTest {
     }
 
     @Test
+    void whatIsFlushedWithinACallbackIsWithTheDeviceBeforeItReturns() throws Exception {
+        connected(OPTIONS);
+        right.whim = () -> {
+            right.whim = () -> {};
+            int before = right.endpoint.flushes;
+            right.sendPooled(10);
+            right.connection.flush();
+            assertThat(right.endpoint.flushes).isEqualTo(before);
+            right.connection.flushNow();
+            assertThat(right.endpoint.flushes).isGreaterThan(before);
+        };
+        left.sendPooled(10);
+        left.connection.flush();
+        settle();
+        assertThat(right.sent).isEqualTo(1);
+        assertThat(left.received).isEqualTo(1);
+        end();
+    }
+
+    @Test
     void largeWritesFillTheirFrames() throws Exception {
         connected(OPTIONS);
         assertThat(frames(() -> {

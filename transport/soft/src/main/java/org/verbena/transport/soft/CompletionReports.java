@@ -24,9 +24,13 @@ final class CompletionReports {
         this.receives = receives;
     }
 
-    /** Reports the requests at the head of the send queue that are done, as long as the connection is up. */
+    /**
+     * Reports the requests at the head of the send queue that are done, as long as the connection is up. What is posted
+     * meanwhile may be done at once, and is reported another time.
+     */
     void reportSends(FpduSender out) {
-        while (endpoint.isConnected() && out.isHeadDone()) {
+        long end = sends.tail();
+        while (sends.head() < end && endpoint.isConnected() && out.isHeadDone()) {
             completeHead(WorkStatus.SUCCESS);
         }
     }

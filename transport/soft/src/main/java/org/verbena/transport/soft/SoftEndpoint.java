@@ -404,15 +404,11 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         if (state != CONNECTED) {
             return;
         }
-        if (inTurn) {
-            // The end of the turn sends everything together.
-            return;
-        }
         FpduSender out = requireStream().out;
         if (!out.isBlocked()) {
             pump();
         }
-        if (state == DRAINING || out.isHeadDone()) {
+        if (!inTurn && (state == DRAINING || out.isHeadDone())) {
             scheduleTurn();
         }
     }
