@@ -19,6 +19,9 @@ import org.verbena.transport.spi.RdmaProvider;
  * Event loops of one RDMA provider: what {@code NioEventLoopGroup} is to sockets. Each loop owns the completion queues
  * of its channels, so completions, promises, handlers and user callbacks of a channel all run on one thread.
  *
+ * <p>Netty's NIO channels, such as {@code NioSocketChannel} and {@code NioDatagramChannel}, may use the loops as well, so
+ * that a program needs one group for RDMA, TCP and UDP.
+ *
  * <p>The provider is {@code auto} (verbs if a device is up, else soft), {@code verbs} or {@code soft}. The default is
  * what the system property {@value ProviderChoice#PROPERTY} says. The choice is logged once, at INFO. If a provider is
  * named and cannot work, the constructor throws {@link org.verbena.transport.ProviderUnavailableException}; it never

@@ -8,12 +8,19 @@ import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.ServerChannel;
+import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.channel.socket.DatagramPacket;
 import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.socket.nio.NioDatagramChannel;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
 import java.net.ConnectException;
 import java.net.SocketAddress;
 import java.net.SocketException;
@@ -61,6 +68,86 @@ public abstract class RdmaStreamSuite extends StreamSuite {
                     .isInstanceOf(ConnectionException.class)
                     .hasMessageContaining("framing MESSAGE is not STREAM")
                     .hasMessageContaining("use RdmaSocketChannel");
+        }
+    }
+
+    /** Sends back what comes over UDP. */
+    private static final class UdpEcho extends SimpleChannelInboundHandler<DatagramPacket> {
+        @Override
+        protected void channelRead0(ChannelHandlerContext context, DatagramPacket packet) {
+            context.writeAndFlush(new DatagramPacket(packet.content().retain(), packet.sender()));
+        }
+    }
+
+    /** Counts what comes over UDP. */
+    private static final class UdpCount extends SimpleChannelInboundHandler<DatagramPacket> {
+        volatile int packets;
+
+        @Override
+        @SuppressWarnings("NonAtomicOperationOnVolatileField") // the loop alone writes it
+        protected void channelRead0(ChannelHandlerContext context, DatagramPacket packet) {
+            packets++;
+        }
+    }
+
+    @Test
+    void tcpAndUdpShareItsLoops() {
+        try (Server server = new Server(
+                new ServerBootstrap(), 0, channel -> channel.pipeline().addLast(new Echo()))) {
+            Channel client = connect(server);
+            Channel peer = server.next();
+            Bootstrap udpBootstrap = new Bootstrap().channel(NioDatagramChannel.class);
+            Channel udpServer = done(
+                            "binding UDP",
+                            udpBootstrap
+                                    .clone(peer.eventLoop())
+                                    .handler(new UdpEcho())
+                                    .bind("127.0.0.1", 0))
+                    .channel();
+            UdpCount count = new UdpCount();
+            Channel udp = done(
+                            "connecting UDP",
+                            udpBootstrap
+                                    .clone(client.eventLoop())
+                                    .handler(count)
+                                    .connect(udpServer.localAddress()))
+                    .channel();
+            Channel tcpServer = done(
+                            "listening for TCP",
+                            new ServerBootstrap()
+                                    .group(peer.eventLoop())
+                                    .channel(NioServerSocketChannel.class)
+                                    .childHandler(new ChannelInitializer<>() {
+                                        @Override
+                                        protected void initChannel(Channel accepted) {
+                                            accepted.pipeline().addLast(new Echo());
+                                        }
+                                    })
+                                    .bind("127.0.0.1", 0))
+                    .channel();
+            Channel tcp = done(
+                            "connecting by TCP",
+                            new Bootstrap()
+                                    .group(client.eventLoop())
+                                    .channel(NioSocketChannel.class)
+                                    .handler(new Reader())
+                                    .connect(tcpServer.localAddress()))
+                    .channel();
+            for (int i = 1; i <= 100; i++) {
+                int rounds = i;
+                client.writeAndFlush(Unpooled.wrappedBuffer(new byte[1000]));
+                tcp.writeAndFlush(Unpooled.wrappedBuffer(new byte[1000]));
+                udp.writeAndFlush(Unpooled.wrappedBuffer(new byte[1000]));
+                Patience.until("the echo by RDMA", () -> reader(client).bytes == rounds * 1000L);
+                Patience.until("the echo by TCP", () -> reader(tcp).bytes == rounds * 1000L);
+                Patience.until("the echo by UDP", () -> count.packets == rounds);
+            }
+            for (Channel each : new Channel[] {tcp, tcpServer, udp, udpServer}) {
+                done("closing a socket", each.close());
+            }
+            client.writeAndFlush(Unpooled.wrappedBuffer(new byte[1000]));
+            Patience.until("the echo by RDMA alone", () -> reader(client).bytes == 101_000);
+            closeBoth(client, peer);
         }
     }
 

@@ -62,7 +62,7 @@ public interface RdmaProvider {
 
     /**
      * Makes the I/O handler of a completion loop; an event loop group made with this factory can be given to
-     * {@link #connect}, {@link #listen} and {@link IncomingConnection#accept}.
+     * {@link #connect}, {@link #listen} and {@link IncomingConnection#accept}. Netty's NIO channels may share its loops.
      *
      * @param options how its loops poll and block
      * @return the factory, for Netty's {@code MultiThreadIoEventLoopGroup}

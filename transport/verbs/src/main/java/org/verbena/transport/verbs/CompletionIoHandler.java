@@ -5,6 +5,7 @@ import io.netty.channel.IoHandle;
 import io.netty.channel.IoHandlerContext;
 import io.netty.channel.IoOps;
 import io.netty.channel.IoRegistration;
+import io.netty.channel.nio.NioIoHandle;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -33,6 +34,8 @@ import org.verbena.transport.verbs.epoll.DescriptorIoHandler;
  *                               block on {eventfd, completion channels} -> poll
  * </pre>
  *
+ * <p>Netty's NIO channels may share the loop ({@link SocketChannels}): from the first one on, a turn polls their selector too, and blocks on it.
+ *
  * <p>Asynchronous events of a device are taken by the connection loop, since a device has one stream of them and many loops.
  */
 final class CompletionIoHandler extends DescriptorIoHandler {
@@ -44,6 +47,12 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     /** While spinning, polls between two checks of the clock and the tasks: the checks take longer than a poll. */
     private static final int POLLS_BETWEEN_CLOCKS = 8;
 
+    /** While completions come, the sockets are checked once in so many turns: a check is a system call. */
+    private static final int TURNS_BETWEEN_SOCKETS = 8;
+
+    /** What the selector of the sockets is watched with. The devices are watched with their numbers. */
+    private static final long SOCKETS = Long.MAX_VALUE;
+
     /** How often endpoints that drain are checked. */
     private static final long DRAIN_TICK_MILLIS = 2;
 
@@ -51,6 +60,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     private static final long DESTROY_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private final VerbsProvider provider;
+    private final ThreadAwareExecutor executor;
     private final CompletionLoopOptions options;
     private final int ordinal;
     private final SpinBudget spin;
@@ -63,6 +73,9 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     private final ConcurrentLinkedQueue<Runnable> lastTasks = new ConcurrentLinkedQueue<>();
 
     private final List<VerbsEndpoint> draining = new ArrayList<>();
+    /** Made for the first of them. */
+    private @Nullable SocketChannels sockets;
+
     private boolean drainTickScheduled;
     private boolean destroying;
     private int turns;
@@ -71,6 +84,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
             VerbsProvider provider, ThreadAwareExecutor executor, CompletionLoopOptions options, int ordinal) {
         super(executor);
         this.provider = provider;
+        this.executor = executor;
         this.options = options;
         this.ordinal = ordinal;
         this.spin = new SpinBudget(options.spinNanos());
@@ -130,7 +144,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
                 turns = 0;
                 look();
             }
-            return handled;
+            return handled == 0 || turns % TURNS_BETWEEN_SOCKETS == 0 ? handled + pollSockets() : handled;
         }
         long start = System.nanoTime();
         handled = spin(context, start);
@@ -141,6 +155,9 @@ final class CompletionIoHandler extends DescriptorIoHandler {
             devices.get(i).arm();
         }
         handled = poll();
+        if (handled == 0) {
+            handled = pollSockets();
+        }
         if (handled > 0) {
             return handled;
         }
@@ -149,7 +166,12 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         if (spin.isAdaptive()) {
             spin.waited(System.nanoTime() - start);
         }
-        return poll();
+        return poll() + pollSockets();
+    }
+
+    private int pollSockets() {
+        SocketChannels present = sockets;
+        return present == null ? 0 : present.poll();
     }
 
     private int poll() {
@@ -174,6 +196,10 @@ final class CompletionIoHandler extends DescriptorIoHandler {
                 }
                 Thread.onSpinWait();
             }
+            int handled = pollSockets();
+            if (handled > 0) {
+                return handled;
+            }
             if (spin.isAdaptive()) {
                 Thread.yield();
             }
@@ -183,6 +209,9 @@ final class CompletionIoHandler extends DescriptorIoHandler {
 
     @Override
     protected void onReadable(long data) {
+        if (data == SOCKETS) {
+            return; // the turn polls them
+        }
         LoopDevice device = devices.get((int) data);
         if (!device.takeEvents()) {
             unwatch(device.fd());
@@ -222,7 +251,10 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     }
 
     @Override
-    public IoRegistration register(IoHandle handle) {
+    public IoRegistration register(IoHandle handle) throws Exception {
+        if (handle instanceof NioIoHandle) {
+            return registerSocket(handle);
+        }
         if (!(handle instanceof VerbsHandle mine)) {
             throw new IllegalArgumentException("a loop of the verbs provider cannot serve a "
                     + handle.getClass().getName() + ": give channels of another transport a loop of their own");
@@ -233,13 +265,26 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         return registration;
     }
 
+    private IoRegistration registerSocket(IoHandle handle) throws Exception {
+        SocketChannels present = sockets;
+        if (present == null) {
+            present = new SocketChannels(executor, descriptor -> watch(descriptor, SOCKETS));
+            sockets = present;
+        }
+        return present.register(handle);
+    }
+
     @Override
     public boolean isCompatible(Class<? extends IoHandle> handleType) {
-        return VerbsHandle.class.isAssignableFrom(handleType);
+        return VerbsHandle.class.isAssignableFrom(handleType) || NioIoHandle.class.isAssignableFrom(handleType);
     }
 
     @Override
     public void prepareToDestroy() {
+        SocketChannels present = sockets;
+        if (present != null) {
+            present.prepareToDestroy();
+        }
         for (VerbsHandle handle : List.copyOf(handles)) {
             handle.close();
         }
@@ -278,6 +323,10 @@ final class CompletionIoHandler extends DescriptorIoHandler {
                 }
             }
             counters.close();
+            SocketChannels present = sockets;
+            if (present != null) {
+                present.destroy();
+            }
             super.destroy(); // which also closes the epoll instance
             devices.forEach(LoopDevice::close);
             devices.clear();
