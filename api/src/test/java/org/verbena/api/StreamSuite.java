@@ -903,7 +903,7 @@ public abstract class StreamSuite {
         }
     }
 
-    /** It is what {@code IdleStateHandler} looks at to tell a slow transfer from none. */
+    /** {@code IdleStateHandler} uses it to tell a slow transfer from none. */
     @Test
     void aTransferThatIsUnderWayShowsItsProgress(@TempDir Path folder) throws Exception {
         int bytes = 50_000_000;

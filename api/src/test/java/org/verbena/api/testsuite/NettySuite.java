@@ -288,7 +288,7 @@ public abstract class NettySuite {
             return allocators();
         }
 
-        /** Left out. It wants to hear of the peer's end without a read; here a read notices it, as on NIO. */
+        /** Left out. It expects the peer's end to be reported without a read; here a read reports it, as on NIO. */
         @Override
         public void testAllDataReadEventTriggeredAfterHalfClosure(TestInfo info) {}
 

@@ -29,7 +29,7 @@ import org.verbena.transport.spi.Patience;
 
 /**
  * RDMA channels with the same options at both ends: those of the default, rendezvous for all but short writes, and the
- * shared receive queue. Netty's tests leave channels open; {@link #close()} closes them, and looks whether all buffers
+ * shared receive queue. Netty's tests leave channels open; {@link #close()} closes them, and checks that all buffers
  * came back.
  */
 public final class RdmaSocketTestPermutation extends SocketTestPermutation implements AutoCloseable {

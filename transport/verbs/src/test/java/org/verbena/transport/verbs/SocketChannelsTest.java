@@ -248,7 +248,7 @@ class SocketChannelsTest {
     }
 
     @Test
-    void anIdleSocketWakesNobody() {
+    void anIdleSocketDoesNotWakeTheLoop() {
         Channel server = listen();
         Count count = new Count();
         echo(connect(server, count), count, 1, 10);
