@@ -37,6 +37,7 @@ class ArchitectureTest {
     private static final String SOFT = "org.verbena.transport.soft..";
     private static final String API = "org.verbena.api..";
     private static final String GRPC = "org.verbena.grpc..";
+    private static final String SOCKETS = "org.verbena.sockets..";
     private static final String ALL = "org.verbena..";
     private static final String NETTY = "io.netty..";
 
@@ -61,7 +62,15 @@ class ArchitectureTest {
     @Test
     void everyModuleIsSeen() {
         for (String module : List.of(
-                "verbs", "cm", "transport.spi", "transport.verbs", "transport.soft", "api", "grpc", "samples")) {
+                "verbs",
+                "cm",
+                "transport.spi",
+                "transport.verbs",
+                "transport.soft",
+                "api",
+                "grpc",
+                "sockets",
+                "samples")) {
             assertThat(classes.stream().filter(resideInAPackage("org.verbena." + module + "..")))
                     .as("classes of %s on the class path", module)
                     .isNotEmpty();
@@ -76,6 +85,7 @@ class ArchitectureTest {
                 Arguments.of(SOFT, List.of(SPI)),
                 Arguments.of(API, CORE),
                 Arguments.of(GRPC, with(CORE, API)),
+                Arguments.of(SOCKETS, with(CORE, API)),
                 Arguments.of("org.verbena.samples..", with(CORE, API, GRPC, CM, VERBS)));
     }
 

@@ -19,14 +19,15 @@ import org.jsoup.nodes.Element;
 /** The Javadoc of all published modules, by the JDK's own tool. */
 final class Javadoc {
     /** Each published module and its folder. */
-    private static final Map<String, String> MODULES = new TreeMap<>(Map.of(
-            "org.verbena.verbs", "verbs",
-            "org.verbena.cm", "cm",
-            "org.verbena.transport", "transport/core",
-            "org.verbena.transport.verbs", "transport/verbs",
-            "org.verbena.transport.soft", "transport/soft",
-            "org.verbena.api", "api",
-            "org.verbena.grpc", "adapters/grpc"));
+    private static final Map<String, String> MODULES = new TreeMap<>(Map.ofEntries(
+            Map.entry("org.verbena.verbs", "verbs"),
+            Map.entry("org.verbena.cm", "cm"),
+            Map.entry("org.verbena.transport", "transport/core"),
+            Map.entry("org.verbena.transport.verbs", "transport/verbs"),
+            Map.entry("org.verbena.transport.soft", "transport/soft"),
+            Map.entry("org.verbena.api", "api"),
+            Map.entry("org.verbena.grpc", "adapters/grpc"),
+            Map.entry("org.verbena.sockets", "adapters/sockets")));
 
     /** In every page's bar, which is blue. */
     private static final String HOME = "<a style=\"color: #fff\" href=\"{@docRoot}/../index.html\">Documentation</a>";

@@ -24,7 +24,13 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** The Java that the documents show compiles against what is built, with the imports that it shows. */
 class SnippetsTest {
     static final List<String> DOCUMENTS = List.of(
-            "README.md", "docs/guide.md", "docs/running.md", "docs/rpc.md", "docs/samples.md", "docs/observability.md");
+            "README.md",
+            "docs/guide.md",
+            "docs/running.md",
+            "docs/rpc.md",
+            "docs/frameworks.md",
+            "docs/samples.md",
+            "docs/observability.md");
 
     private static final Pattern BLOCK = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
 

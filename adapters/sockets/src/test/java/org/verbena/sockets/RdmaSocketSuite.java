@@ -1,0 +1,117 @@
+package org.verbena.sockets;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import javax.net.ServerSocketFactory;
+import javax.net.SocketFactory;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInstance;
+import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.transport.spi.Patience;
+
+/** The suite on sockets over RDMA, and what they alone do. */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+public abstract class RdmaSocketSuite extends SocketSuite {
+    private RdmaEventLoopGroup group;
+
+    /** The provider's name. */
+    protected abstract String provider();
+
+    @BeforeAll
+    void makeLoops() {
+        group = new RdmaEventLoopGroup(provider(), 2);
+    }
+
+    @AfterAll
+    void endLoops() {
+        group.close();
+    }
+
+    @Override
+    protected SocketFactory clients() {
+        return new RdmaSocketFactory(group);
+    }
+
+    @Override
+    protected ServerSocketFactory servers() {
+        return new RdmaServerSocketFactory(group);
+    }
+
+    @Test
+    void refusesUrgentData() throws Exception {
+        try (ServerSocket server = servers().createServerSocket(0);
+                Socket client = clients().createSocket(host(), server.getLocalPort())) {
+            assertThatThrownBy(() -> client.sendUrgentData(1))
+                    .isInstanceOf(SocketException.class)
+                    .hasMessage("Urgent data not supported");
+        }
+    }
+
+    @Test
+    void refusesToBlockItsOwnLoop() throws Exception {
+        try (ServerSocket server = servers().createServerSocket(0);
+                Socket client = clients().createSocket(host(), server.getLocalPort())) {
+            // One of the two loops is the connection's.
+            int refused = 0;
+            client.setSoTimeout(1);
+            for (var loop : group) {
+                Throwable failure = Patience.await(
+                        "the loop",
+                        loop.submit(() -> failure(() -> client.getInputStream().read())));
+                if (failure instanceof IllegalStateException) {
+                    refused++;
+                }
+            }
+            assertThat(refused).isEqualTo(1);
+        }
+    }
+
+    /** As a kernel does for TCP. */
+    @Test
+    void sendsWhatWasWrittenAlthoughTheProcessEnds() throws Exception {
+        int bytes = 200_000; // less than may be on its way: the program ends before anyone reads
+        try (ServerSocket server = servers().createServerSocket(0, 1, InetAddress.getByName(host()))) {
+            Process program = program(
+                    ExitingClient.class,
+                    provider(),
+                    host(),
+                    String.valueOf(server.getLocalPort()),
+                    String.valueOf(bytes));
+            try (Socket accepted = server.accept()) {
+                assertThat(accepted.getInputStream().readAllBytes()).hasSize(bytes);
+                assertThat(program.waitFor()).isZero();
+            } finally {
+                program.destroyForcibly();
+            }
+        }
+    }
+
+    private static Process program(Class<?> main, String... arguments) throws IOException {
+        List<String> command = new ArrayList<>(
+                List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
+        for (String flag : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
+            if (flag.startsWith("--") || flag.startsWith("-Dio.netty.try")) {
+                command.add(flag);
+            }
+        }
+        command.addAll(
+                List.of("-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"), main.getName()));
+        command.addAll(List.of(arguments));
+        return new ProcessBuilder(command)
+                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+    }
+}

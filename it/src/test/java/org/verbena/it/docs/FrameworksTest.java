@@ -1,0 +1,94 @@
+package org.verbena.it.docs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** What docs/frameworks.md shows runs as it stands, and changes no more lines of a program than the page says. */
+@Timeout(120)
+class FrameworksTest {
+    private static final int MOST_CHANGED_LINES = 5;
+
+    @TempDir
+    private Path out;
+
+    /** A section, what its snippet takes for granted, and what a program may do with what it has made. */
+    static List<Arguments> sections() {
+        return List.of(
+                Arguments.of("Blocking sockets", "", """
+                        try (server; client; Socket accepted = server.accept()) {
+                            client.getOutputStream().write(7);
+                            check(accepted.getInputStream().read() == 7);
+                        }
+                        """));
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("sections")
+    void runs(String section, String given, String use) throws Exception {
+        Matcher found = Pattern.compile("\n## " + section + "\n(?:(?!\n## ).)*?```java\n(.*?)```", Pattern.DOTALL)
+                .matcher(Files.readString(SnippetsTest.root().resolve("docs/frameworks.md")));
+        assertThat(found.find()).as(section).isTrue();
+        String snippet = found.group(1);
+        assertThat(snippet.lines().filter(line -> line.contains("// was") || line.contains("// new")))
+                .hasSizeBetween(1, MOST_CHANGED_LINES);
+
+        String code = """
+                %s
+                public class Program implements Runnable {
+                    %s
+                    static void check(boolean holds) {
+                        if (!holds) {
+                            throw new AssertionError("the program does not work");
+                        }
+                    }
+                    static void program() throws Exception {
+                        %s
+                        %s
+                    }
+                    public void run() {
+                        try {
+                            program();
+                        } catch (Exception e) {
+                            throw new AssertionError(e);
+                        }
+                    }
+                }
+                """.formatted(
+                        lines(snippet, true),
+                        given,
+                        lines(snippet, false).replace("7471", freePort()).replace("\"host\"", "\"127.0.0.1\""),
+                        use);
+        SnippetsTest.compile(out, "Program.java", code);
+        try (URLClassLoader loader =
+                new URLClassLoader(new URL[] {out.toUri().toURL()}, getClass().getClassLoader())) {
+            ((Runnable) loader.loadClass("Program").getConstructor().newInstance()).run();
+        }
+    }
+
+    private static String lines(String code, boolean imports) {
+        return code.lines()
+                .filter(line -> line.startsWith("import ") == imports)
+                .collect(Collectors.joining("\n"));
+    }
+
+    private static String freePort() throws Exception {
+        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return String.valueOf(free.getLocalPort());
+        }
+    }
+}
