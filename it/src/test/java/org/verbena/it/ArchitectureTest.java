@@ -37,6 +37,7 @@ class ArchitectureTest {
     private static final String SOFT = "org.verbena.transport.soft..";
     private static final String API = "org.verbena.api..";
     private static final String GRPC = "org.verbena.grpc..";
+    private static final String RSOCKET = "org.verbena.rsocket..";
     private static final String SOCKETS = "org.verbena.sockets..";
     private static final String ALL = "org.verbena..";
     private static final String NETTY = "io.netty..";
@@ -69,6 +70,7 @@ class ArchitectureTest {
                 "transport.soft",
                 "api",
                 "grpc",
+                "rsocket",
                 "sockets",
                 "samples")) {
             assertThat(classes.stream().filter(resideInAPackage("org.verbena." + module + "..")))
@@ -85,6 +87,7 @@ class ArchitectureTest {
                 Arguments.of(SOFT, List.of(SPI)),
                 Arguments.of(API, CORE),
                 Arguments.of(GRPC, with(CORE, API)),
+                Arguments.of(RSOCKET, with(CORE, API)),
                 Arguments.of(SOCKETS, with(CORE, API)),
                 Arguments.of("org.verbena.samples..", with(CORE, API, GRPC, CM, VERBS)));
     }

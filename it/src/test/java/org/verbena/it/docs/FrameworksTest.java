@@ -34,6 +34,13 @@ class FrameworksTest {
                             client.getOutputStream().write(7);
                             check(accepted.getInputStream().read() == 7);
                         }
+                        """),
+                Arguments.of("RSocket", "", """
+                        check(client.requestResponse(io.rsocket.util.DefaultPayload.create("hello"))
+                                .block().getDataUtf8().equals("hello"));
+                        client.dispose();
+                        client.onClose().block();
+                        server.dispose();
                         """));
     }
 

@@ -1,0 +1,121 @@
+package org.verbena.rsocket;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelInitializer;
+import io.rsocket.DuplexConnection;
+import io.rsocket.transport.ClientTransport;
+import java.net.InetSocketAddress;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.RdmaChannel;
+import org.verbena.api.RdmaEventLoopGroup;
+import reactor.core.publisher.Mono;
+import reactor.core.publisher.MonoSink;
+
+/**
+ * RSocket's client transport over RDMA: each frame is one message of an {@link RdmaChannel}. The peer is an {@link
+ * RdmaServerTransport}.
+ *
+ * <pre>{@code
+ * RSocket client = RSocketConnector.connectWith(RdmaClientTransport.create("host", 7471)).block();
+ * }</pre>
+ *
+ * <p>{@code DuplexConnection.alloc()}, which RSocket allocates its frames from, gives registered memory: frames are sent
+ * without a copy, and a frame that arrives is the receive buffer itself. With {@code PayloadDecoder.ZERO_COPY} a payload
+ * keeps that buffer until it is released, and the peer has to wait once all are kept. A frame has 16,777,215 bytes at
+ * most; {@code MAX_MESSAGE_BYTES} lowers that. Any thread.
+ */
+public final class RdmaClientTransport implements ClientTransport {
+    private final Bootstrap bootstrap;
+    private final @Nullable ChannelHandler own;
+
+    private RdmaClientTransport(Bootstrap bootstrap) {
+        this.bootstrap = bootstrap;
+        own = bootstrap.config().handler();
+    }
+
+    /**
+     * Makes a transport on one group of daemon threads for the whole process, which uses the configured provider
+     * ({@code -Dorg.verbena.provider}).
+     *
+     * @param host a name or address
+     * @param port the server's port
+     * @return the transport
+     */
+    public static RdmaClientTransport create(String host, int port) {
+        return create(InetSocketAddress.createUnresolved(host, port));
+    }
+
+    /**
+     * Makes a transport on the same threads.
+     *
+     * @param address the server's; it may be unresolved
+     * @return the transport
+     */
+    public static RdmaClientTransport create(InetSocketAddress address) {
+        return create(address, SharedLoops.INSTANCE);
+    }
+
+    /**
+     * Makes a transport on the given loops.
+     *
+     * @param address the server's; it may be unresolved
+     * @param group the loops; it must outlive the connections
+     * @return the transport
+     */
+    public static RdmaClientTransport create(InetSocketAddress address, RdmaEventLoopGroup group) {
+        return create(new Bootstrap().group(group).remoteAddress(address));
+    }
+
+    /**
+     * Makes a transport with options.
+     *
+     * @param bootstrap has the loops, the server's address, options, and perhaps a handler, which comes before RSocket's;
+     *     it is copied
+     * @return the transport
+     */
+    public static RdmaClientTransport create(Bootstrap bootstrap) {
+        Objects.requireNonNull(bootstrap.config().group(), "the bootstrap has no event loops");
+        return new RdmaClientTransport(bootstrap.clone().channel(RdmaChannel.class));
+    }
+
+    @Override
+    public int maxFrameLength() {
+        return FrameLength.of(bootstrap.config().options());
+    }
+
+    @Override
+    public Mono<DuplexConnection> connect() {
+        return Mono.create(this::connect);
+    }
+
+    private void connect(MonoSink<DuplexConnection> sink) {
+        RdmaDuplexConnection connection = new RdmaDuplexConnection(connected -> {});
+        ChannelFuture connecting = bootstrap
+                .clone()
+                .handler(new ChannelInitializer<Channel>() {
+                    @Override
+                    protected void initChannel(Channel channel) {
+                        if (own != null) {
+                            channel.pipeline().addLast(own);
+                        }
+                        channel.pipeline().addLast(connection);
+                    }
+                })
+                .connect();
+        sink.onCancel(() -> {
+            connecting.cancel(true);
+            connecting.channel().close();
+        });
+        connecting.addListener(connected -> {
+            if (connected.isSuccess()) {
+                sink.success(connection);
+            } else if (!connected.isCancelled()) {
+                sink.error(connected.cause());
+            }
+        });
+    }
+}

@@ -1,0 +1,18 @@
+package org.verbena.rsocket;
+
+/** The same with frames cut into fragments, and every buffer tracked. */
+class SoftFragmentsTest extends RSocketTransportSuite {
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+
+    @Override
+    protected boolean fragments() {
+        return true;
+    }
+
+    /** No test here: a dozen of its threads spin for a minute, and {@link SoftTransportTest} has it. */
+    @Override
+    public void requestChannel256() {}
+}
