@@ -18,7 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What docs/frameworks.md shows runs as it stands, and changes no more lines of a program than the page says. */
+/** What docs/frameworks.md shows, but for Arrow Flight, runs as it stands, and changes no more lines of a program than the page says. */
 @Timeout(120)
 class FrameworksTest {
     private static final int MOST_CHANGED_LINES = 5;
@@ -28,14 +28,12 @@ class FrameworksTest {
 
     /** A section, what its snippet takes for granted, and what a program may do with what it has made. */
     static List<Arguments> sections() {
-        return List.of(
-                Arguments.of("Blocking sockets", "", """
+        return List.of(Arguments.of("Blocking sockets", "", """
                         try (server; client; Socket accepted = server.accept()) {
                             client.getOutputStream().write(7);
                             check(accepted.getInputStream().read() == 7);
                         }
-                        """),
-                Arguments.of("RSocket", "", """
+                        """), Arguments.of("RSocket", "", """
                         check(client.requestResponse(io.rsocket.util.DefaultPayload.create("hello"))
                                 .block().getDataUtf8().equals("hello"));
                         client.dispose();

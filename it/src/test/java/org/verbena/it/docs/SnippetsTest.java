@@ -42,6 +42,9 @@ class SnippetsTest {
                 static io.netty.buffer.ByteBuf message;
                 static io.micrometer.core.instrument.MeterRegistry registry;
                 static io.grpc.BindableService service;
+                static org.apache.arrow.memory.BufferAllocator memory;
+                static org.apache.arrow.flight.FlightProducer producer;
+                static java.util.concurrent.ExecutorService executor;
                 static java.io.File certificate;
                 static java.io.File privateKey;
                 static java.io.File authorities;
