@@ -1,6 +1,9 @@
 package org.verbena.rsocket;
 
+import org.junit.jupiter.api.Tag;
+
 /** The same with frames cut into fragments, and every buffer tracked. */
+@Tag("full")
 class SoftFragmentsTest extends RSocketTransportSuite {
     @Override
     protected String provider() {

@@ -1,6 +1,9 @@
 package org.verbena.rsocket;
 
+import org.junit.jupiter.api.Tag;
+
 /** The same with connections that break and are resumed. */
+@Tag("full")
 class SoftResumptionTest extends RSocketTransportSuite {
     @Override
     protected String provider() {
