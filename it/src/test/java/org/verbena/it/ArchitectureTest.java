@@ -37,6 +37,7 @@ class ArchitectureTest {
     private static final String SOFT = "org.verbena.transport.soft..";
     private static final String API = "org.verbena.api..";
     private static final String GRPC = "org.verbena.grpc..";
+    private static final String REACTOR = "org.verbena.reactor..";
     private static final String RSOCKET = "org.verbena.rsocket..";
     private static final String SOCKETS = "org.verbena.sockets..";
     private static final String ALL = "org.verbena..";
@@ -70,6 +71,7 @@ class ArchitectureTest {
                 "transport.soft",
                 "api",
                 "grpc",
+                "reactor",
                 "rsocket",
                 "sockets",
                 "samples")) {
@@ -87,6 +89,7 @@ class ArchitectureTest {
                 Arguments.of(SOFT, List.of(SPI)),
                 Arguments.of(API, CORE),
                 Arguments.of(GRPC, with(CORE, API)),
+                Arguments.of(REACTOR, with(CORE, API)),
                 Arguments.of(RSOCKET, with(CORE, API)),
                 Arguments.of(SOCKETS, with(CORE, API)),
                 Arguments.of("org.verbena.samples..", with(CORE, API, GRPC, CM, VERBS)));

@@ -28,12 +28,25 @@ class FrameworksTest {
 
     /** A section, what its snippet takes for granted, and what a program may do with what it has made. */
     static List<Arguments> sections() {
-        return List.of(Arguments.of("Blocking sockets", "", """
+        return List.of(
+                Arguments.of("Reactor Netty", "", """
+                        check(client.host("127.0.0.1").port(server.port()).get()
+                                .responseContent().aggregate().asString().block().equals("hello"));
+                        server.disposeNow();
+                        loops.disposeLater(java.time.Duration.ZERO, java.time.Duration.ofSeconds(10)).block();
+                        """),
+                Arguments.of("Spring WebFlux", "", """
+                        resources.start();
+                        check(resources.getLoopResources() instanceof RdmaLoopResources);
+                        resources.destroy();
+                        """),
+                Arguments.of("Blocking sockets", "", """
                         try (server; client; Socket accepted = server.accept()) {
                             client.getOutputStream().write(7);
                             check(accepted.getInputStream().read() == 7);
                         }
-                        """), Arguments.of("RSocket", "", """
+                        """),
+                Arguments.of("RSocket", "", """
                         check(client.requestResponse(io.rsocket.util.DefaultPayload.create("hello"))
                                 .block().getDataUtf8().equals("hello"));
                         client.dispose();
