@@ -106,6 +106,8 @@ class FlightTest {
         try (VectorSchemaRoot rows = VectorSchemaRoot.create(SCHEMA, memory)) {
             FlightClient.ClientStreamListener upload = client.startPut(FlightDescriptor.path("rows"), rows, listener);
             for (int batch = 0; batch < BATCHES; batch++) {
+                // What was put before the call began is read when it begins: until then the rows may not change.
+                Patience.until("the call takes another batch", upload::isReady);
                 fill(rows, batch);
                 upload.putNext();
             }
