@@ -5,9 +5,10 @@
  * rdma_connect until stub_unblock. stub_hold_events loses the events of one type. What happens on a connection is up to the test: stub_receive and stub_complete make
  * completions. Any function can be told to fail (stub_fail), for all devices ("name") or
  * for one ("name:stub0"), at once or after so many calls. As adapters do, destroying a queue pair throws away what it left in
- * completion queues. What was made and not given back is counted (stub_leaks).
+ * completion queues. What was made and not given back is counted (stub_leaks). A device that stub_remove takes away is open until no
+ * list of rdma_get_devices has it; added again it is another one.
  *
- * It also stands in for the C library where the provider waits: eventfd and epoll are the kernel's, counted, and can be told to fail.
+ * It also stands in for the C library where the provider waits: eventfd, epoll and sockets are the kernel's, counted, and can be told to fail.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -48,6 +49,7 @@ static struct { char function[64]; int error, skip, times; } failures[16];
 static struct { char function[64]; int count; } calls[64];
 static int failed;
 static struct { char function[32], thread[32]; } threads[64];
+static int removed[2];
 static int blocked, blocking, hold_sends, hold_flushes, hold_events, ports_down, cleaned;
 static unsigned thread_count;
 
@@ -160,6 +162,7 @@ EXPORT void stub_reset(void)
 {
 	LOCKED(memset(failures, 0, sizeof(failures)); memset(threads, 0, sizeof(threads)); thread_count = 0;
 	       memset(calls, 0, sizeof(calls)); failed = 0;
+	       memset(removed, 0, sizeof(removed));
 	       blocking = 1; hold_sends = hold_flushes = ports_down = cleaned = 0; hold_events = -1);
 }
 
@@ -190,6 +193,7 @@ static struct ibv_device devices[DEVICES] = {
 	{ .node_type = IBV_NODE_RNIC, .transport_type = IBV_TRANSPORT_IWARP, .name = "stub1", .dev_name = "uverbs1",
 	  .dev_path = "/sys/class/infiniband_verbs/uverbs1", .ibdev_path = "/sys/class/infiniband/stub1" } };
 static struct ibv_context *contexts[DEVICES];
+static int listed[DEVICES]; /* in how many lists a context is */
 static int async_pipes[DEVICES][2];
 static struct stub_qp *qps[MAX_QPS];
 static uint32_t next_number = 1;
@@ -416,9 +420,10 @@ EXPORT struct ibv_device **ibv_get_device_list(int *count)
 	pthread_mutex_lock(&lock);
 	FAIL_NULL("");
 	list = calloc(DEVICES + 1, sizeof(*list));
+	*count = 0;
 	for (int i = 0; i < DEVICES; i++)
-		list[i] = &devices[i];
-	*count = DEVICES;
+		if (!removed[i])
+			list[(*count)++] = &devices[i];
 	pthread_mutex_unlock(&lock);
 	return list;
 }
@@ -487,6 +492,12 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 }
 
 EXPORT int ibv_close_device(struct ibv_context *context) { return 0; }
+
+EXPORT void stub_remove(int device, int away) { LOCKED(removed[device] = away); }
+EXPORT int stub_is_open(int device) { return !!contexts[device]; }
+
+/* Something happens to a device. */
+EXPORT void stub_async_device(int device, int type) { LOCKED(async(device, type, NULL)); }
 
 static int asyncs_taken;
 
@@ -770,6 +781,14 @@ EXPORT void stub_cm_listener(int port, int type, int status)
 			tell(ids[i], type, status));
 }
 
+/* An event of all ids on a device. */
+EXPORT void stub_cm_device(int device, int type)
+{
+	LOCKED(for (int i = 0; i < MAX_QPS; i++)
+		if (ids[i] && ids[i]->verbs && ids[i]->verbs == contexts[device])
+			tell(ids[i], type, 0));
+}
+
 EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 {
 	int fds[2];
@@ -851,7 +870,7 @@ static int place(struct rdma_cm_id *id, struct sockaddr_in *address)
 {
 	int device = (ntohl(address->sin_addr.s_addr) >> 8) & 0xff;
 
-	if (address->sin_family != AF_INET || device >= DEVICES) {
+	if (address->sin_family != AF_INET || device >= DEVICES || removed[device]) {
 		errno = ENODEV;
 		return -1;
 	}
@@ -1012,7 +1031,11 @@ EXPORT struct ibv_context **rdma_get_devices(int *count)
 		errno = error;
 		return NULL;
 	}
-	LOCKED(for (int i = 0; i < DEVICES; i++) if (context_of(i)) list[opened++] = context_of(i));
+	LOCKED(for (int i = 0; i < DEVICES; i++)
+		if (!removed[i] && context_of(i)) {
+			list[opened++] = contexts[i];
+			listed[i]++;
+		});
 	if (!opened) {
 		free(list);
 		errno = ENODEV;
@@ -1023,7 +1046,21 @@ EXPORT struct ibv_context **rdma_get_devices(int *count)
 	return list;
 }
 
-EXPORT void rdma_free_devices(struct ibv_context **list) { free(list); }
+EXPORT void rdma_free_devices(struct ibv_context **list)
+{
+	LOCKED(for (int i = 0; list[i]; i++) {
+		int device = list[i]->device - devices;
+
+		if (!--listed[device] && removed[device]) {
+			syscall(SYS_close, async_pipes[device][0]);
+			syscall(SYS_close, async_pipes[device][1]);
+			/* Not freed: whoever uses it still shall fail in the same way each time. */
+			memset(list[i], 0, sizeof(*list[i]));
+			contexts[device] = NULL;
+		}
+	});
+	free(list);
+}
 
 /* ---- the C library ---- */
 
@@ -1043,6 +1080,22 @@ EXPORT int eventfd(unsigned initial, int flags)
 	FAIL_MINUS_ONE("");
 	pthread_mutex_unlock(&lock);
 	return opened(syscall(SYS_eventfd2, initial, flags), "eventfd", 1);
+}
+
+EXPORT int socket(int domain, int type, int protocol)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_MINUS_ONE("");
+	pthread_mutex_unlock(&lock);
+	return opened(syscall(SYS_socket, domain, type, protocol), "socket", 3);
+}
+
+EXPORT int bind(int fd, __CONST_SOCKADDR_ARG address, socklen_t length)
+{
+	pthread_mutex_lock(&lock);
+	FAIL_MINUS_ONE("");
+	pthread_mutex_unlock(&lock);
+	return syscall(SYS_bind, fd, address.__sockaddr__, length);
 }
 
 EXPORT int epoll_create1(int flags)
@@ -1073,7 +1126,7 @@ EXPORT int close(int fd)
 {
 	if (fd >= 0 && fd < (int) sizeof(descriptors))
 		LOCKED(if (descriptors[fd]) {
-			counted(descriptors[fd] == 1 ? "eventfd" : "epoll", -1);
+			counted(descriptors[fd] == 1 ? "eventfd" : descriptors[fd] == 2 ? "epoll" : "socket", -1);
 			descriptors[fd] = 0;
 		});
 	return syscall(SYS_close, fd);

@@ -18,8 +18,8 @@ import org.verbena.transport.spi.OptionProperties;
 
 /**
  * The registered buffers of one device, for all its channels: one pool to receive into, one to send from, so that neither can starve the
- * other. Pools live as long as their device's domain, which is as long as the process; their options come from
- * system properties ({@link BufferPoolOptions#ofSystemProperties()}).
+ * other. Pools live as long as the process, unless their device is lost; their options come from system properties ({@link
+ * BufferPoolOptions#ofSystemProperties()}).
  */
 final class ChannelBuffers {
     /**
@@ -49,7 +49,26 @@ final class ChannelBuffers {
     }
 
     static ChannelBuffers of(MemoryDomain domain) {
-        return BY_DOMAIN.computeIfAbsent(domain, ChannelBuffers::new);
+        ChannelBuffers known = BY_DOMAIN.get(domain);
+        if (known != null) {
+            return known;
+        }
+        ChannelBuffers made = new ChannelBuffers(domain);
+        known = BY_DOMAIN.putIfAbsent(domain, made);
+        if (known != null) {
+            return known;
+        }
+        domain.whenLost(() -> {
+            BY_DOMAIN.remove(domain);
+            made.close();
+        });
+        return made;
+    }
+
+    /** What is not in use is given back now, the rest as it is released. */
+    private void close() {
+        sending.close();
+        receiving.close();
     }
 
     /** The sending pool, which handlers allocate from. */

@@ -37,7 +37,9 @@ final class ProviderAccount {
 
     /** Remembers a device that is in use. */
     void uses(MemoryDomain domain) {
-        domains.add(domain);
+        if (domains.add(domain)) {
+            domain.whenLost(() -> domains.remove(domain));
+        }
     }
 
     /** Idempotent. */

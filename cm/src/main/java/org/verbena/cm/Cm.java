@@ -4,9 +4,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.ffm.RdmaAddrinfo;
@@ -18,10 +19,16 @@ import org.verbena.verbs.ffm.Pointers;
 /** The connection manager: its availability, its devices, and name resolution. */
 public final class Cm {
     /**
-     * Devices by the address of their {@code ibv_context}. librdmacm opens each once and may close it when it is removed and no id or
-     * list refers to it; the list that a device was found in is therefore never given back, and these addresses stay good.
+     * Devices by the address of their {@code ibv_context}. librdmacm opens each once; it closes one that was removed when no id and no list refers to it. So
+     * these addresses stay good as long as a list that has them is not given back. Changed under its own lock.
      */
     private static final Map<Long, Context> DEVICES = new ConcurrentHashMap<>();
+
+    /** The newest list, and those before it that have devices which were removed and are still in use here. Under the lock of the devices. */
+    private static final List<DeviceList> LISTS = new ArrayList<>();
+
+    /** What {@code rdma_get_devices} gave, and the contexts in it. */
+    private record DeviceList(long address, Set<Long> contexts) {}
 
     private Cm() {}
 
@@ -45,8 +52,11 @@ public final class Cm {
     }
 
     /**
-     * The devices of this machine. They belong to librdmacm, stay open as long as the process, and are the same objects
-     * that {@link CmId#device} returns.
+     * The devices of this machine. They belong to librdmacm and are the same objects that {@link CmId#device} returns. They stay open as long as the
+     * process, unless the device is removed: then the next call of this that finds nothing on it any more closes it, and with
+     * the last id on it librdmacm closes it as well, so that the system can remove it. A device that is added again is another object.
+     *
+     * <p>librdmacm lets go of a removed device only while there is another one, and from rdma-core 30 on.
      *
      * @return possibly none
      * @throws CmException if the devices cannot be read
@@ -66,34 +76,74 @@ public final class Cm {
                     throw new CmException("rdma_get_devices()", code);
                 }
                 List<Context> devices = new ArrayList<>();
-                boolean anyNew = false;
-                for (int i = 0; i < count.get(ValueLayout.JAVA_INT, 0); i++) {
-                    long context = Pointers.readLong(list + (long) i * Long.BYTES);
-                    anyNew |= !DEVICES.containsKey(context);
-                    devices.add(wrap(context));
+                Set<Long> contexts = new HashSet<>();
+                try {
+                    for (int i = 0; i < count.get(ValueLayout.JAVA_INT, 0); i++) {
+                        long context = Pointers.readLong(list + (long) i * Long.BYTES);
+                        devices.add(wrap(context));
+                        contexts.add(context);
+                    }
+                } finally {
+                    LISTS.add(new DeviceList(list, contexts));
                 }
-                if (!anyNew) {
-                    RdmaCm.freeDevices(errno, list);
-                }
+                closeRemoved(contexts);
+                freeLists(errno, contexts);
                 return List.copyOf(devices);
             }
         }
     }
 
-    /** The device of a {@code struct ibv_context *} in an open id. */
-    static Context deviceAt(long context) {
-        if (!DEVICES.containsKey(context)) {
-            // A device that came after the last list: take a list, which keeps it.
-            devices();
-        }
-        return wrap(context);
-    }
-
     /** The object of an address; another one if somebody closed it, which closes nothing in C. */
     private static Context wrap(long context) {
-        Context wrapped = DEVICES.compute(
-                context, (address, known) -> known != null && known.isOpen() ? known : Context.wrap(address));
-        return Objects.requireNonNull(wrapped);
+        Context known = DEVICES.get(context);
+        if (known == null || !known.isOpen()) {
+            known = Context.wrap(context);
+            DEVICES.put(context, known);
+        }
+        return known;
+    }
+
+    /** Closes the devices that are no longer there and that nothing lies on. */
+    private static void closeRemoved(Set<Long> present) {
+        DEVICES.entrySet().removeIf(device -> !present.contains(device.getKey()) && isClosed(device.getValue()));
+    }
+
+    private static boolean isClosed(Context removed) {
+        try {
+            removed.close();
+            return true;
+        } catch (IllegalStateException inUse) {
+            return false;
+        }
+    }
+
+    /** Gives back the lists that hold nothing which is in use and which the newest one does not hold. */
+    private static void freeLists(MemorySegment errno, Set<Long> present) {
+        DeviceList newest = LISTS.removeLast();
+        LISTS.removeIf(list -> {
+            boolean isNeeded = list.contexts.stream()
+                    .anyMatch(context -> !present.contains(context) && DEVICES.containsKey(context));
+            if (!isNeeded) {
+                RdmaCm.freeDevices(errno, list.address);
+            }
+            return !isNeeded;
+        });
+        LISTS.add(newest);
+    }
+
+    /**
+     * The device of a {@code struct ibv_context *} in an open id.
+     *
+     * @return null if it was removed, and closed here
+     */
+    static @Nullable Context deviceAt(long context) {
+        Context known = DEVICES.get(context);
+        if (known == null || !known.isOpen()) {
+            // A device that came after the last list: take a list, which keeps it.
+            devices();
+            known = DEVICES.get(context);
+        }
+        return known;
     }
 
     /**

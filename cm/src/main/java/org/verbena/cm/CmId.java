@@ -945,9 +945,10 @@ public final class CmId implements AutoCloseable {
 
     /** Under the lock, with a device. */
     private void checkPrivateData(PrivateDataLimit limit, int lengthBytes) {
+        Context device = Cm.deviceAt(RdmaCmId.verbs(struct));
         limit.check(
                 lengthBytes,
-                Cm.deviceAt(RdmaCmId.verbs(struct)).device().transportType() == TransportType.IWARP,
+                device != null && device.device().transportType() == TransportType.IWARP,
                 datagram,
                 Sockaddr.family(RdmaCmId.localAddress(struct)) == Sockaddr.AF_IB);
     }
@@ -993,10 +994,10 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * The device it is bound to. It belongs to librdmacm, stays open as long as the process and is the same object for
-     * every id on that device; create protection domains and completion queues on it.
+     * The device it is bound to. It belongs to librdmacm and is the same object for every id on that device; create protection domains and
+     * completion queues on it. It stays open as {@link Cm#devices()} says.
      *
-     * @return null before {@link CmEventType#ADDR_RESOLVED} and for wildcard listeners
+     * @return null before {@link CmEventType#ADDR_RESOLVED}, for wildcard listeners, and if the device was removed and let go of
      */
     public @Nullable Context device() {
         ReentrantLock lock = lock();

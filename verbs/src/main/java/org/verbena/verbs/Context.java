@@ -38,7 +38,8 @@ import org.verbena.verbs.work.CompletionField;
 
 /**
  * An open device. Everything else is created on it and closed before it. Any thread, except {@link
- * #tryGetAsyncEvent()}: one thread at a time.
+ * #tryGetAsyncEvent()}: one thread at a time. While {@link #queryDevice()} or {@link #queryPort} runs on another thread it is not closed
+ * either: {@link #close()} refuses, as it does while objects are made.
  *
  * <p>Source: ibv_open_device(3)
  */
@@ -108,11 +109,14 @@ public final class Context extends VerbsObject {
      * @throws VerbsException the device refused
      */
     public DeviceAttributes queryDevice() {
+        hold(this);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment errno = Errno.newCapture(arena);
             MemorySegment attr = arena.allocate(IbvDeviceAttr.LAYOUT);
             Calls.check("ibv_query_device", "", LibIbverbs.queryDevice(errno, nativeAddress(), attr.address()), errno);
             return DeviceQueries.device(attr);
+        } finally {
+            release(this);
         }
     }
 
@@ -125,6 +129,7 @@ public final class Context extends VerbsObject {
      */
     public PortAttributes queryPort(int port) {
         byte number = portNumber(port);
+        hold(this);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment errno = Errno.newCapture(arena);
             MemorySegment attr = arena.allocate(IbvPortAttr.LAYOUT);
@@ -137,6 +142,8 @@ public final class Context extends VerbsObject {
                     : LibIbverbs.queryPort(errno, nativeAddress(), number, attr.address());
             Calls.check("ibv_query_port", "port=" + port, result, errno);
             return DeviceQueries.port(attr);
+        } finally {
+            release(this);
         }
     }
 

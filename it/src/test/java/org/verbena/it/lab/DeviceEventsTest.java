@@ -66,18 +66,19 @@ class DeviceEventsTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"rxe", "siw"})
-    void aPortThatGoesDownAndADeviceThatIsRemovedEndTheirConnectionsAndNoOthers(String type) throws Exception {
+    void aPortThatGoesDownAndADeviceThatIsRemovedEndTheirConnectionsAlone(String type) throws Exception {
         String device = addDevice(type);
         try (PeerProgram theirs = PeerProgram.start("ibv_asyncwatch", "-d", device)) {
             theirs.awaitLine("async event FD", Patience.LIMIT);
             try (PeerProgram ours = PeerProgram.startJava(DeviceLoss.class.getName(), device, INTERFACE, ADDRESS)) {
+                theirs.awaitLine("IBV_EVENT_PORT_ERR", OUR_LIMIT);
+                theirs.awaitLine("IBV_EVENT_PORT_ACTIVE", OUR_LIMIT);
+                theirs.kill(); // it would keep the device that is removed
                 int status = ours.awaitExit(OUR_LIMIT);
                 System.out.println(ours.output());
                 assertThat(status).as(ours.output()).isZero();
                 assertThat(ours.output()).contains("Port 1 of " + device + " is down", "done");
             }
-            theirs.awaitLine("IBV_EVENT_PORT_ERR", Patience.LIMIT);
-            theirs.awaitLine("IBV_EVENT_PORT_ACTIVE", Patience.LIMIT);
         }
     }
 }

@@ -3,6 +3,10 @@ package org.verbena.it.lab;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.AppenderBase;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
@@ -14,20 +18,25 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.slf4j.LoggerFactory;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.RemoteMemory;
 
 /**
- * A program that talks over two devices, one of which it loses: first its port goes down, and comes back, then it is removed. In a process of its own, because a device that is removed is gone only when
- * the last process that had it open has ended.
+ * A program that talks over two devices, one of which it loses: first its port goes down, and comes back, then it is
+ * removed. In a process of its own: it may fail to let go of the device, and then the device is gone only when the
+ * process has ended.
  */
 public final class DeviceLoss {
     /** How long a future may be pending after its device was lost: all of a queue pair's retries, in a slow guest. */
@@ -122,7 +131,7 @@ public final class DeviceLoss {
             DeviceEventsTest.awaitLinks(device + "/1 state ACTIVE", true);
             try (Pair lost = new Pair(arguments[2])) {
                 lost.exchange();
-                removal(lost, kept, device);
+                removal(lost, kept, device, arguments[1]);
             }
             kept.exchange();
         }
@@ -130,14 +139,13 @@ public final class DeviceLoss {
 
     private static void portDown(Pair lost, Pair kept, String device, String netInterface) throws Exception {
         RdmaChannel serverEnd = lost.serverEnd();
-        RemoteMemory table = serverEnd
+        RegisteredMemory table = serverEnd
                 .memory()
                 .register(
                         java.lang.foreign.Arena.global().allocate(4096, 4096),
                         Access.LOCAL_WRITE,
                         Access.REMOTE_READ,
-                        Access.REMOTE_WRITE)
-                .remote();
+                        Access.REMOTE_WRITE);
         Map<String, Future<?>> pending = lost.ask();
         run("ip", "link", "set", netInterface, "down");
         long begin = System.nanoTime();
@@ -146,7 +154,7 @@ public final class DeviceLoss {
         // post more on.
         boolean isSiw = device.startsWith("siw");
         if (!isSiw) {
-            pending.putAll(post(lost, table));
+            pending.putAll(post(lost, table.remote()));
             pending.put("a message of the server", serverEnd.writeAndFlush(message(serverEnd)));
         }
         kept.exchange();
@@ -159,9 +167,11 @@ public final class DeviceLoss {
 
         run("ip", "link", "set", netInterface, "up");
         kept.exchange();
+        table.close();
     }
 
-    private static void removal(Pair lost, Pair kept, String device) throws Exception {
+    private static void removal(Pair lost, Pair kept, String device, String netInterface) throws Exception {
+        BlockingQueue<String> log = warnings();
         CompletableFuture<Throwable> listenerLost = new CompletableFuture<>();
         lost.server.channel().pipeline().addFirst(new ChannelInboundHandlerAdapter() {
             @Override
@@ -169,12 +179,14 @@ public final class DeviceLoss {
                 listenerLost.complete(cause);
             }
         });
-        Map<String, Future<?>> pending = lost.ask();
         RdmaChannel serverEnd = lost.serverEnd();
+        ByteBuf keptBuffer = message(lost.client.channel());
+        RegisteredMemory keptMemory = serverEnd
+                .sharedMemory()
+                .register(java.lang.foreign.Arena.global().allocate(4096, 4096), Access.LOCAL_WRITE);
+        Map<String, Future<?>> pending = lost.ask();
         long begin = System.nanoTime();
-        // It ends when the last process has closed the device; rxe cannot take it away from a process.
-        Process removing =
-                new ProcessBuilder("rdma", "link", "delete", device).inheritIO().start();
+        Process removing = delete(device);
         assertLost(pending, begin, "its device " + device + " was removed");
         assertLost(
                 Map.of(
@@ -192,7 +204,6 @@ public final class DeviceLoss {
                 .isInstanceOf(ConnectionException.Lost.class)
                 .extracting(Throwable::getMessage, STRING)
                 .contains("the device that served " + lost.address, "was removed");
-        System.out.println("removed while the device is open: " + removing.waitFor(2, TimeUnit.SECONDS));
         kept.exchange();
         long asked = System.nanoTime();
         CompletableFuture<RdmaClient> again = RdmaClient.builder()
@@ -203,6 +214,70 @@ public final class DeviceLoss {
         System.out.println("a new connection: " + again.exceptionNow());
         assertThat(again.exceptionNow()).isInstanceOf(ConnectionException.class).hasMessageContaining(lost.address);
         assertThat(Duration.ofNanos(System.nanoTime() - asked)).isLessThan(Patience.LIMIT);
+
+        // What the program keeps keeps the device, and the log says so.
+        awaitWarning(log, device + " was removed, but this process still has it open");
+        assertThat(removing.isAlive())
+                .as("%s is not gone while the program has memory of it", device)
+                .isTrue();
+        keptMemory.close();
+        keptBuffer.release();
+        awaitGone(removing, "the device that had connections and a listener");
+        lost.close();
+
+        addAgain(device, netInterface);
+        try (Pair back = new Pair(lost.address)) {
+            back.exchange();
+        }
+        // This time there is nothing on it that the connection manager would report the removal to.
+        awaitGone(delete(device), "the device that is not in use");
+        kept.exchange();
+        addAgain(device, netInterface);
+        try (Pair back = new Pair(lost.address)) {
+            back.exchange();
+        }
+    }
+
+    /** It ends when the last process has closed the device; neither rxe nor siw can take it away from a process. */
+    private static Process delete(String device) throws IOException {
+        return new ProcessBuilder("rdma", "link", "delete", device).inheritIO().start();
+    }
+
+    private static void awaitGone(Process removing, String what) throws InterruptedException {
+        assertThat(removing.waitFor(LIMIT.toSeconds(), TimeUnit.SECONDS))
+                .as("%s is gone while this process goes on", what)
+                .isTrue();
+        assertThat(removing.exitValue()).isZero();
+    }
+
+    private static void addAgain(String device, String netInterface) throws IOException, InterruptedException {
+        run("rdma", "link", "add", device, "type", device.substring(0, 3), "netdev", netInterface);
+        Patience.until(
+                device + " is up", () -> PeerProgram.run(LIMIT, "rdma", "link").contains(device + "/1 state ACTIVE"));
+    }
+
+    private static BlockingQueue<String> warnings() {
+        BlockingQueue<String> lines = new LinkedBlockingQueue<>();
+        AppenderBase<ILoggingEvent> appender = new AppenderBase<>() {
+            @Override
+            protected void append(ILoggingEvent event) {
+                if (event.getLevel().isGreaterOrEqual(Level.WARN)) {
+                    lines.add(event.getFormattedMessage());
+                }
+            }
+        };
+        appender.start();
+        ((Logger) LoggerFactory.getLogger("org.verbena")).addAppender(appender);
+        return lines;
+    }
+
+    private static void awaitWarning(BlockingQueue<String> log, String text) throws InterruptedException {
+        String line;
+        do {
+            line = log.poll(LIMIT.toSeconds(), TimeUnit.SECONDS);
+            assertThat(line).as("a warning that says: %s", text).isNotNull();
+        } while (!line.contains(text));
+        System.out.println("  " + line);
     }
 
     /** Sends, requests, reads and writes that cannot be done any more. */
@@ -213,8 +288,12 @@ public final class DeviceLoss {
             pending.put("late request " + i, lost.client.request(Unpooled.wrappedBuffer(new byte[100])));
             pending.put("message " + i, lost.client.send(Unpooled.wrappedBuffer(new byte[100])));
         }
-        pending.put("a read", channel.read(table, 0, channel.alloc().buffer(100, 100)));
-        pending.put("a write", channel.write(table, 0, message(channel)));
+        ByteBuf sink = channel.alloc().buffer(100, 100);
+        pending.put("a read", channel.read(table, 0, sink));
+        sink.release();
+        ByteBuf source = message(channel);
+        pending.put("a write", channel.write(table, 0, source));
+        source.release();
         return pending;
     }
 

@@ -16,7 +16,7 @@ import org.verbena.transport.spi.RdmaException;
 /**
  * A {@link RegisteredBufferPool} as Netty's allocator. Direct buffers, the default, come from the pool and are tracked
  * by Netty's leak detector. Where the pool cannot serve a request ({@link BufferPoolOptions#largestPooledBytes()},
- * {@link BufferPoolOptions#onExhaustion()}) they are plain direct memory: such a buffer works everywhere, at the price
+ * {@link BufferPoolOptions#onExhaustion()}), and once it is closed, they are plain direct memory: such a buffer works everywhere, at the price
  * of a copy or a registration when it is sent. It is counted ({@link BufferPoolMetrics}), and logged once per reason.
  * Any thread.
  */
@@ -103,7 +103,10 @@ public final class RdmaByteBufAllocator extends AbstractByteBufAllocator impleme
     @Override
     protected ByteBuf newDirectBuffer(int initialCapacity, int maxCapacity) {
         ByteBuf buffer;
-        if (initialCapacity > pool.options().largestPooledBytes()) {
+        if (pool.isClosed()) {
+            // The device is gone, and what a handler still writes goes nowhere.
+            buffer = new PlainBuffer(this, initialCapacity, maxCapacity);
+        } else if (initialCapacity > pool.options().largestPooledBytes()) {
             oversizeBuffers.increment();
             if (oversizeLogged.compareAndSet(false, true)) {
                 LOG.info(

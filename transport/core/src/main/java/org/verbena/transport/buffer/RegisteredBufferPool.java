@@ -59,7 +59,6 @@ public final class RegisteredBufferPool implements AutoCloseable {
     private final List<Slab> idleDedicated = new ArrayList<>();
     private final List<LoopCache> caches = new ArrayList<>();
     private final List<Chunk> unfreed = new ArrayList<>();
-    private boolean closed;
     private int chunks;
     private long registeredBytes;
     private long outBytes;
@@ -67,6 +66,9 @@ public final class RegisteredBufferPool implements AutoCloseable {
     private long releases;
     private long chunksRegistered;
     private long chunksReleased;
+
+    /** Written with the lock held. */
+    private volatile boolean closed;
 
     /**
      * Someone waits for memory: released blocks go to the shared part, where anyone can take them, and the listener is
@@ -417,6 +419,10 @@ public final class RegisteredBufferPool implements AutoCloseable {
             askLoopsToFlush();
         }
         return block;
+    }
+
+    boolean isClosed() {
+        return closed;
     }
 
     /** Makes other loops give up their free blocks, for the next caller. */

@@ -5,11 +5,13 @@ import io.netty.channel.IoHandlerContext;
 import io.netty.channel.IoRegistration;
 import io.netty.util.collection.LongObjectHashMap;
 import io.netty.util.concurrent.ThreadAwareExecutor;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmEvent;
 import org.verbena.cm.EventChannel;
 import org.verbena.transport.verbs.epoll.DescriptorIoHandler;
+import org.verbena.transport.verbs.epoll.DeviceChanges;
 import org.verbena.verbs.AsyncEvent;
 import org.verbena.verbs.NativeRdmaException;
 
@@ -24,15 +26,21 @@ final class CmIoHandler extends DescriptorIoHandler {
     private static final int MAX_EVENTS_PER_TURN = 64;
 
     /**
-     * What is watched, by the number under which epoll reports it: an {@link EventChannel} or a {@link VerbsDevice}.
+     * What is watched, by the number under which epoll reports it: an {@link EventChannel}, a {@link VerbsDevice}, or the
+     * changes.
      */
     private final LongObjectHashMap<Object> watched = new LongObjectHashMap<>();
+
+    private final Runnable onDeviceRemoved;
+    private final @Nullable DeviceChanges changes;
 
     private long nextNumber;
     private int handled;
 
-    CmIoHandler(ThreadAwareExecutor executor, EventChannel channel) {
+    CmIoHandler(ThreadAwareExecutor executor, EventChannel channel, Runnable onDeviceRemoved) {
         super(executor);
+        this.onDeviceRemoved = onDeviceRemoved;
+        changes = watchChanges();
         try {
             watch(channel);
         } catch (RuntimeException refused) {
@@ -41,9 +49,33 @@ final class CmIoHandler extends DescriptorIoHandler {
         }
     }
 
+    /** Null where the system does not tell: then removals of devices that nobody is connected over are noticed late. */
+    private @Nullable DeviceChanges watchChanges() {
+        DeviceChanges made = null;
+        try {
+            made = new DeviceChanges();
+            watch(made.fd(), nextNumber);
+            watched.put(nextNumber++, made);
+            return made;
+        } catch (RuntimeException refused) {
+            LOG.debug("The system does not tell when a device is removed", refused);
+            if (made != null) {
+                made.close();
+            }
+            return null;
+        }
+    }
+
     void watch(VerbsDevice device) {
         watch(device.context().asyncFd(), nextNumber);
         watched.put(nextNumber++, device);
+    }
+
+    /** Before its context is closed. Does nothing if it is not watched. */
+    void unwatch(VerbsDevice device) {
+        if (watched.values().remove(device)) {
+            unwatch(device.context().asyncFd());
+        }
     }
 
     void watch(EventChannel channel) {
@@ -71,6 +103,9 @@ final class CmIoHandler extends DescriptorIoHandler {
             takeConnectionEvents(channel);
         } else if (source instanceof VerbsDevice device) {
             takeDeviceEvents(device);
+        } else if (source instanceof DeviceChanges removals && removals.takeRemovals()) {
+            handled++;
+            onDeviceRemoved.run();
         }
     }
 
@@ -103,8 +138,7 @@ final class CmIoHandler extends DescriptorIoHandler {
             try {
                 event = device.context().tryGetAsyncEvent();
             } catch (NativeRdmaException gone) {
-                unwatch(device.context().asyncFd());
-                device.onLost("its asynchronous events cannot be read any more: " + gone.getMessage());
+                device.onUnreadable(gone);
                 return;
             }
             if (event == null) {
@@ -116,6 +150,14 @@ final class CmIoHandler extends DescriptorIoHandler {
             } catch (RuntimeException failure) {
                 LOG.error("{} of {} could not be handled", event, device, failure);
             }
+        }
+    }
+
+    @Override
+    public void destroy() {
+        super.destroy();
+        if (changes != null) {
+            changes.close();
         }
     }
 

@@ -6,6 +6,7 @@ import io.netty.channel.IoHandlerContext;
 import io.netty.channel.IoOps;
 import io.netty.channel.IoRegistration;
 import io.netty.channel.nio.NioIoHandle;
+import io.netty.util.collection.LongObjectHashMap;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -67,6 +68,11 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     private final PollCounters.Loop counters;
     private final List<LoopDevice> devices = new ArrayList<>();
 
+    /** By the number that its channel is watched with. */
+    private final LongObjectHashMap<LoopDevice> watched = new LongObjectHashMap<>();
+
+    private long nextNumber;
+
     private final Set<VerbsHandle> handles = Collections.newSetFromMap(new IdentityHashMap<>());
 
     /** Tasks from other threads once the loop accepts none any more; {@link #destroy()} runs them. */
@@ -107,12 +113,11 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     /**
      * Runs something on the loop, also while the loop ends.
      *
-     * @param loop this handler's loop
      * @param task what to run; lost if the loop has ended, since nobody is left to report to
      */
-    void execute(IoEventLoop loop, Runnable task) {
+    void execute(Runnable task) {
         try {
-            loop.execute(task);
+            executor.execute(task);
         } catch (RejectedExecutionException ending) {
             lastTasks.add(task);
         }
@@ -127,13 +132,29 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         }
         LoopDevice made = new LoopDevice(this, device);
         try {
-            watch(made.fd(), devices.size());
+            watch(made.fd(), nextNumber);
         } catch (RuntimeException refused) {
             made.close();
             throw refused;
         }
+        watched.put(nextNumber++, made);
         devices.add(made);
+        device.add(made);
         return made;
+    }
+
+    /** A lost device is not needed any more. Not within a batch. */
+    void close(LoopDevice device) {
+        if (devices.remove(device)) {
+            unwatch(device);
+            device.close();
+        }
+    }
+
+    private void unwatch(LoopDevice device) {
+        if (watched.values().remove(device)) {
+            unwatch(device.fd());
+        }
     }
 
     @Override
@@ -212,9 +233,9 @@ final class CompletionIoHandler extends DescriptorIoHandler {
         if (data == SOCKETS) {
             return; // the turn polls them
         }
-        LoopDevice device = devices.get((int) data);
-        if (!device.takeEvents()) {
-            unwatch(device.fd());
+        LoopDevice device = watched.get(data);
+        if (device != null && !device.takeEvents()) {
+            unwatch(device);
         }
     }
 

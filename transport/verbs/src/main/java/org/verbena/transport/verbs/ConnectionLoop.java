@@ -35,16 +35,17 @@ final class ConnectionLoop {
     /**
      * Starts the thread.
      *
+     * @param onDeviceRemoved called on it whenever the system has removed some device
      * @throws org.verbena.verbs.NativeRdmaException there is no device, or no permission
      * @throws java.io.UncheckedIOException no descriptor is left
      */
-    ConnectionLoop() {
+    ConnectionLoop(Runnable onDeviceRemoved) {
         channel = EventChannel.open();
         CmIoHandler[] made = new CmIoHandler[1];
         try {
             group = new MultiThreadIoEventLoopGroup(
                     1, new DefaultThreadFactory("verbena-connections", true), executor -> {
-                        made[0] = new CmIoHandler(executor, channel);
+                        made[0] = new CmIoHandler(executor, channel, onDeviceRemoved);
                         return made[0];
                     });
         } catch (RuntimeException refused) {
@@ -79,6 +80,9 @@ final class ConnectionLoop {
     /** Handles the device's asynchronous events from now on, or as soon as the system lets it. Any thread. */
     void watch(VerbsDevice device) {
         loop.execute(() -> {
+            if (device.isLost()) {
+                return;
+            }
             try {
                 handler.watch(device);
             } catch (RuntimeException refused) {
@@ -90,6 +94,11 @@ final class ConnectionLoop {
                 loop.schedule(() -> watch(device), WATCH_RETRY_MILLIS, TimeUnit.MILLISECONDS);
             }
         });
+    }
+
+    /** Handles the device's asynchronous events no longer. This loop's thread. */
+    void unwatch(VerbsDevice device) {
+        handler.unwatch(device);
     }
 
     /**

@@ -336,8 +336,9 @@ final class ConnectionSetup implements CmEventSink {
             }
             case TIMEWAIT_EXIT -> onPeerGone();
             case DEVICE_REMOVAL -> {
-                isDisconnectSeen = true;
+                onPeerGone();
                 endpoint.onDeviceRemoval();
+                provider.devices().lookForRemoved();
             }
             case ADDR_CHANGE ->
                 // Bonding failed over: if the connection is dead its retries run out, and the completion says so.

@@ -73,6 +73,9 @@ final class LoopDevice {
     private int touchedCount;
     private long staleCompletions;
 
+    /** The device is lost. */
+    private boolean isRetired;
+
     LoopDevice(CompletionIoHandler handler, VerbsDevice device) {
         this.handler = handler;
         this.device = device;
@@ -184,6 +187,23 @@ final class LoopDevice {
         queue.reserved -= entries;
         if (shared && --queue.sharedEndpoints == 0) {
             queue.reserved -= sharedReceiveQueue().depth();
+        }
+        if (isRetired) {
+            handler.execute(this::closeIfIdle); // this may be within a batch
+        }
+    }
+
+    /** The device is lost: gives the queues back as soon as no endpoint needs them. Any thread. */
+    void retire() {
+        handler.execute(() -> {
+            isRetired = true;
+            closeIfIdle();
+        });
+    }
+
+    private void closeIfIdle() {
+        if (queues.stream().allMatch(queue -> queue.reserved == 0)) {
+            handler.close(this);
         }
     }
 
@@ -470,8 +490,8 @@ final class LoopDevice {
     }
 
     /**
-     * At the loop's end, when the endpoints are gone. A queue pair that the kernel still holds keeps its queues; then
-     * it is tried again, on the connection loop, since this one has ended.
+     * At the loop's end, or when the device is lost, when the endpoints are gone. A queue pair that the kernel still
+     * holds keeps its queues; then it is tried again, on the connection loop, since this one may have ended.
      */
     void close() {
         if (sharedReceives != null) {
@@ -495,9 +515,11 @@ final class LoopDevice {
             }
             channel.close();
             completions.close();
+            device.remove(this);
         } catch (NativeRdmaException | IllegalStateException stillUsed) {
             if (attempts == 0) {
                 LOG.error("The queues of a loop on {} could not be destroyed", device.name(), stillUsed);
+                device.remove(this);
                 return;
             }
             LOG.debug("The queues of a loop on {} are still in use: {}", device.name(), stillUsed.getMessage());

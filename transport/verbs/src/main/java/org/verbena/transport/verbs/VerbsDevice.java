@@ -9,6 +9,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmException;
 import org.verbena.cm.CmId;
 import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.ProviderException;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkCompletionException;
 import org.verbena.transport.spi.WorkStatus;
@@ -35,7 +36,7 @@ import org.verbena.verbs.ffm.Siw;
 import org.verbena.verbs.memory.AccessFlag;
 
 /**
- * A device, for as long as the process lives: its limits, its memory domain, and what its asynchronous events mean for the endpoints on it.
+ * A device, until it is lost: its limits, its memory domain, and what its asynchronous events mean for the endpoints on it.
  * Any thread, unless it says otherwise.
  */
 final class VerbsDevice {
@@ -44,7 +45,11 @@ final class VerbsDevice {
     /** Inline bytes come in multiples of it. */
     private static final int INLINE_STEP = 16;
 
+    /** What {@link #lose} is told of a device that is not there any more. */
+    static final String REMOVED = "was removed";
+
     private final Context context;
+    private final VerbsDevices devices;
     private final DeviceAttributes attributes;
     private final VerbsMemoryDomain memoryDomain;
 
@@ -54,7 +59,10 @@ final class VerbsDevice {
     /** Endpoints by their queue pair, which their events name. */
     private final ConcurrentHashMap<VerbsObject, VerbsEndpoint> endpoints = new ConcurrentHashMap<>();
 
-    /** Takes the page of siw's context at which no queue may begin, for as long as the process lives; null on other devices. */
+    /** What loops have on it. */
+    private final Set<LoopDevice> loops = ConcurrentHashMap.newKeySet();
+
+    /** Takes the page of siw's context at which no queue may begin; null on other devices. */
     private final @Nullable CompletionQueue siwPlug;
 
     /** The most inline bytes that the device may have: no query returns it, but the device refuses more. */
@@ -63,8 +71,12 @@ final class VerbsDevice {
     /** What is wrong with the device or a port now, for the causes of connections that break: null if nothing is. */
     private volatile @Nullable String trouble;
 
-    VerbsDevice(Context context) {
+    /** What happened to it, so that nothing on it will work again: null while all is well. Written by the connection loop. */
+    private volatile @Nullable String lost;
+
+    VerbsDevice(Context context, VerbsDevices devices) {
         this.context = context;
+        this.devices = devices;
         attributes = context.queryDevice();
         siwPlug = isSiw() ? plug(context) : null;
         ProtectionDomain domain = null;
@@ -152,8 +164,10 @@ final class VerbsDevice {
      * fewer and fewer are tried.
      *
      * @throws CmException as {@link CmId#createQueuePair} for what was wanted, if it is not the inline bytes
+     * @throws ProviderException the device is lost
      */
     QueuePair createQueuePair(CmId id, QueuePairOptions wanted) {
+        checkPresent();
         QueuePairCapabilities sizes = wanted.capabilities();
         int inlineBytes = Math.min(sizes.maxInlineBytes(), maxInlineBytes);
         CmException first = null;
@@ -201,13 +215,18 @@ final class VerbsDevice {
 
     /** Whether any port is up. */
     static boolean isUp(Context context) {
-        int ports = context.queryDevice().ports();
-        for (int port = 1; port <= ports; port++) {
-            if (context.queryPort(port).state() == PortState.ACTIVE) {
-                return true;
+        try {
+            int ports = context.queryDevice().ports();
+            for (int port = 1; port <= ports; port++) {
+                if (context.queryPort(port).state() == PortState.ACTIVE) {
+                    return true;
+                }
             }
+            return false;
+        } catch (IllegalStateException removed) {
+            LOG.debug("{} was removed meanwhile", context, removed);
+            return false;
         }
-        return false;
     }
 
     void add(VerbsObject queuePair, VerbsEndpoint endpoint) {
@@ -216,6 +235,19 @@ final class VerbsDevice {
 
     void remove(VerbsObject queuePair) {
         endpoints.remove(queuePair);
+    }
+
+    /** A loop has queues here from now on. */
+    void add(LoopDevice queues) {
+        loops.add(queues);
+        if (lost != null) {
+            queues.retire();
+        }
+    }
+
+    /** The queues of a loop are gone, or given up. */
+    void remove(LoopDevice queues) {
+        loops.remove(queues);
     }
 
     /** What is wrong with the device or a port now: null if nothing is. */
@@ -256,7 +288,7 @@ final class VerbsDevice {
                 LOG.error("A shared receive queue of {} failed; the connections on it are lost", name());
                 endpoints.values().forEach(endpoint -> endpoint.onQueueError(event.source()));
             }
-            case DEVICE_FATAL -> onLost("the device reported a fatal error (DEVICE_FATAL)");
+            case DEVICE_FATAL -> devices.lose0(this, "reported a fatal error (DEVICE_FATAL)");
             case PORT_ERR -> {
                 trouble = portIsDown(event.port());
                 LOG.warn(
@@ -296,11 +328,74 @@ final class VerbsDevice {
         }
     }
 
-    /** The device is gone or useless: nothing on it will work again. */
-    void onLost(String what) {
-        trouble = name() + ": " + what;
-        LOG.error("{}: {}; {} connections are lost", name(), what, endpoints.size());
-        endpoints.values().forEach(endpoint -> endpoint.onDeviceFailure(what));
+    /** Its asynchronous events cannot be read any more. The connection loop's thread. */
+    void onUnreadable(NativeRdmaException failure) {
+        devices.lose0(this, "cannot be asked for its asynchronous events any more: " + failure.getMessage());
+    }
+
+    /**
+     * The device is gone or useless: nothing on it will work again, so its connections end, and then loops give their queues back. The connection loop's thread.
+     *
+     * @param what what happened to it: "was removed"
+     * @return false if it was lost before
+     */
+    boolean lose(String what) {
+        if (lost != null) {
+            return false;
+        }
+        lost = what;
+        trouble = name() + " " + what;
+        LOG.error("{} {}; {} connections are lost", name(), what, endpoints.size());
+        for (VerbsEndpoint endpoint : endpoints.values()) {
+            if (what.equals(REMOVED)) {
+                endpoint.onDeviceRemoval();
+            } else {
+                endpoint.onDeviceFailure("the device " + what);
+            }
+        }
+        loops.forEach(LoopDevice::retire);
+        return true;
+    }
+
+    boolean isLost() {
+        return lost != null;
+    }
+
+    /**
+     * Checks that it is not lost.
+     *
+     * @throws ProviderException it is
+     */
+    void checkPresent() {
+        String what = lost;
+        if (what != null) {
+            throw new ProviderException(name() + " " + what);
+        }
+    }
+
+    /**
+     * Gives back what there is of a lost device, once no connection and no loop needs it. The connection loop's thread.
+     *
+     * @return what is in the way; null if nothing is left
+     */
+    @Nullable String tryClose() {
+        if (!endpoints.isEmpty()) {
+            return endpoints.size() + " connections have not ended";
+        }
+        if (!loops.isEmpty()) {
+            return "its completion queues are in use";
+        }
+        memoryDomain.lose();
+        try {
+            nothing.close();
+            memoryDomain.protectionDomain().close();
+            if (siwPlug != null) {
+                siwPlug.close();
+            }
+            return null;
+        } catch (NativeRdmaException | IllegalStateException inUse) {
+            return inUse.getMessage();
+        }
     }
 
     private @Nullable VerbsEndpoint endpointOf(AsyncEvent event) {

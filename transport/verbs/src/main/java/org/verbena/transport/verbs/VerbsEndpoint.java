@@ -180,7 +180,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     void execute(Runnable task) {
         CompletionIoHandler known = ioHandler;
         if (known != null) {
-            known.execute(loop, task);
+            known.execute(task);
             return;
         }
         try {
@@ -238,7 +238,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
             localAddress = local;
         }
         try {
-            VerbsDevice used = provider.device(context);
+            VerbsDevice used = provider.devices().of(context);
             QueuePairOptions wanted = resources.reserve(used, portNumber, required(ioHandler));
             setup.execute(() -> setup.createQueuePair(used, wanted));
         } catch (RuntimeException refused) {

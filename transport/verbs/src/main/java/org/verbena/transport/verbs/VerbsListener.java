@@ -15,6 +15,7 @@ import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
+import org.verbena.verbs.Context;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ffm.Errno;
 
@@ -106,7 +107,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
     private void execute(Runnable task) {
         CompletionIoHandler known = ioHandler;
         if (known != null) {
-            known.execute(loop, task);
+            known.execute(task);
         }
     }
 
@@ -128,6 +129,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
             listening.bind(requestedAddress);
             listening.listen(options.backlog());
             localAddress = listening.localAddress();
+            provider.devices().add(this);
         } catch (RuntimeException refused) {
             destroyId();
             execute(() -> closed0(failureOf(refused)));
@@ -198,6 +200,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
 
     /** On the connection loop: it waits for events of the id that are being handled. */
     private void destroyId() {
+        provider.devices().remove(this);
         CmId known = id;
         if (known != null) {
             try {
@@ -237,11 +240,25 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
                     request.turnAway();
                 }
             }
-            case DEVICE_REMOVAL ->
-                execute(() -> end0(new ConnectionException.Lost(
-                        "the device that served " + VerbsProvider.format(localAddress()) + " was removed")));
+            case DEVICE_REMOVAL -> {
+                lost(VerbsDevice.REMOVED);
+                provider.devices().lookForRemoved();
+            }
             default -> LOG.debug("Listener on {}: {}", VerbsProvider.format(requestedAddress), event.describe());
         }
+    }
+
+    /** A device is gone, or of no use any more. The connection loop's thread. */
+    void onDeviceLost0(Context device, String what) {
+        CmId known = id;
+        if (known != null && !known.isClosed() && known.device() == device) {
+            lost(what);
+        }
+    }
+
+    private void lost(String what) {
+        execute(() -> end0(new ConnectionException.Lost(
+                "the device that served " + VerbsProvider.format(localAddress()) + " " + what)));
     }
 
     private void requested0(VerbsIncomingConnection request) {

@@ -1,7 +1,9 @@
 package org.verbena.transport.verbs;
 
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import org.verbena.transport.spi.MemoryDomain;
@@ -21,6 +23,10 @@ final class VerbsMemoryDomain implements MemoryDomain {
 
     private final ProtectionDomain protectionDomain;
     private final AtomicLong registeredBytes = new AtomicLong();
+
+    // Guarded by this.
+    private final List<Runnable> lossListeners = new ArrayList<>();
+    private boolean isLost;
 
     VerbsMemoryDomain(ProtectionDomain protectionDomain) {
         this.protectionDomain = protectionDomain;
@@ -142,6 +148,28 @@ final class VerbsMemoryDomain implements MemoryDomain {
     @Override
     public long registeredBytes() {
         return registeredBytes.get();
+    }
+
+    @Override
+    public void whenLost(Runnable listener) {
+        synchronized (this) {
+            if (!isLost) {
+                lossListeners.add(listener);
+                return;
+            }
+        }
+        listener.run();
+    }
+
+    /** The device is lost, and nothing on it is left but memory. Idempotent. */
+    void lose() {
+        List<Runnable> listeners;
+        synchronized (this) {
+            isLost = true;
+            listeners = List.copyOf(lossListeners);
+            lossListeners.clear();
+        }
+        listeners.forEach(Runnable::run);
     }
 
     /** A memory region of the device. */

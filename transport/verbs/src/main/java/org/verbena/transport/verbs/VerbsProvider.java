@@ -11,7 +11,6 @@ import java.net.SocketException;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
@@ -45,13 +44,13 @@ import org.verbena.verbs.device.TransportType;
  *
  * <p>Found by {@link java.util.ServiceLoader}. Creating one is cheap. The connection loop, a daemon thread, starts with
  * the first connection or listener and runs as long as the process; a device's context and protection domain stay open
- * as long.
+ * as long, unless the device is removed.
  */
 public final class VerbsProvider implements RdmaProvider {
     private static final String NAME = "verbs";
     private static final int RANK = 100;
 
-    private final ConcurrentHashMap<Context, VerbsDevice> devices = new ConcurrentHashMap<>();
+    private final VerbsDevices devices = new VerbsDevices(this);
     private final PollCounters pollCounters = new PollCounters();
     /** Connections refused for what this side lacks, which their peers could not act on. */
     private final RateLimitedLog refusals = new RateLimitedLog(LoggerFactory.getLogger(VerbsProvider.class));
@@ -187,11 +186,7 @@ public final class VerbsProvider implements RdmaProvider {
 
     @Override
     public ProviderCounters counters() {
-        long registeredBytes = 0;
-        for (VerbsDevice device : devices.values()) {
-            registeredBytes += device.memoryDomain().registeredBytes();
-        }
-        return pollCounters.snapshot(registeredBytes);
+        return pollCounters.snapshot(devices.registeredBytes());
     }
 
     PollCounters pollCounters() {
@@ -257,29 +252,19 @@ public final class VerbsProvider implements RdmaProvider {
     synchronized ConnectionLoop connectionLoop() {
         ConnectionLoop known = connectionLoop;
         if (known == null) {
-            known = new ConnectionLoop();
+            known = new ConnectionLoop(devices::lookForRemoved);
             connectionLoop = known;
         }
         return known;
     }
 
-    /** What is shared by all endpoints of a device; made with the first one. */
-    VerbsDevice device(Context context) {
-        VerbsDevice known = devices.get(context);
-        if (known != null) {
-            return known;
-        }
-        synchronized (devices) {
-            return devices.computeIfAbsent(context, missing -> {
-                VerbsDevice made = new VerbsDevice(missing);
-                connectionLoop().watch(made);
-                return made;
-            });
-        }
+    VerbsDevices devices() {
+        return devices;
     }
 
     /** For tests: gives everything back that is kept for the life of the process. When nothing uses the provider any more. */
     void close() {
+        devices.stop();
         ConnectionLoop known;
         synchronized (this) {
             known = connectionLoop;
@@ -288,8 +273,7 @@ public final class VerbsProvider implements RdmaProvider {
         if (known != null) {
             known.close();
         }
-        devices.values().forEach(VerbsDevice::close);
-        devices.clear();
+        devices.close();
     }
 
     /** An address for messages: without a host name, and with brackets where they are needed. */

@@ -130,6 +130,8 @@ class FailureInjectionTest {
         "ibv_destroy_comp_channel, ibv_destroy_comp_channel",
         "epoll_create1, epoll_create1",
         "eventfd, eventfd",
+        "socket, socket",
+        "bind, bind",
         "epoll_ctl, epoll_ctl",
         "epoll_wait, epoll_wait",
     })

@@ -55,6 +55,14 @@ public final class Libc {
         static final MethodHandle EVENTFD =
                 required("eventfd", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT), Errno.CAPTURE);
 
+        /** {@code int socket(int domain, int type, int protocol)}. */
+        static final MethodHandle SOCKET =
+                required("socket", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT), Errno.CAPTURE);
+
+        /** {@code int bind(int sockfd, const struct sockaddr *addr, socklen_t addrlen)}. */
+        static final MethodHandle BIND =
+                required("bind", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT), Errno.CAPTURE);
+
         /** {@code ssize_t read(int fd, void *buf, size_t count)}. */
         static final MethodHandle READ =
                 required("read", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG));
@@ -129,7 +137,25 @@ public final class Libc {
         }
     }
 
-    /** Gives -1 on failure, without the errno: what is read here is an eventfd, which fails only when it is empty. */
+    public static int socket(MemorySegment capture, int domain, int type, int protocol) {
+        try {
+            int fd = (int) Handles.SOCKET.invokeExact(capture, domain, type, protocol);
+            return fd < 0 ? -Errno.get(capture) : fd;
+        } catch (Throwable e) {
+            throw rethrow(e);
+        }
+    }
+
+    public static int bind(MemorySegment capture, int fd, MemorySegment address) {
+        try {
+            int result = (int) Handles.BIND.invokeExact(capture, fd, address, (int) address.byteSize());
+            return result < 0 ? -Errno.get(capture) : result;
+        } catch (Throwable e) {
+            throw rethrow(e);
+        }
+    }
+
+    /** Gives -1 on failure, without the errno: what is read here does not block, and fails when it is empty. */
     public static long read(int fd, MemorySegment buffer, long bytes) {
         try {
             return (long) Handles.READ.invokeExact(fd, buffer, bytes);

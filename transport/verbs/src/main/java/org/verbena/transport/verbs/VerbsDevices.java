@@ -1,0 +1,166 @@
+package org.verbena.transport.verbs;
+
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.cm.Cm;
+import org.verbena.transport.spi.ProviderException;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.NativeRdmaException;
+import org.verbena.verbs.Verbs;
+
+/**
+ * The devices in use, each from the first connection over it until it is removed or fails. Then whatever is on it ends, and this process lets go of it, so that the system can remove
+ * it and it can come back.
+ *
+ * <pre>{@code
+ *   in use --removed, or failed: lose0--> LOST --connections and queues are gone, pools closed: letGo0--> memory and domain closed --Cm.devices()--> gone
+ * }</pre>
+ *
+ * <p>Memory that the program has registered, and buffers that it has not released, hold a lost device back: the log says so, and {@code letGo0} tries again.
+ */
+final class VerbsDevices {
+    private static final Logger LOG = LoggerFactory.getLogger(VerbsDevices.class);
+
+    /** Connections need about so long to end. */
+    private static final long FIRST_RETRY_MILLIS = 20;
+
+    /** From here on it is the program that holds the device, and it is told. */
+    private static final long TOLD_MILLIS = 1_000;
+
+    private static final long LAST_RETRY_MILLIS = 10_000;
+
+    private final VerbsProvider provider;
+    private final ConcurrentHashMap<Context, VerbsDevice> inUse = new ConcurrentHashMap<>();
+    private final Set<VerbsListener> listeners = ConcurrentHashMap.newKeySet();
+    private final AtomicBoolean isLookAsked = new AtomicBoolean();
+
+    /** For tests: the connection loop ends. */
+    private volatile boolean isClosed;
+
+    VerbsDevices(VerbsProvider provider) {
+        this.provider = provider;
+    }
+
+    /**
+     * What is shared by all endpoints of a device; made with the first one. Any thread.
+     *
+     * @throws ProviderException it was removed, or has failed
+     */
+    VerbsDevice of(Context context) {
+        VerbsDevice known = inUse.get(context);
+        if (known == null) {
+            synchronized (inUse) {
+                known = inUse.computeIfAbsent(context, missing -> {
+                    VerbsDevice made = new VerbsDevice(missing, this);
+                    provider.connectionLoop().watch(made);
+                    return made;
+                });
+            }
+        }
+        known.checkPresent();
+        return known;
+    }
+
+    /** Any thread. */
+    long registeredBytes() {
+        long bytes = 0;
+        for (VerbsDevice device : inUse.values()) {
+            bytes += device.memoryDomain().registeredBytes();
+        }
+        return bytes;
+    }
+
+    void add(VerbsListener listener) {
+        listeners.add(listener);
+    }
+
+    void remove(VerbsListener listener) {
+        listeners.remove(listener);
+    }
+
+    /** A device was removed: looks which. Any thread. */
+    void lookForRemoved() {
+        if (!isClosed && isLookAsked.compareAndSet(false, true)) {
+            provider.connectionLoop().loop().execute(this::look0);
+        }
+    }
+
+    private void look0() {
+        isLookAsked.set(false);
+        List<Context> present = present();
+        if (present != null) {
+            for (VerbsDevice device : inUse.values()) {
+                if (!present.contains(device.context())) {
+                    lose0(device, VerbsDevice.REMOVED);
+                }
+            }
+        }
+    }
+
+    /** The devices that are there, after letting go of others that nothing is on; null if that is not known. */
+    private static @Nullable List<Context> present() {
+        try {
+            List<Context> present = Cm.devices();
+            // librdmacm says the same of a list that it could not get, for want of a descriptor for instance.
+            return present.isEmpty() && !Verbs.devices().isEmpty() ? null : present;
+        } catch (NativeRdmaException unreadable) {
+            LOG.debug("The devices cannot be listed", unreadable);
+            return null;
+        }
+    }
+
+    /**
+     * A device is gone, or of no use any more: ends what is on it. The connection loop's thread.
+     *
+     * @param device which one
+     * @param what what happened to it: "was removed"
+     */
+    void lose0(VerbsDevice device, String what) {
+        if (!isClosed && device.lose(what)) {
+            provider.connectionLoop().unwatch(device);
+            listeners.forEach(listener -> listener.onDeviceLost0(device.context(), what));
+            letGoLater(device, what, FIRST_RETRY_MILLIS);
+        }
+    }
+
+    private void letGo0(VerbsDevice device, String what, long waitedMillis) {
+        if (isClosed) {
+            return;
+        }
+        String hindrance = device.tryClose();
+        if (hindrance == null) {
+            inUse.remove(device.context(), device);
+            List<Context> present = present();
+            if (!device.context().isOpen() || (present != null && present.contains(device.context()))) {
+                LOG.info("{} {}, and this process has let go of it", device.name(), what);
+                return;
+            }
+            hindrance = "librdmacm closes a device that was removed when there is another one";
+        }
+        if (waitedMillis <= TOLD_MILLIS && 2 * waitedMillis > TOLD_MILLIS) {
+            LOG.warn("{} {}, but this process still has it open: {}", device.name(), what, hindrance);
+        }
+        letGoLater(device, what, Math.min(2 * waitedMillis, LAST_RETRY_MILLIS));
+    }
+
+    private void letGoLater(VerbsDevice device, String what, long millis) {
+        provider.connectionLoop().loop().schedule(() -> letGo0(device, what, millis), millis, TimeUnit.MILLISECONDS);
+    }
+
+    /** For tests: lets go of nothing more, since the connection loop ends. */
+    void stop() {
+        isClosed = true;
+    }
+
+    /** For tests: gives everything back. When nothing uses the provider any more. */
+    void close() {
+        inUse.values().forEach(VerbsDevice::close);
+        inUse.clear();
+    }
+}
