@@ -40,6 +40,7 @@ class ArchitectureTest {
     private static final String REACTOR = "org.verbena.reactor..";
     private static final String RSOCKET = "org.verbena.rsocket..";
     private static final String SOCKETS = "org.verbena.sockets..";
+    private static final String VERTX = "org.verbena.vertx..";
     private static final String ALL = "org.verbena..";
     private static final String NETTY = "io.netty..";
 
@@ -74,6 +75,7 @@ class ArchitectureTest {
                 "reactor",
                 "rsocket",
                 "sockets",
+                "vertx",
                 "samples")) {
             assertThat(classes.stream().filter(resideInAPackage("org.verbena." + module + "..")))
                     .as("classes of %s on the class path", module)
@@ -92,6 +94,7 @@ class ArchitectureTest {
                 Arguments.of(REACTOR, with(CORE, API)),
                 Arguments.of(RSOCKET, with(CORE, API)),
                 Arguments.of(SOCKETS, with(CORE, API)),
+                Arguments.of(VERTX, with(CORE, API)),
                 Arguments.of("org.verbena.samples..", with(CORE, API, GRPC, CM, VERBS)));
     }
 

@@ -29,7 +29,8 @@ final class Javadoc {
             Map.entry("org.verbena.grpc", "adapters/grpc"),
             Map.entry("org.verbena.reactor", "adapters/reactor"),
             Map.entry("org.verbena.rsocket", "adapters/rsocket"),
-            Map.entry("org.verbena.sockets", "adapters/sockets")));
+            Map.entry("org.verbena.sockets", "adapters/sockets"),
+            Map.entry("org.verbena.vertx", "adapters/vertx")));
 
     /** In every page's bar, which is blue. */
     private static final String HOME = "<a style=\"color: #fff\" href=\"{@docRoot}/../index.html\">Documentation</a>";

@@ -29,6 +29,14 @@ class FrameworksTest {
     /** A section, what its snippet takes for granted, and what a program may do with what it has made. */
     static List<Arguments> sections() {
         return List.of(
+                Arguments.of("Vert.x", "", """
+                        check(server.compose(listening -> client.request(
+                                        io.vertx.core.http.HttpMethod.GET, listening.actualPort(), "127.0.0.1", "/"))
+                                .compose(request -> request.send())
+                                .compose(response -> response.body())
+                                .toCompletionStage().toCompletableFuture().get().toString().equals("hello"));
+                        vertx.close().toCompletionStage().toCompletableFuture().get();
+                        """),
                 Arguments.of("Reactor Netty", "", """
                         check(client.host("127.0.0.1").port(server.port()).get()
                                 .responseContent().aggregate().asString().block().equals("hello"));

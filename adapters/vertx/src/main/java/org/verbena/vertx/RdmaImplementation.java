@@ -1,0 +1,114 @@
+package org.verbena.vertx;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFactory;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.IoHandlerFactory;
+import io.netty.channel.ServerChannel;
+import io.netty.channel.socket.DatagramChannel;
+import io.netty.channel.socket.InternetProtocolFamily;
+import io.vertx.core.datagram.DatagramSocketOptions;
+import io.vertx.core.net.TcpConfig;
+import io.vertx.core.spi.transport.Transport;
+import java.net.SocketAddress;
+import java.util.concurrent.ThreadFactory;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.api.RdmaServerSocketChannel;
+import org.verbena.api.RdmaSocketChannel;
+import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.spi.CompletionLoopOptions;
+
+/**
+ * What Vert.x asks of a transport. Streams are Verbena's; datagrams and domain sockets are NIO's.
+ *
+ * @param choice the provider
+ * @param options of the loops
+ */
+@SuppressWarnings("deprecation") // Vert.x has InternetProtocolFamily in its signatures
+record RdmaImplementation(ProviderChoice choice, CompletionLoopOptions options) implements Transport {
+    private static final Transport NIO = io.vertx.core.transport.Transport.NIO.implementation();
+
+    @Override
+    public IoHandlerFactory ioHandlerFactory() {
+        return choice.provider().newIoHandlerFactory(options);
+    }
+
+    @Override
+    public EventLoopGroup eventLoopGroup(int type, int threads, ThreadFactory threadFactory, int ioRatio) {
+        return new RdmaEventLoopGroup(choice, threads, threadFactory, options);
+    }
+
+    @Override
+    public ChannelFactory<? extends Channel> channelFactory(boolean domainSocket) {
+        return domainSocket ? NIO.channelFactory(true) : () -> withCopies(new RdmaSocketChannel());
+    }
+
+    @Override
+    public ChannelFactory<? extends ServerChannel> serverChannelFactory(boolean domainSocket) {
+        return domainSocket ? NIO.serverChannelFactory(true) : RdmaImplementation::newServerChannel;
+    }
+
+    private static RdmaSocketChannel withCopies(RdmaSocketChannel channel) {
+        channel.pipeline().addFirst(HeapCopies.INSTANCE);
+        return channel;
+    }
+
+    private static RdmaServerSocketChannel newServerChannel() {
+        RdmaServerSocketChannel server = new RdmaServerSocketChannel();
+        server.pipeline().addFirst(new ChannelInboundHandlerAdapter() {
+            @Override
+            public void channelRead(ChannelHandlerContext context, Object accepted) {
+                context.fireChannelRead(withCopies((RdmaSocketChannel) accepted));
+            }
+        });
+        return server;
+    }
+
+    // ---- NIO's
+    // -------------------------------------------------------------------------------------------------------------------------------
+
+    @Override
+    public boolean supportsDomainSockets() {
+        return NIO.supportsDomainSockets();
+    }
+
+    @Override
+    public SocketAddress convert(io.vertx.core.net.SocketAddress address) {
+        return NIO.convert(address);
+    }
+
+    @Override
+    public io.vertx.core.net.@Nullable SocketAddress convert(SocketAddress address) {
+        return NIO.convert(address);
+    }
+
+    @Override
+    public DatagramChannel datagramChannel(InternetProtocolFamily family) {
+        return NIO.datagramChannel(family);
+    }
+
+    @Override
+    public ChannelFactory<? extends DatagramChannel> datagramChannelFactory() {
+        return NIO.datagramChannelFactory();
+    }
+
+    @Override
+    public void configure(TcpConfig config, boolean domainSocket, Bootstrap bootstrap) {
+        NIO.configure(config, domainSocket, bootstrap);
+    }
+
+    @Override
+    public void configure(TcpConfig config, boolean domainSocket, ServerBootstrap bootstrap) {
+        NIO.configure(config, domainSocket, bootstrap);
+    }
+
+    @Override
+    public void configure(DatagramChannel channel, DatagramSocketOptions socketOptions) {
+        NIO.configure(channel, socketOptions);
+    }
+}

@@ -1,0 +1,68 @@
+package org.verbena.vertx;
+
+import io.vertx.core.transport.Transport;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.RdmaServerSocketChannel;
+import org.verbena.api.RdmaSocketChannel;
+import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.spi.CompletionLoopOptions;
+
+/**
+ * RDMA as a transport of Vert.x 5. What Vert.x does over TCP then goes through {@link RdmaSocketChannel} and {@link
+ * RdmaServerSocketChannel}: HTTP servers and clients, WebSockets, {@code NetServer} and {@code NetClient}, and the
+ * connections between the nodes of a clustered event bus. Both ends must use Verbena.
+ *
+ * <pre>{@code
+ * Vertx vertx = Vertx.builder().withTransport(new RdmaTransport()).build();
+ * }</pre>
+ *
+ * <p>UDP, which Vert.x resolves names with, and Unix domain sockets are those of the transport {@link Transport#NIO},
+ * on the same event loops, which must take Netty's NIO channels. An answer of a name server that is too long for UDP is
+ * used as it is, cut short: Vert.x would ask again over this transport, which no name server speaks.
+ *
+ * <p>Any thread; several instances of Vert.x may use one transport.
+ */
+public final class RdmaTransport implements Transport {
+    private final RdmaImplementation implementation;
+
+    /**
+     * A transport of the configured provider ({@code -Dorg.verbena.provider}).
+     *
+     * @throws org.verbena.transport.ProviderUnavailableException it cannot work here
+     */
+    public RdmaTransport() {
+        this(ProviderChoice.choose(ProviderChoice.configured(), null), CompletionLoopOptions.DEFAULTS);
+    }
+
+    /**
+     * A transport of a provider.
+     *
+     * @param choice the provider
+     * @param options how the event loops poll and block
+     */
+    public RdmaTransport(ProviderChoice choice, CompletionLoopOptions options) {
+        implementation = new RdmaImplementation(choice, options);
+    }
+
+    /** Returns {@code rdma}. */
+    @Override
+    public String name() {
+        return "rdma";
+    }
+
+    /** Returns true: what cannot work fails in the constructor, because Vert.x would use TCP instead. */
+    @Override
+    public boolean available() {
+        return true;
+    }
+
+    @Override
+    public @Nullable Throwable unavailabilityCause() {
+        return null;
+    }
+
+    @Override
+    public io.vertx.core.spi.transport.Transport implementation() {
+        return implementation;
+    }
+}
