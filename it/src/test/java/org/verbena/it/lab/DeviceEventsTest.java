@@ -64,21 +64,30 @@ class DeviceEventsTest {
         run("ip link delete " + INTERFACE);
     }
 
+    private static String lose(String how, String device) {
+        try (PeerProgram program = PeerProgram.startJava(DeviceLoss.class.getName(), how, device, INTERFACE, ADDRESS)) {
+            int status = program.awaitExit(OUR_LIMIT);
+            System.out.println(program.output());
+            assertThat(status).as(program.output()).isZero();
+            return program.output();
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"rxe", "siw"})
-    void aPortThatGoesDownAndADeviceThatIsRemovedEndTheirConnectionsAlone(String type) throws Exception {
+    void aPortThatGoesDownEndsItsConnectionsAndNoOthers(String type) throws Exception {
         String device = addDevice(type);
         try (PeerProgram theirs = PeerProgram.start("ibv_asyncwatch", "-d", device)) {
             theirs.awaitLine("async event FD", Patience.LIMIT);
-            try (PeerProgram ours = PeerProgram.startJava(DeviceLoss.class.getName(), device, INTERFACE, ADDRESS)) {
-                theirs.awaitLine("IBV_EVENT_PORT_ERR", OUR_LIMIT);
-                theirs.awaitLine("IBV_EVENT_PORT_ACTIVE", OUR_LIMIT);
-                theirs.kill(); // it would keep the device that is removed
-                int status = ours.awaitExit(OUR_LIMIT);
-                System.out.println(ours.output());
-                assertThat(status).as(ours.output()).isZero();
-                assertThat(ours.output()).contains("Port 1 of " + device + " is down", "done");
-            }
+            assertThat(lose("port-down", device)).contains("Port 1 of " + device + " is down", "done");
+            theirs.awaitLine("IBV_EVENT_PORT_ERR", Patience.LIMIT);
+            theirs.awaitLine("IBV_EVENT_PORT_ACTIVE", Patience.LIMIT);
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"rxe", "siw"})
+    void aDeviceThatIsRemovedEndsItsConnectionsAndNoOthersAndComesBackInTheSameProcess(String type) throws Exception {
+        assertThat(lose("removal", addDevice(type))).contains("done");
     }
 }

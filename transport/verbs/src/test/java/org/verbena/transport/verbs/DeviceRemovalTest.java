@@ -139,6 +139,9 @@ class DeviceRemovalTest {
     @ValueSource(booleans = {false, true})
     void whatIsOnARemovedDeviceEndsAndTheDeviceComesBack(boolean shared) {
         RecordingEndpointHandler kept = connected(StubDevice.IWARP, false);
+        Patience.await(
+                "the event channel of its connect is closed",
+                provider.connectionLoop().loop().submit(() -> {}));
         String before = StubDevice.leaks();
         RecordingEndpointHandler lost = connected(StubDevice.ROCE, shared);
         RecordingListenerHandler listener = listening();
