@@ -94,7 +94,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
             made.await(NioIoOps.READ);
             // The connecting side sends its request at once: often it has arrived already.
             onReadable();
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | Error e) {
             drop("cannot be read: " + e.getMessage());
         }
     }
@@ -132,11 +132,13 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
         try {
             if (request != null) {
                 // Nothing may come until we have answered (RFC 5044, 7.1.2): this is the end, or a stranger.
-                boolean left = now.channel().read(ByteBuffer.allocate(1)) < 0;
-                drop(
-                        left
-                                ? "disconnected before it was accepted"
-                                : "sent more than its MPA request before it was answered");
+                int read = now.channel().read(ByteBuffer.allocate(1));
+                if (read < 0) {
+                    drop("disconnected before it was accepted");
+                } else if (read > 0) {
+                    drop("sent more than its MPA request before it was answered");
+                }
+                // Else the request itself was reported, and had been read already to make room.
                 return;
             }
             MpaFrameReader reading = reader;

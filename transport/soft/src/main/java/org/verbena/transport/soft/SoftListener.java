@@ -162,7 +162,8 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
             }
         } catch (IOException e) {
             onAcceptFailed(e);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
+            // Also what cannot be loaded while the process has no descriptors left.
             LOG.error("accepting on {}", localAddress, e);
         }
     }

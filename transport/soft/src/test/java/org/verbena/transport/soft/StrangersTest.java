@@ -12,6 +12,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -21,6 +22,7 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
@@ -178,8 +180,7 @@ class StrangersTest {
         SoftOptions few = PATIENT.toBuilder().maxHandshakes(4).build();
         List<RawPeer> peers = new ArrayList<>();
         try (SoftFixture fixture = new SoftFixture(few)) {
-            List<org.verbena.transport.spi.IncomingConnection> asked =
-                    new java.util.concurrent.CopyOnWriteArrayList<>();
+            List<IncomingConnection> asked = new CopyOnWriteArrayList<>();
             fixture.listening.whenRequested(asked::add);
             for (int i = 0; i < 6; i++) {
                 RawPeer peer = RawPeer.connect(fixture.address);
@@ -198,6 +199,40 @@ class StrangersTest {
         } finally {
             for (RawPeer peer : peers) {
                 peer.close();
+            }
+        }
+    }
+
+    /** A request that is read to make room may be reported by the selector once more, with nothing left to read. */
+    @Test
+    void keepsARequestThatWasReadBeforeItsEventCame() throws Exception {
+        SoftOptions one = PATIENT.toBuilder().maxHandshakes(1).build();
+        List<IncomingConnection> asked = new CopyOnWriteArrayList<>();
+        CountDownLatch held = new CountDownLatch(1);
+        CountDownLatch holding = new CountDownLatch(1);
+        try (SoftFixture fixture = new SoftFixture(one);
+                RawPeer first = RawPeer.connect(fixture.address)) {
+            fixture.listening.whenRequested(asked::add);
+            first.send(Arrays.copyOf(REQUEST, 10));
+            fixture.loop.execute(() -> {
+                holding.countDown();
+                try {
+                    held.await();
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            });
+            holding.await();
+            try (RawPeer second = RawPeer.connect(fixture.address)) {
+                first.send(Arrays.copyOfRange(REQUEST, 10, REQUEST.length));
+                held.countDown();
+                Patience.until("the first request", () -> asked.size() == 1);
+                asked.getFirst().reject(new byte[] {1});
+                assertThat(first.readFrame().privateData()).endsWith((byte) 1);
+                second.send(REQUEST);
+                Patience.until("the second request", () -> asked.size() == 2);
+                asked.getLast().reject(new byte[] {2});
+                assertThat(second.readFrame().privateData()).endsWith((byte) 2);
             }
         }
     }
