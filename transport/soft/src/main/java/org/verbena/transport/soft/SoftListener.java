@@ -149,7 +149,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
         }
         try {
             for (int i = 0; i < ACCEPTS_PER_TURN && !closed; i++) {
-                if (handshakes >= softOptions.maxHandshakes() && unfinished.size() == 0) {
+                if (isFull()) {
                     // Waits for the local user's decision.
                     acceptMore(false);
                     return;
@@ -166,6 +166,15 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
             // Also what cannot be loaded while the process has no descriptors left.
             LOG.error("accepting on {}", localAddress, e);
         }
+    }
+
+    /**
+     * Whether none can be dropped for another one. There may be one more than the maximum: it was accepted, and the
+     * requests of those that should have made room turned out to be complete.
+     */
+    private boolean isFull() {
+        int most = softOptions.maxHandshakes();
+        return handshakes > most || (handshakes == most && unfinished.size() == 0);
     }
 
     /** Mostly the process has no descriptors left: those of unfinished handshakes are the first to spare. */
