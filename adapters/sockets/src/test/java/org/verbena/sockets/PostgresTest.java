@@ -60,7 +60,9 @@ class PostgresTest {
                 insertsAndSelects(connection);
                 copies(connection);
                 carriesALongValue(connection);
-                cancels(connection);
+                try (Connection other = DriverManager.getConnection(url, properties)) {
+                    cancels(connection, other);
+                }
                 timesOut(connection);
             }
         }
@@ -135,9 +137,13 @@ class PostgresTest {
         }
     }
 
-    /** The driver sends it over a connection of its own. */
-    private static void cancels(Connection connection) throws Exception {
-        try (Statement statement = connection.createStatement()) {
+    /**
+     * The driver sends it over a connection of its own, and once: the server has to be at the query, or forgets what there is to
+     * cancel.
+     */
+    private static void cancels(Connection connection, Connection other) throws Exception {
+        try (Statement statement = connection.createStatement();
+                Statement watching = other.createStatement()) {
             FutureTask<SQLException> sleeping = new FutureTask<>(() -> {
                 try {
                     statement.execute("SELECT pg_sleep(600)");
@@ -147,15 +153,25 @@ class PostgresTest {
                 }
             });
             Thread.startVirtualThread(sleeping);
-            Patience.until("the query is cancelled", () -> {
-                try {
-                    statement.cancel();
-                } catch (SQLException e) {
-                    throw new AssertionError(e);
-                }
-                return sleeping.isDone();
-            });
+            try {
+                Patience.until("the query runs", () -> isSleeping(watching));
+                statement.cancel();
+                Patience.until("the query is cancelled", sleeping::isDone);
+            } catch (AssertionError failed) {
+                // Closing the statement would wait for the query.
+                connection.abort(Runnable::run);
+                throw failed;
+            }
             assertThat(sleeping.get().getSQLState()).isEqualTo("57014");
+        }
+    }
+
+    private static boolean isSleeping(Statement watching) {
+        try (ResultSet running =
+                watching.executeQuery("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")) {
+            return running.next() && running.getInt(1) == 1;
+        } catch (SQLException e) {
+            throw new AssertionError(e);
         }
     }
 
