@@ -6,6 +6,7 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -69,6 +70,7 @@ public final class LabTestEngine implements TestEngine {
     private final int guests;
     private final Guest guest;
     private final Path output;
+    private final Path reports;
     private final Consumer<String> notices;
 
     /** For JUnit, with the settings of the build. */
@@ -85,6 +87,7 @@ public final class LabTestEngine implements TestEngine {
                         Integer.getInteger("lab.timeLimitSeconds", 900),
                         isNamed() ? null : output().resolve("classes")),
                 output(),
+                output().resolveSibling("failsafe-reports"),
                 System.out::println);
     }
 
@@ -102,14 +105,23 @@ public final class LabTestEngine implements TestEngine {
      * @param guests how many run at a time
      * @param guest where
      * @param output the folder for what a run leaves
+     * @param reports where the output of each class goes, as with tests of the host
      * @param notices is told why the tests are skipped
      */
-    LabTestEngine(LabMode mode, boolean isNamed, int guests, Guest guest, Path output, Consumer<String> notices) {
+    LabTestEngine(
+            LabMode mode,
+            boolean isNamed,
+            int guests,
+            Guest guest,
+            Path output,
+            Path reports,
+            Consumer<String> notices) {
         this.mode = mode;
         this.withFull = isNamed || mode == LabMode.FULL;
         this.guests = guests;
         this.guest = guest;
         this.output = output;
+        this.reports = reports;
         this.notices = notices;
     }
 
@@ -261,9 +273,11 @@ public final class LabTestEngine implements TestEngine {
     }
 
     /** Returns whether the guest can run more. */
-    private static boolean run(
+    private boolean run(
             MirrorDescriptor tests, int batch, Guest.Run running, Path exchange, EventLog.Reader log, Replay replay)
             throws IOException {
+        Path printed = reports.resolve(tests.className() + "-output.txt");
+        Files.deleteIfExists(printed);
         Path complete = exchange.resolve("next");
         Files.write(complete, tests(tests));
         Files.move(complete, exchange.resolve(GuestMain.tests(batch)), StandardCopyOption.ATOMIC_MOVE);
@@ -271,6 +285,7 @@ public final class LabTestEngine implements TestEngine {
         do {
             alive = running.isAlive();
             List<LabEvent> events = log.poll();
+            append(events, printed);
             events.forEach(replay::play);
             if (!events.isEmpty() && events.getLast().kind() == LabEvent.Kind.BATCH_DONE) {
                 // What the guest did not know of, if anything.
@@ -291,6 +306,19 @@ public final class LabTestEngine implements TestEngine {
         replay.failWhatIsLeft(
                 tests, () -> told.getAndSet(true) ? GuestLostError.further(running) : GuestLostError.first(running));
         return false;
+    }
+
+    private static void append(List<LabEvent> events, Path printed) throws IOException {
+        StringBuilder text = new StringBuilder();
+        for (LabEvent event : events) {
+            if (event.kind() == LabEvent.Kind.OUTPUT) {
+                text.append(event.text());
+            }
+        }
+        if (!text.isEmpty()) {
+            Files.createDirectories(printed.getParent());
+            Files.writeString(printed, text, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+        }
     }
 
     private void deleteFormerRuns() throws IOException {

@@ -107,6 +107,13 @@ class LabTestEngineTest {
     }
 
     @Test
+    void whatAClassPrintsIsBesideItsReport() throws IOException {
+        run(LabMode.REQUIRE, new JvmGuest(), selectClass(Passes.class));
+        assertThat(output.resolve("reports").resolve(Passes.class.getName() + "-output.txt"))
+                .hasContent("this is printed");
+    }
+
+    @Test
     void classesAreSharedAmongGuests() {
         EngineExecutionResults results = run(
                 LabMode.REQUIRE,
@@ -224,7 +231,8 @@ class LabTestEngineTest {
 
     private EngineExecutionResults run(
             LabMode mode, boolean isNamed, int guests, Guest guest, DiscoverySelector... selectors) {
-        return EngineTestKit.engine(new LabTestEngine(mode, isNamed, guests, guest, output, notices::add))
+        return EngineTestKit.engine(new LabTestEngine(
+                        mode, isNamed, guests, guest, output, output.resolve("reports"), notices::add))
                 .selectors(selectors)
                 .execute();
     }
@@ -459,7 +467,9 @@ class LabTestEngineTest {
     @Tag("lab")
     static class Passes {
         @Test
-        void comesAfterHalts() {}
+        void comesAfterHalts() {
+            System.out.println("this is printed");
+        }
     }
 
     @Tag("lab")

@@ -86,6 +86,14 @@ final class MirrorDescriptor extends AbstractTestDescriptor {
         return getSource().filter(ClassSource.class::isInstance).isPresent();
     }
 
+    /** Of a class its name, and of anything else what it is displayed as. */
+    String className() {
+        return getSource()
+                .filter(ClassSource.class::isInstance)
+                .map(source -> ((ClassSource) source).getClassName())
+                .orElse(getDisplayName());
+    }
+
     @Override
     public String getLegacyReportingName() {
         return legacyName;

@@ -25,8 +25,7 @@ final class Replay {
 
     synchronized void play(LabEvent event) {
         switch (event.kind()) {
-            case OUTPUT -> System.out.print(event.text());
-            case BATCH_DONE -> {}
+            case OUTPUT, BATCH_DONE -> {}
             case REGISTERED -> register(event);
             default -> {
                 // Jupiter's own root has no mirror.
