@@ -5,12 +5,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.net.SocketAddress;
 import java.net.SocketException;
 import java.time.Duration;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.transport.spi.ConnectionException;
@@ -49,8 +52,7 @@ public abstract class StoppedPeerSuite extends ApiSuite {
                             failures.add(cause);
                         }
                     });
-            Channel client = done("connecting", bootstrap.connect(stream ? peer.streamAddress() : peer.address()))
-                    .channel();
+            Channel client = first(bootstrap, stream ? peer.streamAddress() : peer.address());
             Integer usual = client.config().getOption(RdmaChannelOption.KEEP_ALIVE_MILLIS);
             assertThat(usual).isPositive();
             assertThat(Duration.ofMillis(2L * usual)).isLessThan(AT_MOST);
@@ -73,5 +75,16 @@ public abstract class StoppedPeerSuite extends ApiSuite {
         } finally {
             peer.kill();
         }
+    }
+
+    /** siw gives a peer 10 s to answer, and a JVM that is new and slow may need longer for its first connection. */
+    private static Channel first(Bootstrap bootstrap, SocketAddress address) {
+        AtomicReference<Channel> connected = new AtomicReference<>();
+        Patience.until("a first connection", () -> {
+            ChannelFuture connecting = bootstrap.connect(address).awaitUninterruptibly();
+            connected.set(connecting.channel());
+            return connecting.isSuccess();
+        });
+        return connected.get();
     }
 }

@@ -1251,7 +1251,7 @@ public abstract class StreamSuite {
     }
 
     @Test
-    void aPeerThatIsKilledEndsTheChannel() throws Exception {
+    protected void aPeerThatIsKilledEndsTheChannel() throws Exception {
         try (Server server = new Server(
                 new ServerBootstrap(), 0, channel -> channel.pipeline().addLast(new Echo()))) {
             Process other = TrafficPeer.java(

@@ -59,12 +59,17 @@ final class TrafficPeer {
             if (flag.startsWith("--")
                     || flag.startsWith("-Dio.netty.try")
                     || flag.contains("AOT")
+                    || flag.startsWith("-XX:ArchiveRelocationMode")
                     || flag.equals("-XX:+UnlockDiagnosticVMOptions")
                     || flag.equals("-XX:+UseSerialGC")) {
                 command.add(flag);
             }
         }
         command.addAll(flags);
+        String programFlag = System.getProperty("verbena.test.programFlag");
+        if (programFlag != null) {
+            command.add(programFlag);
+        }
         command.addAll(
                 List.of("-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"), main.getName()));
         command.addAll(List.of(arguments));

@@ -84,6 +84,7 @@ class TwoGuestsTest {
     /** The {@code verbena} command of what was just compiled: the launcher may not build anything in the guest. */
     private Path writeCommand(QemuGuest guest) throws IOException {
         List<String> arguments = guest.javaArguments();
+        arguments.add(QemuGuest.PROGRAM_FLAG);
         arguments.add(Main.class.getName());
         Path file = output.resolve("verbena.args");
         QemuGuest.writeArguments(file, arguments);

@@ -15,10 +15,9 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
 import org.verbena.samples.Main;
 import org.verbena.transport.spi.Patience;
 
@@ -116,9 +115,18 @@ class FilesAndValuesTest {
         return Files.write(directory.resolve(name), content);
     }
 
-    @ParameterizedTest
-    @EnumSource
-    void filesArriveAlsoAfterTheReceiverWasKilled(LabDevice device) throws Exception {
+    @Test
+    void filesArriveAlsoAfterTheReceiverWasKilled() throws Exception {
+        filesArriveAlsoAfterTheReceiverWasKilled(LabDevice.SIW);
+    }
+
+    @Test
+    @Tag("lab-full")
+    void filesArriveAlsoAfterTheReceiverWasKilledOnRxe() throws Exception {
+        filesArriveAlsoAfterTheReceiverWasKilled(LabDevice.RXE);
+    }
+
+    private static void filesArriveAlsoAfterTheReceiverWasKilled(LabDevice device) throws Exception {
         Path out = received(device);
         Path small = file("small-" + device, 1_500_001);
         Path empty = file("empty-" + device, 0);
@@ -161,9 +169,18 @@ class FilesAndValuesTest {
         }
     }
 
-    @ParameterizedTest
-    @EnumSource
-    void valuesAreReadWithoutTheServer(LabDevice device) {
+    @Test
+    void valuesAreReadWithoutTheServer() {
+        valuesAreReadWithoutTheServer(LabDevice.RXE);
+    }
+
+    @Test
+    @Tag("lab-full")
+    void valuesAreReadWithoutTheServerOnSiw() {
+        valuesAreReadWithoutTheServer(LabDevice.SIW);
+    }
+
+    private static void valuesAreReadWithoutTheServer(LabDevice device) {
         assertThat(run(device, VALUES_PORT, "kv-client", "put", "n", "41").exitCode())
                 .isZero();
         assertThat(run(device, VALUES_PORT, "kv-client", "get", "n").said()).contains("41");

@@ -112,6 +112,10 @@ public final class PeerProgram implements AutoCloseable {
         java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
                 .filter(flag -> !flag.startsWith("-agentlib") && !flag.startsWith("-javaagent"))
                 .forEach(command::add);
+        String programFlag = System.getProperty("verbena.test.programFlag");
+        if (programFlag != null) {
+            command.add(programFlag);
+        }
         command.addAll(List.of("-cp", System.getProperty("java.class.path"), mainClass));
         command.addAll(List.of(arguments));
         return command;

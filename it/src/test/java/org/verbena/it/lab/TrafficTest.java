@@ -81,6 +81,7 @@ class TrafficTest {
     }
 
     @Tag("lab")
+    @Tag("lab-full")
     @Nested
     class OnSiw extends OnSiwDevice {
         OnSiw() {
