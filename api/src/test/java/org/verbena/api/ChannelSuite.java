@@ -926,7 +926,7 @@ public abstract class ChannelSuite extends ApiSuite {
     }
 
     @Test
-    void aServerForgetsPeersThatGaveUp() {
+    protected void aServerForgetsPeersThatGaveUp() {
         AtomicInteger children = new AtomicInteger();
         ChannelHandler counts = new ChannelInitializer<>() {
             @Override

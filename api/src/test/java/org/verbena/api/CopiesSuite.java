@@ -325,7 +325,7 @@ public abstract class CopiesSuite extends ApiSuite {
     }
 
     @Test
-    void aRendezvousTakesNoKeyOfItsOwnWherePeersAreTrusted() throws Exception {
+    protected void aRendezvousTakesNoKeyOfItsOwnWherePeersAreTrusted() throws Exception {
         Process process = TrafficPeer.java(
                 List.of("-Dorg.verbena.buffers.trustedPeers=true"),
                 OneMessage.class,

@@ -1209,7 +1209,7 @@ public abstract class StreamSuite {
     }
 
     @Test
-    void tlsAuthenticatesBothEnds() throws Exception {
+    protected void tlsAuthenticatesBothEnds() throws Exception {
         long seed = System.nanoTime();
         SslContext context = clientTls().keyManager(identity()).build();
         try (Server server = listenWithTls()) {
@@ -1234,7 +1234,7 @@ public abstract class StreamSuite {
     }
 
     @Test
-    void tlsRejectsAClientWithoutACertificate() throws Exception {
+    protected void tlsRejectsAClientWithoutACertificate() throws Exception {
         SslContext context = clientTls().build();
         try (Server server = listenWithTls()) {
             Channel client = connect(server, tlsHandler(context));

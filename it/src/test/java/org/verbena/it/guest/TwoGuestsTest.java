@@ -64,6 +64,8 @@ class TwoGuestsTest {
                 .redirectErrorStream(true)
                 .redirectOutput(console.toFile());
         guests.environment().put("LAB_LOSS", loss);
+        // The large ones come by rendezvous, which small messages arrange.
+        guests.environment().put("LAB_JOB_ECHOES", mode == LabMode.FULL ? "500,64,16 8,64k,2" : "8,64k,2");
         guests.environment().put("LAB_OUTPUT", output.toString());
         guests.environment().put("LAB_TIMEOUT", Integer.toString(TIME_LIMIT_SECONDS));
         guests.environment().put("LAB_JOB_VERBENA", writeCommand(guest).toString());

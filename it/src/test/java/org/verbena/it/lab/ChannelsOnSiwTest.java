@@ -3,6 +3,7 @@ package org.verbena.it.lab;
 import io.netty.util.ResourceLeakDetector;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.verbena.api.ChannelSuite;
 import org.verbena.api.HandlerSuite;
 import org.verbena.api.OneSidedSuite;
@@ -40,6 +41,14 @@ class ChannelsOnSiwTest {
         @Override
         protected int connectsAtOnce() {
             return 16;
+        }
+
+        /** The provider's contract has it every day. */
+        @Test
+        @Tag("lab-full")
+        @Override
+        protected void aServerForgetsPeersThatGaveUp() {
+            super.aServerForgetsPeersThatGaveUp();
         }
     }
 

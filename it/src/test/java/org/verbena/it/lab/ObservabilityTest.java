@@ -2,6 +2,7 @@ package org.verbena.it.lab;
 
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.verbena.api.CopiesSuite;
 import org.verbena.api.ObservabilitySuite;
 
@@ -65,6 +66,14 @@ class ObservabilityTest {
         @Override
         protected String host() {
             return LabDevice.SIW.address();
+        }
+
+        /** It takes the same way on both devices, and a JVM of its own. */
+        @Test
+        @Tag("lab-full")
+        @Override
+        protected void aRendezvousTakesNoKeyOfItsOwnWherePeersAreTrusted() throws Exception {
+            super.aRendezvousTakesNoKeyOfItsOwnWherePeersAreTrusted();
         }
     }
 }

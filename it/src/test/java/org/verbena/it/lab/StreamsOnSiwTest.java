@@ -46,4 +46,18 @@ class StreamsOnSiwTest extends RdmaStreamSuite {
     protected void aPeerThatIsKilledEndsTheChannel() throws Exception {
         super.aPeerThatIsKilledEndsTheChannel();
     }
+
+    @Test
+    @Tag("lab-full")
+    @Override
+    protected void tlsAuthenticatesBothEnds() throws Exception {
+        super.tlsAuthenticatesBothEnds();
+    }
+
+    @Test
+    @Tag("lab-full")
+    @Override
+    protected void tlsRejectsAClientWithoutACertificate() throws Exception {
+        super.tlsRejectsAClientWithoutACertificate();
+    }
 }
