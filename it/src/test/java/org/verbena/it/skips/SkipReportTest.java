@@ -21,7 +21,7 @@ class SkipReportTest {
 
     /** As Surefire writes an assumption that did not hold and a test that is disabled, and Failsafe a class. */
     private static final String ABORTED = """
-            <testsuite name="x">
+            <testsuite name="org.verbena.it.lab.OneOnSiwTest">
               <testcase name="runs" classname="org.verbena.it.lab.OneOnSiwTest$Inner" time="0.1"/>
               <testcase name="needs(int)[1]" classname="org.verbena.it.lab.OneOnSiwTest$Inner" time="0.0">
                 <skipped type="org.opentest4j.TestAbortedException"><![CDATA[org.opentest4j.TestAbortedException: assumption was not met due to: [the device
@@ -36,7 +36,7 @@ class SkipReportTest {
             """;
 
     private static final String ALL_SKIPPED = """
-            <testsuite name="y">
+            <testsuite name="org.verbena.it.lab.OtherTest">
               <testcase name="" classname="org.verbena.it.lab.OtherTest" time="0.0">
                 <skipped message="no QEMU here"/>
               </testcase>
@@ -79,6 +79,24 @@ class SkipReportTest {
                         "  NOT LISTED -       OtherTest: no QEMU here",
                         "  NOT LISTED siw0    OneOnSiwTest#isDisabled: for a reason",
                         "  NOT LISTED siw0    OneOnSiwTest$Inner#needs: assumption was not met due to: [the device can]");
+    }
+
+    @Test
+    void countsInheritedTestsOfEachClassOfTheLab() throws IOException {
+        String report = """
+                <testsuite name="org.verbena.it.lab.%s">
+                  <testcase name="runs[1]" classname="org.verbena.api.Suite$Inner" time="0.1"/>
+                  <testcase name="runs[2]" classname="org.verbena.api.Suite$Inner" time="0.1"/>
+                </testsuite>
+                """;
+        write("it/target/failsafe-reports/TEST-x.xml", report.formatted("OneOnRxeTest"), BEGIN);
+        write("it/target/failsafe-reports/TEST-y.xml", report.formatted("OneOnSiwTest"), BEGIN);
+        write("it/target/surefire-reports/TEST-z.xml", report.replace("it.lab.%s", "api.OtherTest"), BEGIN);
+        assertThat(report()).isTrue();
+        assertThat(lines())
+                .contains(
+                        "lab: 2 of 5 tests (methods) ran; 2 are left to -Dlab=full, which runs all",
+                        "6 tests reported, 0 of them skipped or aborted");
     }
 
     @Test

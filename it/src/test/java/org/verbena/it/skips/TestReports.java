@@ -24,7 +24,7 @@ import org.xml.sax.SAXException;
  *
  * @param count how many tests, each invocation of a parameterised one counted
  * @param skipped those that were skipped or aborted
- * @param labMethods the methods of the lab's tests that were run, skipped or aborted: {@code class#method}
+ * @param labMethods the methods of the lab's tests that were run, skipped or aborted: {@code report class#method}
  */
 record TestReports(int count, List<SkippedTest> skipped, Set<String> labMethods) {
     private static final String LAB_PACKAGE = "org.verbena.it.lab.";
@@ -41,13 +41,16 @@ record TestReports(int count, List<SkippedTest> skipped, Set<String> labMethods)
         List<SkippedTest> skipped = new ArrayList<>();
         Set<String> labMethods = new TreeSet<>();
         for (Path file : files) {
-            NodeList cases = parse(file).getElementsByTagName("testcase");
+            Element suite = parse(file).getDocumentElement();
+            boolean isOfTheLab = suite.getAttribute("name").startsWith(LAB_PACKAGE);
+            NodeList cases = suite.getElementsByTagName("testcase");
             for (int i = 0; i < cases.getLength(); i++) {
                 Element test = (Element) cases.item(i);
                 SkippedTest named = new SkippedTest(test.getAttribute("classname"), test.getAttribute("name"), "");
                 count++;
-                if (named.className().startsWith(LAB_PACKAGE)) {
-                    labMethods.add(named.method());
+                if (isOfTheLab) {
+                    // A nested class that is inherited has the name that it has where it was written.
+                    labMethods.add(suite.getAttribute("name") + " " + named.method());
                 }
                 NodeList marks = test.getElementsByTagName("skipped");
                 if (marks.getLength() > 0) {
