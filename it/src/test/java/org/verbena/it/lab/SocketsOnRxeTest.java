@@ -1,0 +1,34 @@
+package org.verbena.it.lab;
+
+import org.junit.jupiter.api.Tag;
+import org.verbena.sockets.RdmaSocketSuite;
+
+/** Blocking sockets on verbs over soft RoCE. */
+@Tag("lab")
+@Tag("lab-full")
+class SocketsOnRxeTest extends RdmaSocketSuite {
+    @Override
+    protected String provider() {
+        return "verbs";
+    }
+
+    @Override
+    protected String host() {
+        return LabDevice.RXE.address();
+    }
+
+    @Override
+    protected int manyBytes() {
+        return 2 << 20;
+    }
+
+    @Override
+    protected int tooManyBytes() {
+        return 16 << 20;
+    }
+
+    @Override
+    protected int manySockets() {
+        return 10;
+    }
+}
