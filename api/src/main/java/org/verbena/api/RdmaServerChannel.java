@@ -12,6 +12,7 @@ import java.net.SocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Objects;
+import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -66,6 +67,9 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     private @Nullable ChannelPromise bindPromise;
     private @Nullable InetSocketAddress requestedAddress;
     private boolean readPending;
+
+    /** The end of a close that waits for the listener's. */
+    private @Nullable Runnable whenClosed;
 
     /** Made while the base class is being constructed, before the fields above: so it has no initializer. */
     @SuppressWarnings("NullAway.Init")
@@ -181,10 +185,18 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     }
 
     @Override
+    protected AbstractUnsafe newUnsafe() {
+        return new ClosingUnsafe();
+    }
+
+    @Override
     protected void doClose() {
-        if (state == State.CLOSED) {
-            return;
+        if (state != State.CLOSED) {
+            close0();
         }
+    }
+
+    private void close0() {
         state = State.CLOSED;
         Listener open = listener;
         if (open != null) {
@@ -314,6 +326,24 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         }
     }
 
+    /** Its close is done when the listener's is: then the port is free. */
+    private final class ClosingUnsafe extends AbstractUnsafe {
+        @Override
+        public void connect(SocketAddress remoteAddress, SocketAddress localAddress, ChannelPromise promise) {
+            safeSetFailure(promise, new UnsupportedOperationException("a server does not connect"));
+        }
+
+        @Override
+        protected @Nullable Executor prepareToClose() {
+            // A loop that ends may take no task after the listener's end.
+            if (listener == null || eventLoop().isShuttingDown()) {
+                return null;
+            }
+            close0();
+            return rest -> whenClosed = rest;
+        }
+    }
+
     private final class Handler implements ListenerHandler {
         @Override
         public void onListening(Listener ready) {
@@ -354,6 +384,11 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         public void onClosed(Listener gone, @Nullable Throwable cause) {
             listener = null;
             if (state == State.CLOSED) {
+                Runnable rest = whenClosed;
+                whenClosed = null;
+                if (rest != null) {
+                    rest.run();
+                }
                 return;
             }
             ChannelPromise promise = bindPromise;

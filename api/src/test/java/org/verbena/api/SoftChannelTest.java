@@ -55,6 +55,22 @@ class SoftChannelTest extends ChannelSuite {
     }
 
     @Test
+    void aServerIsClosedWhenItsPortIsFree() throws Exception {
+        Server server = listen();
+        CompletableFuture<InetSocketAddress> bound = new CompletableFuture<>();
+        server.channel.close().addListener(closed -> {
+            try (ServerSocket another = new ServerSocket()) {
+                another.bind(server.address());
+                bound.complete((InetSocketAddress) another.getLocalSocketAddress());
+            } catch (IOException e) {
+                bound.completeExceptionally(e);
+            }
+        });
+        assertThat(bound.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)).isEqualTo(server.address());
+        server.close();
+    }
+
+    @Test
     void endingLoopsWhileTheirChannelsConnectLosesNothing() {
         try (Server server = listen();
                 LoggedWarnings logged = new LoggedWarnings("io.netty")) {
