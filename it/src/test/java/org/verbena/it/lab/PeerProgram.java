@@ -209,7 +209,7 @@ public final class PeerProgram implements AutoCloseable {
      * Waits until it ends.
      *
      * @param limit how long to wait
-     * @return its exit status; 128 + the signal if one ended it
+     * @return its exit status; 128 + the signal if one ended it; 0 also for an {@code rping} that met its own race
      * @throws AssertionError if it runs longer
      */
     public int awaitExit(Duration limit) {
@@ -218,11 +218,24 @@ public final class PeerProgram implements AutoCloseable {
                 throw new AssertionError(describe("still runs after " + limit));
             }
             reader.join(Duration.ofSeconds(5));
-            return process.exitValue();
+            return metItsOwnRace() ? 0 : process.exitValue();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new AssertionError("interrupted", e);
         }
+    }
+
+    /**
+     * C's rping closes its event channel, as the last thing it does, while its other thread may be about to wait for an
+     * event; that thread then ends the process with -1. Whatever fails before that is printed, and not by this line.
+     */
+    private boolean metItsOwnRace() {
+        return command.getFirst().equals("rping")
+                && process.exitValue() == 255
+                && output().stripTrailing().endsWith("rdma_get_cm_event: Bad file descriptor")
+                && output().lines()
+                        .allMatch(line ->
+                                line.matches(".*ping data: .*|client DISCONNECT EVENT.*|rdma_get_cm_event: .*"));
     }
 
     /** Kills it as a crash would, with SIGKILL. */
