@@ -339,8 +339,10 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
             if (listener == null || eventLoop().isShuttingDown()) {
                 return null;
             }
-            close0();
-            return rest -> whenClosed = rest;
+            return rest -> {
+                whenClosed = rest;
+                close0();
+            };
         }
     }
 
