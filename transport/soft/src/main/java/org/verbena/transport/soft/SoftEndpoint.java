@@ -101,6 +101,9 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
     private boolean inTurn;
     private boolean turnScheduled;
 
+    /** Something was thrown that nobody expects, and the connection is being ended for it. */
+    private boolean failed;
+
     private final ConnectionEnd end = new ConnectionEnd();
 
     /**
@@ -473,8 +476,8 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         inTurn = true;
         try {
             leaveTurn();
-        } catch (RuntimeException e) {
-            onFailure(e);
+        } catch (Throwable t) {
+            onFailure(t);
         }
     }
 
@@ -646,7 +649,16 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
     public void onFailure(Throwable thrown) {
         LOG.error("closing the connection with {} after an error in the provider", remoteAddress, thrown);
         end.reset();
-        endNow(thrown);
+        if (!failed) {
+            failed = true;
+            endNow(thrown);
+            return;
+        }
+        // It happened again in what ends the connection, which would fail without end.
+        SoftSocket now = socket;
+        if (now != null) {
+            now.closeNow();
+        }
     }
 
     @Override

@@ -1,8 +1,11 @@
 package org.verbena.transport.soft;
 
 import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoEventLoopGroup;
 import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.SingleThreadIoEventLoop;
+import io.netty.util.concurrent.ScheduledFuture;
 import java.lang.foreign.Arena;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -10,8 +13,11 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointOptions;
@@ -38,6 +44,7 @@ final class SoftFixture implements AutoCloseable {
     private final List<RecordingEndpointHandler> handlers = new CopyOnWriteArrayList<>();
     private final BlockingQueue<RecordingEndpointHandler> accepted = new LinkedBlockingQueue<>();
     private final List<RegisteredMemory> regions = new CopyOnWriteArrayList<>();
+    private final AtomicReference<@Nullable Error> scheduleError = new AtomicReference<>();
 
     SoftFixture(SoftOptions options) {
         this(options, EndpointOptions.DEFAULTS);
@@ -46,10 +53,16 @@ final class SoftFixture implements AutoCloseable {
     SoftFixture(SoftOptions options, EndpointOptions endpointOptions) {
         provider = new SoftProvider(options);
         IoHandlerFactory factory = provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS);
-        group = new MultiThreadIoEventLoopGroup(1, executor -> {
-            io = (SoftIoHandler) factory.newHandler(executor);
-            return io;
-        });
+        group =
+                new MultiThreadIoEventLoopGroup(1, executor -> {
+                    io = (SoftIoHandler) factory.newHandler(executor);
+                    return io;
+                }) {
+                    @Override
+                    protected IoEventLoop newChild(Executor executor, IoHandlerFactory handlers, Object... arguments) {
+                        return new Loop(this, executor, handlers);
+                    }
+                };
         loop = group.next();
         listening = new RecordingListenerHandler(loop);
         listening.whenRequested(connection -> {
@@ -89,6 +102,11 @@ final class SoftFixture implements AutoCloseable {
         return region;
     }
 
+    /** What the loop throws when it is next to schedule something, as it does when a class cannot be loaded. */
+    void throwAtNextSchedule(Error error) {
+        scheduleError.set(error);
+    }
+
     /** A quarter of the stall timeout passes. */
     void tick() {
         Patience.await("a tick", loop.submit(() -> io.passTick()));
@@ -126,5 +144,20 @@ final class SoftFixture implements AutoCloseable {
             throw new AssertionError(provider.memoryDomain().registeredBytes() + " bytes are still registered");
         }
         arena.close();
+    }
+
+    private final class Loop extends SingleThreadIoEventLoop {
+        Loop(IoEventLoopGroup parent, Executor executor, IoHandlerFactory handlers) {
+            super(parent, executor, handlers);
+        }
+
+        @Override
+        public ScheduledFuture<?> schedule(Runnable task, long delay, TimeUnit unit) {
+            Error error = scheduleError.getAndSet(null);
+            if (error != null) {
+                throw error;
+            }
+            return super.schedule(task, delay, unit);
+        }
     }
 }
