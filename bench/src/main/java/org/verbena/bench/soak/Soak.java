@@ -54,7 +54,6 @@ public final class Soak {
 
     private final String provider;
     private final String host;
-    private final long endNanos;
     private final int minutes;
     private final Random random;
     private final RdmaEventLoopGroup group;
@@ -84,7 +83,6 @@ public final class Soak {
         this.host = host;
         this.minutes = minutes;
         random = new Random(seed);
-        endNanos = System.nanoTime() + TimeUnit.MINUTES.toNanos(minutes);
         group = new RdmaEventLoopGroup(provider, 2);
     }
 
@@ -113,6 +111,7 @@ public final class Soak {
 
     private boolean run() throws Exception {
         startServer();
+        long endNanos = System.nanoTime() + TimeUnit.MINUTES.toNanos(minutes);
         List<Thread> workers = new ArrayList<>();
         for (int i = 0; i < WORKERS_OF_A_KIND; i++) {
             workers.add(start("messages", this::sendMessages));
@@ -148,6 +147,9 @@ public final class Soak {
         }
         if (futures.get() != outcomes.get()) {
             violations.add(futures + " futures had " + outcomes + " outcomes");
+        }
+        if (messages.get() == 0 || requests.get() == 0 || streamed.get() == 0 || oneSided.get() == 0) {
+            violations.add("there were no messages, requests, streams or one-sided operations: the run was too short");
         }
         judgeMemory();
         violations.stream().limit(20).forEach(violation -> System.out.println("VIOLATION " + violation));
