@@ -5,10 +5,14 @@ import java.util.Map;
 import java.util.function.Supplier;
 import org.verbena.bench.peers.contenders.AeronContender;
 import org.verbena.bench.peers.contenders.BlockingContender;
+import org.verbena.bench.peers.contenders.FlightContender;
 import org.verbena.bench.peers.contenders.GrpcContender;
 import org.verbena.bench.peers.contenders.NettyContender;
+import org.verbena.bench.peers.contenders.RSocketContender;
+import org.verbena.bench.peers.contenders.ReactorContender;
 import org.verbena.bench.peers.contenders.SpinningContender;
 import org.verbena.bench.peers.contenders.VerbenaContender;
+import org.verbena.bench.peers.contenders.VertxContender;
 
 /** The contenders by name. Add one here, or name its class in full on the command line. */
 final class Contenders {
@@ -16,6 +20,7 @@ final class Contenders {
 
     static {
         ALL.put("socket", () -> new BlockingContender(BlockingContender.Io.STREAMS));
+        ALL.put("socket-verbena", () -> new BlockingContender(BlockingContender.Io.RDMA_STREAMS));
         ALL.put("channel", () -> new BlockingContender(BlockingContender.Io.CHANNEL));
         ALL.put("channel-uds", () -> new BlockingContender(BlockingContender.Io.UNIX_CHANNEL));
         ALL.put("channel-spin", SpinningContender::new);
@@ -31,6 +36,14 @@ final class Contenders {
         ALL.put("grpc-verbena", () -> new GrpcContender(GrpcContender.Transport.VERBENA, false));
         ALL.put("grpc-nio-stream", () -> new GrpcContender(GrpcContender.Transport.NIO, true));
         ALL.put("grpc-verbena-stream", () -> new GrpcContender(GrpcContender.Transport.VERBENA, true));
+        ALL.put("vertx-nio", () -> new VertxContender(false));
+        ALL.put("vertx-verbena", () -> new VertxContender(true));
+        ALL.put("reactor-nio", () -> new ReactorContender(false));
+        ALL.put("reactor-verbena", () -> new ReactorContender(true));
+        ALL.put("rsocket-nio", () -> new RSocketContender(false));
+        ALL.put("rsocket-verbena", () -> new RSocketContender(true));
+        ALL.put("flight-nio", () -> new FlightContender(false));
+        ALL.put("flight-verbena", () -> new FlightContender(true));
     }
 
     static Contender named(String name) {

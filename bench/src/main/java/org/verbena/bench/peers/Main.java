@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.ToDoubleFunction;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.verbena.bench.JavaProcess;
@@ -37,6 +38,9 @@ public final class Main {
     /** Pairs of contenders to be compared: the one and the one it is measured by. */
     private final List<String[]> ratios = new ArrayList<>();
 
+    /** Whether to print the pairs alone, as a table in Markdown. */
+    private boolean markdown;
+
     /** contender, workload, and a result for each round. */
     private final Map<String, Map<Workload, List<Result>>> results = new LinkedHashMap<>();
 
@@ -57,6 +61,7 @@ public final class Main {
                 case "--host" -> System.setProperty(Place.HOST, args[++i]);
                 case "--only" -> System.setProperty(Workload.ONLY, args[++i]);
                 case "--ratio" -> ratios.add(args[++i].split("/", 2));
+                case "--markdown" -> markdown = true;
                 case "--list" -> {
                     System.out.println(String.join("\n", Contenders.ALL.keySet()));
                     return;
@@ -102,7 +107,12 @@ public final class Main {
             }
         }
         raw.close();
-        report(System.out, (System.nanoTime() - started) / 1e9);
+        double took = (System.nanoTime() - started) / 1e9;
+        if (markdown) {
+            table(System.out, took);
+        } else {
+            report(System.out, took);
+        }
     }
 
     /** One contender in one round: a server process and a client process. */
@@ -216,21 +226,64 @@ public final class Main {
             for (Workload workload : Workload.ALL) {
                 List<Result> mine = one.get(workload);
                 List<Result> theirs = other.get(workload);
-                double[] each = IntStream.range(0, Math.min(mine.size(), theirs.size()))
-                        .mapToDouble(round -> workload.pingPong()
-                                ? theirs.get(round).p50() / mine.get(round).p50()
-                                : mine.get(round).perSecond()
-                                        / theirs.get(round).perSecond())
-                        .sorted()
-                        .toArray();
-                int middle = each.length / 2;
-                double median = each.length % 2 == 1 ? each[middle] : (each[middle - 1] + each[middle]) / 2;
+                double[] each = workload.pingPong()
+                        ? ratios(theirs, mine, Result::p50)
+                        : ratios(mine, theirs, Result::perSecond);
+                double median = Result.median(each);
                 out.printf("  %-11s%8.2f%8.2f%8.2f%n", workload, median, each[0], each[each.length - 1]);
             }
         }
     }
 
-    private void report(PrintStream out, double took) {
+    /** A figure of the one by that of the other, in each round, sorted. */
+    private static double[] ratios(List<Result> one, List<Result> other, ToDoubleFunction<Result> figure) {
+        return IntStream.range(0, Math.min(one.size(), other.size()))
+                .mapToDouble(round -> figure.applyAsDouble(one.get(round)) / figure.applyAsDouble(other.get(round)))
+                .sorted()
+                .toArray();
+    }
+
+    /** The pairs alone, with a row for each workload. */
+    private void table(PrintStream out, double took) {
+        out.printf("| | requests/s | ratio | p99, µs | ratio | CPU s/million | ratio |%n");
+        out.printf("|---|---:|---:|---:|---:|---:|---:|%n");
+        for (String[] pair : ratios) {
+            Map<Workload, List<Result>> one = results.get(pair[0]);
+            Map<Workload, List<Result>> other = results.get(pair[1]);
+            for (Workload workload : Workload.ALL) {
+                out.printf("| %s / %s, %s |", pair[0], pair[1], workload);
+                if (one == null || other == null) {
+                    out.printf(" not complete | | | | | |%n");
+                    continue;
+                }
+                List<Result> mine = one.get(workload);
+                List<Result> theirs = other.get(workload);
+                cells(out, mine, theirs, Result::perSecond);
+                cells(out, mine, theirs, Result::p99);
+                cells(out, mine, theirs, Result::cpuSecondsPerMillion);
+                out.println();
+            }
+        }
+        out.printf(
+                "%nA cell has the medians of both; a ratio is the first by the second in the same round: the median and the extremes.%n");
+        conditions(out, took);
+    }
+
+    private static void cells(PrintStream out, List<Result> one, List<Result> other, ToDoubleFunction<Result> figure) {
+        double mine = Result.median(one, figure);
+        double theirs = Result.median(other, figure);
+        String format = Math.min(mine, theirs) < 100 ? "%,.1f" : "%,.0f";
+        double[] each = ratios(one, other, figure);
+        out.printf(
+                " " + format + " / " + format + " | **%.2f** (%.2f–%.2f) |",
+                mine,
+                theirs,
+                Result.median(each),
+                each[0],
+                each[each.length - 1]);
+    }
+
+    private void conditions(PrintStream out, double took) {
         out.printf(
                 "%nJava %s, %d cores, Linux %s; %d rounds, %.1f s a workload, %.0f s in all; medians of rounds%n",
                 Runtime.version(),
@@ -247,7 +300,10 @@ public final class Main {
                 .orElse(0);
         out.printf("Other processes took %.2f of the cores on average while it measured.%n", others);
         failures.forEach((name, why) -> out.printf("%s: not complete: %s%n", name, why));
+    }
 
+    private void report(PrintStream out, double took) {
+        conditions(out, took);
         out.printf("%nOverview: x1 is the p50 of the round trip in microseconds, x64 is messages/s%n%-14s", "");
         Workload.ALL.forEach(workload -> out.printf("%12s", workload));
         out.println();

@@ -30,6 +30,11 @@ record Result(
                 .collect(Collectors.joining(" "));
     }
 
+    /** CPU time of both processes for a million messages, in seconds. */
+    double cpuSecondsPerMillion() {
+        return cores / perSecond * 1e6;
+    }
+
     /** Each figure's median over the rounds. */
     static Result median(List<Result> rounds) {
         return new Result(
@@ -44,8 +49,13 @@ record Result(
                 median(rounds, Result::others));
     }
 
-    private static double median(List<Result> rounds, ToDoubleFunction<Result> figure) {
-        double[] sorted = rounds.stream().mapToDouble(figure).sorted().toArray();
+    /** One figure's median over the rounds. */
+    static double median(List<Result> rounds, ToDoubleFunction<Result> figure) {
+        return median(rounds.stream().mapToDouble(figure).sorted().toArray());
+    }
+
+    /** The median of at least one figure. */
+    static double median(double[] sorted) {
         int middle = sorted.length / 2;
         return sorted.length % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
     }

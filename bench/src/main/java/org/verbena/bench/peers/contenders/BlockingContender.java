@@ -19,13 +19,16 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
+import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Load;
 import org.verbena.bench.peers.Place;
+import org.verbena.sockets.RdmaServerSocketFactory;
+import org.verbena.sockets.RdmaSocketFactory;
 
 /**
- * The JDK alone, blocking: java.net.Socket with buffered streams, or a SocketChannel with direct buffers over TCP or
- * a Unix domain socket. With one message outstanding, one client thread writes and reads; with more, one thread
+ * The JDK alone, blocking: java.net.Socket with buffered streams, of the JDK's or Verbena's, or a SocketChannel with direct
+ * buffers over TCP or a Unix domain socket. With one message outstanding, one client thread writes and reads; with more, one thread
  * writes and another reads, as blocking I/O needs. Frames are a 4-byte length and the message.
  */
 @SuppressWarnings({"NullAway", "CatchAndPrintStackTrace"}) // a measured program: what it prints goes to its log
@@ -33,6 +36,8 @@ public final class BlockingContender implements Contender {
 
     public enum Io {
         STREAMS,
+        /** Streams over Verbena. */
+        RDMA_STREAMS,
         CHANNEL,
         UNIX_CHANNEL
     }
@@ -46,8 +51,10 @@ public final class BlockingContender implements Contender {
     @Override
     public Server startServer(Path scratch) throws IOException {
         InetSocketAddress any = Place.address(0);
-        if (io == Io.STREAMS) {
-            ServerSocket server = new ServerSocket();
+        if (io == Io.STREAMS || io == Io.RDMA_STREAMS) {
+            ServerSocket server = io == Io.STREAMS
+                    ? new ServerSocket()
+                    : new RdmaServerSocketFactory(verbenaLoop()).createServerSocket();
             server.bind(any);
             return serve(Integer.toString(server.getLocalPort()), server, () -> echo(server.accept()));
         }
@@ -62,6 +69,10 @@ public final class BlockingContender implements Contender {
             server = ServerSocketChannel.open(StandardProtocolFamily.UNIX).bind(UnixDomainSocketAddress.of(address));
         }
         return serve(address, server, () -> echo(server.accept()));
+    }
+
+    private static RdmaEventLoopGroup verbenaLoop() {
+        return new RdmaEventLoopGroup(Place.provider(), 1);
     }
 
     private interface Body {
@@ -132,7 +143,9 @@ public final class BlockingContender implements Contender {
     @Override
     public Client connect(String address) throws IOException {
         Connection connection = switch (io) {
-            case STREAMS -> new Streams(Integer.parseInt(address));
+            case STREAMS -> new Streams(new Socket(), Integer.parseInt(address));
+            case RDMA_STREAMS ->
+                new Streams(new RdmaSocketFactory(verbenaLoop()).createSocket(), Integer.parseInt(address));
             case CHANNEL -> new Channel(Place.address(Integer.parseInt(address)));
             case UNIX_CHANNEL -> new Channel(UnixDomainSocketAddress.of(address));
         };
@@ -209,9 +222,9 @@ public final class BlockingContender implements Contender {
         private final DataOutputStream out;
         private final byte[] message = new byte[Frames.MAX_MESSAGE];
 
-        Streams(int port) throws IOException {
-            InetSocketAddress to = Place.address(port);
-            socket = new Socket(to.getAddress(), port);
+        Streams(Socket socket, int port) throws IOException {
+            this.socket = socket;
+            socket.connect(Place.address(port));
             socket.setTcpNoDelay(true);
             in = new DataInputStream(new BufferedInputStream(socket.getInputStream(), Frames.STREAM_BUFFER));
             out = new DataOutputStream(new BufferedOutputStream(socket.getOutputStream(), Frames.STREAM_BUFFER));

@@ -27,6 +27,7 @@ import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.verbena.api.RdmaEventLoopGroup;
@@ -90,13 +91,9 @@ public final class GrpcContender implements Contender {
 
     @Override
     public List<String> jvmFlags() {
-        return List.of(
-                "--enable-native-access=ALL-UNNAMED",
-                "--sun-misc-unsafe-memory-access=allow",
-                "--add-opens=java.base/java.nio=ALL-UNNAMED",
-                "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
-                "-Dio.netty.tryReflectionSetAccessible=true",
-                "-Dio.grpc.netty.shaded.io.netty.tryReflectionSetAccessible=true");
+        List<String> flags = new ArrayList<>(Nettys.JVM_FLAGS);
+        flags.add("-Dio.grpc.netty.shaded.io.netty.tryReflectionSetAccessible=true");
+        return flags;
     }
 
     private ServerBuilder<?> serverBuilder() {
@@ -169,7 +166,13 @@ public final class GrpcContender implements Contender {
                 if (streaming) {
                     new Stream(channel, load).run();
                 } else {
-                    new Calls(channel, load).run();
+                    new Calls(
+                                    load,
+                                    (calls, sequence) -> ClientCalls.asyncUnaryCall(
+                                            channel.newCall(CALL, CallOptions.DEFAULT),
+                                            new Message(sequence, calls.payload()),
+                                            new Answer(calls)))
+                            .run();
                 }
             }
 
@@ -247,52 +250,21 @@ public final class GrpcContender implements Contender {
         }
     }
 
-    /** Every answer starts the next call. The first calls come from another thread, hence the locks. */
-    private record Calls(ManagedChannel channel, Load load, CompletableFuture<Void> done) {
-
-        Calls(ManagedChannel channel, Load load) {
-            this(channel, load, new CompletableFuture<>());
+    /** One call, in its own method of the service. */
+    private record Answer(Calls calls) implements StreamObserver<byte[]> {
+        @Override
+        public void onNext(byte[] echo) {
+            calls.replied(ByteBuffer.wrap(echo).getLong(), echo.length, echo[echo.length - 1]);
         }
 
-        void run() throws Exception {
-            send();
-            done.get();
+        @Override
+        public void onError(Throwable cause) {
+            calls.failed(cause);
         }
 
-        private void send() {
-            while (true) {
-                Message message;
-                synchronized (load) {
-                    long sequence = load.next();
-                    if (sequence < 0) {
-                        break;
-                    }
-                    message = new Message(sequence, load.payload);
-                }
-                ClientCalls.asyncUnaryCall(channel.newCall(CALL, CallOptions.DEFAULT), message, new Answer());
-            }
-            if (load.finished()) {
-                done.complete(null);
-            }
-        }
-
-        private final class Answer implements StreamObserver<byte[]> {
-            @Override
-            public void onNext(byte[] echo) {
-                synchronized (load) {
-                    load.echoed(ByteBuffer.wrap(echo).getLong(), echo.length, echo[echo.length - 1]);
-                }
-            }
-
-            @Override
-            public void onError(Throwable t) {
-                done.completeExceptionally(t);
-            }
-
-            @Override
-            public void onCompleted() {
-                send();
-            }
+        @Override
+        public void onCompleted() {
+            calls.next();
         }
     }
 

@@ -19,6 +19,7 @@ import io.netty.handler.codec.ByteToMessageDecoder;
 import io.netty.handler.codec.LengthFieldBasedFrameDecoder;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.verbena.api.RdmaEventLoopGroup;
@@ -57,15 +58,11 @@ public final class NettyContender implements Contender {
 
     @Override
     public List<String> jvmFlags() {
-        return List.of(
-                // The composite cumulator, below, keeps a whole receive buffer for each short read: 64 messages of 1
-                // MiB took more than the usual 1 GiB.
-                "-XX:MaxDirectMemorySize=4g",
-                "--enable-native-access=ALL-UNNAMED",
-                "--sun-misc-unsafe-memory-access=allow", // else Netty does without Unsafe since Java 24
-                "--add-opens=java.base/java.nio=ALL-UNNAMED",
-                "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
-                "-Dio.netty.tryReflectionSetAccessible=true"); // buffers without a Cleaner
+        List<String> flags = new ArrayList<>(Nettys.JVM_FLAGS);
+        // The composite cumulator, below, keeps a whole receive buffer for each short read: 64 messages of 1 MiB took
+        // more than the usual 1 GiB.
+        flags.add("-XX:MaxDirectMemorySize=4g");
+        return flags;
     }
 
     private void setUp(Channel channel, ChannelInboundHandlerAdapter handler) {
