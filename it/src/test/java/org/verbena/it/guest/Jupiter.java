@@ -6,13 +6,14 @@ import org.junit.platform.launcher.core.LauncherConfig;
 import org.junit.platform.launcher.core.LauncherFactory;
 
 /** JUnit's launcher with Jupiter and nothing that registers itself: not the lab's engine, nor the build tool's listeners. */
-final class Jupiter {
+public final class Jupiter {
     /** The first segment of Jupiter's unique ids. */
     static final String ENGINE_ID = "junit-jupiter";
 
     private Jupiter() {}
 
-    static Launcher launcher() {
+    /** A launcher that nothing else configures. */
+    public static Launcher launcher() {
         return LauncherFactory.create(LauncherConfig.builder()
                 .enableTestEngineAutoRegistration(false)
                 .addTestEngines(new JupiterTestEngine())

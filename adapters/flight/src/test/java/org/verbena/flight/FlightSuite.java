@@ -39,17 +39,18 @@ import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.grpc.VerbenaGrpc;
 import org.verbena.transport.spi.Patience;
 
-/** Arrow Flight over the adapter: every value of every row is checked, each way, and all of Arrow's memory comes back. */
+/**
+ * Arrow Flight over the adapter: every value of every row is checked, each way, and all of Arrow's memory comes back. A
+ * subclass names provider and address.
+ */
 @Timeout(240)
-class FlightTest {
+public abstract class FlightSuite {
     private static final Schema SCHEMA = new Schema(List.of(
             Field.notNullable("id", new ArrowType.Int(64, true)),
             Field.nullable("value", new ArrowType.FloatingPoint(FloatingPointPrecision.DOUBLE)),
             Field.nullable("name", ArrowType.Utf8.INSTANCE),
             Field.nullable("blob", ArrowType.Binary.INSTANCE)));
 
-    private static final String HOST = "127.0.0.1";
-    private static final int BATCHES = 20;
     private static final int ROWS_PER_BATCH = 5_000;
     private static final int BLOB_BYTES = 200;
 
@@ -61,17 +62,30 @@ class FlightTest {
     private ManagedChannel channel;
     private FlightClient client;
 
+    /** Which provider. */
+    protected abstract String provider();
+
+    /** Where the server listens: an address, not a name. */
+    protected String host() {
+        return "127.0.0.1";
+    }
+
+    /** How many batches of rows go each way. */
+    protected int batches() {
+        return 20;
+    }
+
     @BeforeEach
     @SuppressWarnings("deprecation") // the only way to create a service has a parameter of a deprecated type
     void connect() throws Exception {
-        group = new RdmaEventLoopGroup("soft", 2);
-        server = VerbenaGrpc.server(new InetSocketAddress(HOST, 0), group)
+        group = new RdmaEventLoopGroup(provider(), 2);
+        server = VerbenaGrpc.server(new InetSocketAddress(host(), 0), group)
                 .addService(
                         FlightGrpcUtils.createFlightService(memory, new Producer(), ServerAuthHandler.NO_OP, executor))
                 .maxInboundMessageSize(Integer.MAX_VALUE)
                 .build()
                 .start();
-        channel = VerbenaGrpc.channel(HOST, server.getPort(), group)
+        channel = VerbenaGrpc.channel(host(), server.getPort(), group)
                 .usePlaintext()
                 .maxInboundMessageSize(Integer.MAX_VALUE)
                 .build();
@@ -96,7 +110,7 @@ class FlightTest {
     void streamsRowsToAClient() throws Exception {
         try (FlightStream stream = client.getStream(new Ticket("rows".getBytes(StandardCharsets.UTF_8)))) {
             assertThat(stream.getSchema()).isEqualTo(SCHEMA);
-            assertThat(check(stream)).isEqualTo((long) BATCHES * ROWS_PER_BATCH);
+            assertThat(check(stream)).isEqualTo((long) batches() * ROWS_PER_BATCH);
         }
     }
 
@@ -105,7 +119,7 @@ class FlightTest {
         AsyncPutListener listener = new AsyncPutListener();
         try (VectorSchemaRoot rows = VectorSchemaRoot.create(SCHEMA, memory)) {
             FlightClient.ClientStreamListener upload = client.startPut(FlightDescriptor.path("rows"), rows, listener);
-            for (int batch = 0; batch < BATCHES; batch++) {
+            for (int batch = 0; batch < batches(); batch++) {
                 // What was put before the call began is read when it begins: until then the rows may not change.
                 Patience.until("the call takes another batch", upload::isReady);
                 fill(rows, batch);
@@ -114,7 +128,7 @@ class FlightTest {
             upload.completed();
             upload.getResult();
         }
-        assertThat(rowsPut.get()).isEqualTo((long) BATCHES * ROWS_PER_BATCH);
+        assertThat(rowsPut.get()).isEqualTo((long) batches() * ROWS_PER_BATCH);
     }
 
     @Test
@@ -124,7 +138,7 @@ class FlightTest {
                 FlightClient.ExchangeReaderWriter exchange = client.doExchange(FlightDescriptor.path("echo"))) {
             exchange.getWriter().start(rows);
             FlightStream back = exchange.getReader();
-            for (int batch = 0; batch < BATCHES; batch++) {
+            for (int batch = 0; batch < batches(); batch++) {
                 fill(rows, batch);
                 exchange.getWriter().putNext();
                 assertThat(back.next()).isTrue();
@@ -201,7 +215,7 @@ class FlightTest {
         public void getStream(CallContext context, Ticket ticket, ServerStreamListener listener) {
             try (VectorSchemaRoot root = VectorSchemaRoot.create(SCHEMA, memory)) {
                 listener.start(root);
-                for (int batch = 0; batch < BATCHES; batch++) {
+                for (int batch = 0; batch < batches(); batch++) {
                     fill(root, batch);
                     listener.putNext();
                 }
