@@ -30,15 +30,23 @@ import org.verbena.transport.spi.Patience;
 
 /**
  * PostgreSQL's JDBC driver, which makes its sockets by {@link RdmaSocketFactory}, and a PostgreSQL server, which knows
- * nothing of it: a relay with an {@link RdmaServerSocketFactory} stands before it.
+ * nothing of it: a relay with an {@link RdmaServerSocketFactory} stands before it. A subclass names the provider that is
+ * expected, and the relay's address.
  */
-@Timeout(240)
-class PostgresTest {
-    private static final String HOST = "127.0.0.1";
+@Timeout(380)
+public abstract class PostgresSuite {
     private static final int ROWS = 5_000;
 
     @TempDir
-    Path folder;
+    private Path folder;
+
+    /** Which provider the driver's sockets have, which it makes without being told. */
+    protected abstract String provider();
+
+    /** Where the relay listens: an address, not a name. */
+    protected String host() {
+        return "127.0.0.1";
+    }
 
     @Test
     void theDriverTalksThroughARelay() throws Exception {
@@ -46,13 +54,13 @@ class PostgresTest {
         Assumptions.assumeTrue(programs.isPresent(), "PostgreSQL is not installed: apt-get install postgresql");
         try (Postgres server = Postgres.start(programs.get(), folder);
                 Relay relay = new Relay(
-                        new RdmaServerSocketFactory().createServerSocket(0, 50, InetAddress.getByName(HOST)),
+                        new RdmaServerSocketFactory().createServerSocket(0, 50, InetAddress.getByName(host())),
                         server.address())) {
             Properties properties = new Properties();
             properties.setProperty("user", "postgres");
             properties.setProperty("sslmode", "disable");
             properties.setProperty("connectTimeout", "60");
-            String url = "jdbc:postgresql://" + HOST + ":" + relay.port()
+            String url = "jdbc:postgresql://" + host() + ":" + relay.port()
                     + "/postgres?socketFactory=org.verbena.sockets.RdmaSocketFactory";
             // It listens before it is ready.
             Patience.until("PostgreSQL is ready", () -> answers(url, properties));
@@ -65,6 +73,7 @@ class PostgresTest {
                 }
                 timesOut(connection);
             }
+            assertThat(SharedLoops.INSTANCE.provider().name()).isEqualTo(provider());
         }
     }
 
