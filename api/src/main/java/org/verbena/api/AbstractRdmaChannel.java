@@ -25,6 +25,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.protocol.Frame;
+import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.MessageStatistics;
@@ -500,6 +501,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                     (IoEventLoop) eventLoop(),
                     parent(),
                     config,
+                    data -> pipeline().fireUserEventTriggered(new PrivateDataEvent(data)),
                     (provider, options) -> start0(provider, MessageConnection.Role.ACCEPTOR, options));
             if (endpoint == null) {
                 unsafe().close(unsafe().voidPromise());
@@ -577,6 +579,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         invalidateRemoteAddress();
         state = State.ACTIVE;
         boolean wanted = attempt == null ? incoming != null : attempt.succeed();
+        if (wanted && incoming == null && config.framing() == Framing.RAW) {
+            pipeline().fireUserEventTriggered(new PrivateDataEvent(active.peerPrivateData()));
+        }
         pipeline().fireChannelActive(); // with auto-read on, this reads
         if (wanted) {
             inboundBridge.pauseIfUnasked();
@@ -726,7 +731,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                 remote = to;
                 attempt = made;
                 MessageConnection connecting = start0(provider, MessageConnection.Role.INITIATOR, options);
-                EndpointOptions wanted = config.endpointOptions(provider, connecting.privateData());
+                byte[] privateData =
+                        config.privateData(RdmaChannelOption.CONNECT_PRIVATE_DATA, connecting.privateData());
+                EndpointOptions wanted = config.endpointOptions(provider, privateData);
                 IoEventLoop loop = (IoEventLoop) eventLoop();
                 LocalBinding from = binding;
                 endpoint = from == null

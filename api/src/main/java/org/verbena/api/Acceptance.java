@@ -3,13 +3,16 @@ package org.verbena.api;
 import io.netty.channel.IoEventLoop;
 import java.nio.charset.StandardCharsets;
 import java.util.function.BiFunction;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.PrivateData;
 import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.RdmaProvider;
 
@@ -32,6 +35,8 @@ final class Acceptance {
      * @param loop of the channel
      * @param server the listening channel, or null if it has closed
      * @param config of the channel
+     * @param onPrivateData given the peer's private data with framing RAW, before the request is accepted; it may close
+     *     the channel, and set options of it
      * @param begin makes the connection
      * @return the endpoint, or null if the peer was rejected
      * @throws RuntimeException this side cannot accept it; the request may still be rejected
@@ -40,8 +45,8 @@ final class Acceptance {
             IoEventLoop loop,
             @Nullable RdmaServerChannel server,
             RdmaChannelConfig config,
+            Consumer<byte[]> onPrivateData,
             BiFunction<RdmaProvider, MessageOptions, MessageConnection> begin) {
-        decided = true;
         RdmaProvider provider = RdmaEventLoopGroup.providerOf(loop);
         RdmaProvider listening = server == null ? null : RdmaEventLoopGroup.providerOf(server.eventLoop());
         if (server == null || provider == null || !provider.equals(listening)) {
@@ -52,18 +57,30 @@ final class Acceptance {
         MessageOptions options = config.messageOptions();
         byte[] rejection = PrivateData.rejection(options, config.preSharedKeys(), request.privateData());
         if (rejection != null) {
+            decided = true;
             server.strangers()
                     .warn(request.localAddress() + ": rejected " + request.remoteAddress() + ": "
                             + PrivateData.reason(rejection));
             request.reject(rejection);
             return null;
         }
+        if (options.framing() == Framing.RAW) {
+            onPrivateData.accept(request.privateData());
+            if (decided) {
+                return null; // the channel was closed
+            }
+            options = config.messageOptions();
+        }
         MessageConnection accepting = begin.apply(provider, options);
-        return request.accept(loop, config.endpointOptions(provider, accepting.privateData()), accepting);
+        byte[] answer = config.privateData(RdmaChannelOption.ACCEPT_PRIVATE_DATA, accepting.privateData());
+        EndpointOptions wanted = config.endpointOptions(provider, answer);
+        decided = true;
+        return request.accept(loop, wanted, accepting);
     }
 
     /** The request could not be accepted. */
     void fail(RuntimeException cause) {
+        decided = true;
         LOG.warn("{}: cannot accept {}", request.localAddress(), request.remoteAddress(), cause);
         try {
             request.reject(DROPPED);

@@ -108,6 +108,30 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         return (PreSharedKeys) values.get(RdmaChannelOption.PRE_SHARED_KEYS);
     }
 
+    /**
+     * What goes to the peer with the connect request or its acceptance.
+     *
+     * @param option {@code CONNECT_PRIVATE_DATA} or {@code ACCEPT_PRIVATE_DATA}
+     * @param ofProtocol what the framing sends there
+     * @throws IllegalArgumentException the option is set, and the framing has its own
+     */
+    byte[] privateData(ChannelOption<byte[]> option, byte[] ofProtocol) {
+        byte[] chosen = (byte[]) values.get(option);
+        if (chosen == null) {
+            return ofProtocol;
+        }
+        if (framing() != Framing.RAW) {
+            throw new IllegalArgumentException(
+                    option + " needs framing RAW: framing " + framing() + " has its handshake in the private data");
+        }
+        return chosen;
+    }
+
+    private static boolean isPrivateData(ChannelOption<?> option) {
+        return option.equals(RdmaChannelOption.CONNECT_PRIVATE_DATA)
+                || option.equals(RdmaChannelOption.ACCEPT_PRIVATE_DATA);
+    }
+
     private boolean registeredAllocatorWanted() {
         return (Boolean) values.getOrDefault(RdmaChannelOption.REGISTERED_ALLOCATOR, false);
     }
@@ -219,7 +243,9 @@ class RdmaChannelConfig extends DefaultChannelConfig {
                 RdmaChannelOption.FRAMING,
                 RdmaChannelOption.SHARED_RECEIVE_QUEUE,
                 RdmaChannelOption.REGISTERED_ALLOCATOR,
-                RdmaChannelOption.PRE_SHARED_KEYS);
+                RdmaChannelOption.PRE_SHARED_KEYS,
+                RdmaChannelOption.CONNECT_PRIVATE_DATA,
+                RdmaChannelOption.ACCEPT_PRIVATE_DATA);
         for (ChannelOption<?> option : RANGES.keySet()) {
             options.put(option, getOption(option));
         }
@@ -244,6 +270,10 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         if (option.equals(RdmaChannelOption.PRE_SHARED_KEYS)) {
             return (T) preSharedKeys();
         }
+        if (isPrivateData(option)) {
+            byte[] chosen = (byte[]) values.get(option);
+            return (T) (chosen == null ? null : chosen.clone());
+        }
         return super.getOption(option);
     }
 
@@ -260,7 +290,8 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         } else if (!option.equals(RdmaChannelOption.FRAMING)
                 && !option.equals(RdmaChannelOption.SHARED_RECEIVE_QUEUE)
                 && !option.equals(RdmaChannelOption.REGISTERED_ALLOCATOR)
-                && !option.equals(RdmaChannelOption.PRE_SHARED_KEYS)) {
+                && !option.equals(RdmaChannelOption.PRE_SHARED_KEYS)
+                && !isPrivateData(option)) {
             return super.setOption(option, value);
         }
         checkFraming(option, value);
@@ -268,7 +299,7 @@ class RdmaChannelConfig extends DefaultChannelConfig {
             throw new IllegalStateException(
                     option + " is read when the connection is made, and this one has been: set it on the bootstrap");
         }
-        values.put(option, value);
+        values.put(option, value instanceof byte[] bytes ? bytes.clone() : value);
         return true;
     }
 
@@ -282,6 +313,10 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         if (option.equals(RdmaChannelOption.FRAMING) && (preset == Framing.STREAM) != (value == Framing.STREAM)) {
             throw new IllegalArgumentException("an " + channel.getClass().getSimpleName() + " cannot use framing "
                     + value + ": STREAM is RdmaSocketChannel's, MESSAGE and RAW are RdmaChannel's");
+        }
+        if (isPrivateData(option) && preset == Framing.STREAM) {
+            throw new IllegalArgumentException(option + " needs an RdmaChannel with framing RAW, and this is an "
+                    + channel.getClass().getSimpleName());
         }
     }
 

@@ -144,6 +144,25 @@ public final class RdmaChannelOption {
             ChannelOption.valueOf(RdmaChannelOption.class, "PRE_SHARED_KEYS");
 
     /**
+     * Private data for the connect request: bytes that the server has before it accepts, in a {@link PrivateDataEvent}.
+     * None by default. With {@link Framing#RAW} alone, since the other framings have their handshake there. The device
+     * of the connection limits it: 56 bytes on InfiniBand and RoCE, 251 on iWARP devices, 508 on soft. Connecting fails
+     * with more, and the message names the limit. The array is copied.
+     */
+    public static final ChannelOption<byte[]> CONNECT_PRIVATE_DATA =
+            ChannelOption.valueOf(RdmaChannelOption.class, "CONNECT_PRIVATE_DATA");
+
+    /**
+     * Private data for the answer of a server that accepts a connection, which the client has in a {@link
+     * PrivateDataEvent}. A {@code childOption}; a handler may also set it on the accepted channel when the event with
+     * the client's data comes. None by default, and with {@link Framing#RAW} alone. The device of the connection limits
+     * it: 196 bytes on InfiniBand and RoCE, 251 on iWARP devices, 500 on soft. A connection with more is not accepted,
+     * and the server's log names the limit. The array is copied.
+     */
+    public static final ChannelOption<byte[]> ACCEPT_PRIVATE_DATA =
+            ChannelOption.valueOf(RdmaChannelOption.class, "ACCEPT_PRIVATE_DATA");
+
+    /**
      * After so many milliseconds without a frame of the peer, the channel sends it a PING; if the PONG takes as long
      * again, the connection is lost. 20,000 by default, which finds a peer whose process is stopped, whose machine is
      * gone or whose cable is pulled within 40 s. It also loses a peer whose event loop is blocked for so long, or that

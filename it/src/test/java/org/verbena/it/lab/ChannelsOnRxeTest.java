@@ -7,6 +7,7 @@ import org.verbena.api.ChannelSuite;
 import org.verbena.api.HandlerSuite;
 import org.verbena.api.OneSidedSuite;
 import org.verbena.api.PreSharedKeysSuite;
+import org.verbena.api.RawSuite;
 import org.verbena.api.ShortFormSuite;
 
 /** The Channel API on verbs over soft RoCE. */
@@ -101,6 +102,33 @@ class ChannelsOnRxeTest {
         @Override
         protected String host() {
             return LabDevice.RXE.address();
+        }
+    }
+
+    @Nested
+    class Raw extends RawSuite {
+        {
+            traceFewerBuffers();
+        }
+
+        @Override
+        protected String provider() {
+            return "verbs";
+        }
+
+        @Override
+        protected String host() {
+            return LabDevice.RXE.address();
+        }
+
+        @Override
+        protected int greatestConnectBytes() {
+            return 56;
+        }
+
+        @Override
+        protected int greatestAcceptBytes() {
+            return 196;
         }
     }
 }

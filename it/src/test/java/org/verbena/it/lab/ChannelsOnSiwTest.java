@@ -8,6 +8,7 @@ import org.verbena.api.ChannelSuite;
 import org.verbena.api.HandlerSuite;
 import org.verbena.api.OneSidedSuite;
 import org.verbena.api.PreSharedKeysSuite;
+import org.verbena.api.RawSuite;
 import org.verbena.api.ShortFormSuite;
 import org.verbena.transport.spi.ConnectionException;
 
@@ -126,6 +127,33 @@ class ChannelsOnSiwTest {
         @Override
         protected String host() {
             return LabDevice.SIW.address();
+        }
+    }
+
+    @Nested
+    class Raw extends RawSuite {
+        {
+            traceFewerBuffers();
+        }
+
+        @Override
+        protected String provider() {
+            return "verbs";
+        }
+
+        @Override
+        protected String host() {
+            return LabDevice.SIW.address();
+        }
+
+        @Override
+        protected int greatestConnectBytes() {
+            return 251;
+        }
+
+        @Override
+        protected int greatestAcceptBytes() {
+            return 251;
         }
     }
 }

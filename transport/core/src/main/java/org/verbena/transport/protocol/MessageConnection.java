@@ -77,6 +77,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     private int failedOperations;
 
+    private byte[] peerPrivateData = {};
+
     /**
      * Creates the connection of one endpoint.
      *
@@ -154,6 +156,15 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      */
     public byte[] privateData() {
         return handshake.privateData();
+    }
+
+    /**
+     * The private data of the peer's connect request or acceptance.
+     *
+     * @return a copy, possibly padded with zeros; empty before the listener's {@code onActive}
+     */
+    public byte[] peerPrivateData() {
+        return peerPrivateData.clone();
     }
 
     /**
@@ -503,6 +514,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return;
         }
         life.connected();
+        peerPrivateData = privateData;
         learn(endpoint.capabilities());
         String violation = raw || role == Role.ACCEPTOR ? null : Wire.violation(options.framing(), privateData);
         if (violation != null) {

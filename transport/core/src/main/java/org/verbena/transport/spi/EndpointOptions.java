@@ -15,8 +15,9 @@ package org.verbena.transport.spi;
  * @param rnrRetryCount receiver-not-ready retries, 0 to 6; 7 retries forever
  * @param trafficClass the IP type of service, 0 to 255
  * @param sharedReceiveQueue whether receives come from the loop's shared receive queue, where the provider has one
- * @param privateData sent to the peer in the connect request or reply, at most {@link #MAX_PRIVATE_DATA_BYTES} bytes;
- *     copied, never null
+ * @param privateData sent to the peer in the connect request or reply; copied, never null. {@link
+ *     #MAX_PRIVATE_DATA_BYTES} bytes are carried everywhere, and up to {@link #GREATEST_PRIVATE_DATA_BYTES} where the
+ *     provider can; more than it can fails the connection with its limit
  */
 public record EndpointOptions(
         int connectTimeoutMillis,
@@ -37,6 +38,12 @@ public record EndpointOptions(
      */
     public static final int MAX_PRIVATE_DATA_BYTES = 56;
 
+    /**
+     * The most private data that any provider could carry, in bytes: an MPA frame of iWARP (RFC 5044, 7.1.1), setup
+     * data included.
+     */
+    public static final int GREATEST_PRIVATE_DATA_BYTES = 512;
+
     /** Depths of 256, 4 SGEs, 128 bytes inline, 16 reads, retries 7 and 7, 10 s to connect. */
     public static final EndpointOptions DEFAULTS = new Builder().build();
 
@@ -51,9 +58,9 @@ public record EndpointOptions(
         check("retryCount", retryCount, 0, 7);
         check("rnrRetryCount", rnrRetryCount, 0, 7);
         check("trafficClass", trafficClass, 0, 255);
-        if (privateData.length > MAX_PRIVATE_DATA_BYTES) {
-            throw new IllegalArgumentException(
-                    "private data of " + privateData.length + " bytes is over the limit of " + MAX_PRIVATE_DATA_BYTES);
+        if (privateData.length > GREATEST_PRIVATE_DATA_BYTES) {
+            throw new IllegalArgumentException("private data of " + privateData.length + " bytes is over the limit of "
+                    + GREATEST_PRIVATE_DATA_BYTES);
         }
         privateData = privateData.clone();
     }

@@ -1,6 +1,7 @@
 package org.verbena.transport.soft;
 
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.EndpointOptions;
 
 /**
@@ -45,6 +46,22 @@ final class MpaNegotiation {
      * @param peerToPeer whether the peer says that it is ready before its user says anything
      */
     record Answer(MpaFrame frame, int outboundReads, int inboundReads, boolean peerToPeer) {}
+
+    /**
+     * Refuses private data for which MPA has no room beside what this provider adds.
+     *
+     * @param options of the endpoint
+     * @param reply whether it is for the reply, in which the provider may add its token
+     * @throws ConnectionException there is too much of it
+     */
+    static void checkPrivateData(EndpointOptions options, boolean reply) {
+        int limit = MpaFrame.MAX_PRIVATE_DATA_BYTES - EnhancedSetup.BYTES - (reply ? PeerFeatures.TOKEN_BYTES : 0);
+        int asked = options.privateData().length;
+        if (asked > limit) {
+            throw new ConnectionException("the soft provider carries at most " + limit + " bytes of private data in "
+                    + (reply ? "the answer to a connect request" : "a connect request") + ", not " + asked);
+        }
+    }
 
     /**
      * The connecting side's request.

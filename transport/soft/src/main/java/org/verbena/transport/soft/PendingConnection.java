@@ -271,6 +271,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
     @Override
     public Endpoint accept(IoEventLoop loop, EndpointOptions options, EndpointHandler handler) {
         SoftProvider.checkLoop(loop);
+        MpaNegotiation.checkPrivateData(options, true);
         decide();
         SoftEndpoint endpoint = new SoftEndpoint(loop, listener.context(), options, handler, remoteAddress, false);
         execute(

@@ -159,6 +159,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
             EndpointHandler handler,
             InetSocketAddress remoteAddress,
             @Nullable SocketChannel bound) {
+        MpaNegotiation.checkPrivateData(options, false);
         SoftEndpoint made = new SoftEndpoint(loop, context, options, handler, remoteAddress, true);
         loop.execute(() -> made.connect(bound));
         return made;

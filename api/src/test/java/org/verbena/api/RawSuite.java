@@ -1,0 +1,186 @@
+package org.verbena.api;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.Test;
+import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.Patience;
+
+/** What framing RAW has of the connection and of the device that the other framings keep to themselves. */
+public abstract class RawSuite extends ApiSuite {
+
+    /** The most private data of a connect request. */
+    protected abstract int greatestConnectBytes();
+
+    /** The most private data of an acceptance. */
+    protected abstract int greatestAcceptBytes();
+
+    private static ServerBootstrap serving() {
+        return new ServerBootstrap().childOption(RdmaChannelOption.FRAMING, Framing.RAW);
+    }
+
+    private Bootstrap raw(ChannelHandler... handlers) {
+        return bootstrap(handlers).option(RdmaChannelOption.FRAMING, Framing.RAW);
+    }
+
+    /** Records private data and becoming active, in order; and answers if it is told to. */
+    private static final class Watch extends ChannelInboundHandlerAdapter {
+        final List<String> seen = new CopyOnWriteArrayList<>();
+        private final byte[] answer;
+
+        Watch(byte... answer) {
+            this.answer = answer;
+        }
+
+        @Override
+        public void channelActive(ChannelHandlerContext context) {
+            seen.add("active");
+            context.fireChannelActive();
+        }
+
+        @Override
+        public void userEventTriggered(ChannelHandlerContext context, Object event) {
+            if (event instanceof PrivateDataEvent peers) {
+                seen.add(new String(peers.data(), US_ASCII).replace("\0", ""));
+                if (answer.length > 0) {
+                    context.channel().config().setOption(RdmaChannelOption.ACCEPT_PRIVATE_DATA, answer);
+                }
+            }
+            context.fireUserEventTriggered(event);
+        }
+    }
+
+    private static byte[] privateData(RdmaChannel channel) {
+        Object event = Patience.take("the peer's private data", inbox(channel).events);
+        assertThat(event).isInstanceOf(PrivateDataEvent.class);
+        return ((PrivateDataEvent) event).data();
+    }
+
+    @Test
+    void exchangesPrivateDataBeforeTheChannelsAreActive() {
+        Watch atServer = new Watch("welcome".getBytes(US_ASCII));
+        Watch atClient = new Watch();
+        try (Server server = new Server(serving(), atServer)) {
+            RdmaChannel client = connect(
+                    raw(atClient).option(RdmaChannelOption.CONNECT_PRIVATE_DATA, "hello".getBytes(US_ASCII)), server);
+            RdmaChannel peer = server.next();
+            Patience.until("the client is active", () -> atClient.seen.size() == 2);
+            assertThat(atServer.seen).containsExactly("hello", "active");
+            assertThat(atClient.seen).containsExactly("welcome", "active");
+            client.writeAndFlush(pattern(client, 10, 1));
+            assertThat(inbox(peer).next()).isEqualTo(patternBytes(10, 1));
+            done("closing", client.close());
+        }
+    }
+
+    @Test
+    void tellsOfAPeerWithoutPrivateData() {
+        try (Server server = new Server(serving())) {
+            RdmaChannel client = connect(raw(), server);
+            // All zeros, or no byte at all.
+            assertThat(new String(privateData(server.next()), US_ASCII).replace("\0", ""))
+                    .isEmpty();
+            assertThat(new String(privateData(client), US_ASCII).replace("\0", ""))
+                    .isEmpty();
+            done("closing", client.close());
+        }
+    }
+
+    @Test
+    void carriesAsMuchPrivateDataAsTheDeviceCan() {
+        byte[] request = patternBytes(greatestConnectBytes(), 1);
+        byte[] answer = patternBytes(greatestAcceptBytes(), 2);
+        try (Server server = new Server(serving().childOption(RdmaChannelOption.ACCEPT_PRIVATE_DATA, answer))) {
+            RdmaChannel client = connect(raw().option(RdmaChannelOption.CONNECT_PRIVATE_DATA, request), server);
+            assertThat(privateData(server.next())).startsWith(request);
+            assertThat(privateData(client)).startsWith(answer);
+            done("closing", client.close());
+        }
+    }
+
+    @Test
+    void refusesMorePrivateDataThanTheDeviceCarries() {
+        byte[] request = patternBytes(greatestConnectBytes() + 1, 1);
+        byte[] answer = patternBytes(greatestAcceptBytes() + 1, 2);
+        try (LoggedWarnings logged = new LoggedWarnings("org.verbena");
+                Server server = new Server(serving().childOption(RdmaChannelOption.ACCEPT_PRIVATE_DATA, answer))) {
+            ChannelFuture tooMuch = raw().option(RdmaChannelOption.CONNECT_PRIVATE_DATA, request)
+                    .connect(server.address());
+            assertThat(failure("too long a request", tooMuch))
+                    .isInstanceOf(ConnectionException.class)
+                    .hasMessageContaining("at most " + greatestConnectBytes() + " bytes of private data")
+                    .hasMessageContaining("not " + request.length);
+            assertThat(failure("too long an answer", raw().connect(server.address())))
+                    .isInstanceOf(ConnectionException.class);
+            Patience.until(
+                    "the server says why",
+                    () -> logged.texts().stream()
+                            .anyMatch(line ->
+                                    line.contains("at most " + greatestAcceptBytes() + " bytes of private data")));
+            assertThat(server.accepted).isEmpty();
+        }
+    }
+
+    @Test
+    void aHandlerRejectsAPeerForItsPrivateData() {
+        ChannelHandler guard = new Guard();
+        try (Server server = new Server(serving(), guard)) {
+            Bootstrap stranger = raw().option(RdmaChannelOption.CONNECT_PRIVATE_DATA, new byte[] {13});
+            assertThat(failure("a stranger", stranger.connect(server.address())))
+                    .isInstanceOf(ConnectionException.Rejected.class);
+            assertThat(server.accepted).isEmpty();
+            RdmaChannel client = connect(raw().option(RdmaChannelOption.CONNECT_PRIVATE_DATA, new byte[] {7}), server);
+            server.next();
+            done("closing", client.close());
+        }
+    }
+
+    @ChannelHandler.Sharable
+    private static final class Guard extends ChannelInboundHandlerAdapter {
+        @Override
+        public void userEventTriggered(ChannelHandlerContext context, Object event) {
+            if (event instanceof PrivateDataEvent peers && peers.data()[0] != 7) {
+                context.close();
+            }
+        }
+    }
+
+    @Test
+    void otherFramingsKeepThePrivateDataToThemselves() {
+        try (Server server = listen()) {
+            ChannelFuture connecting = bootstrap()
+                    .option(RdmaChannelOption.CONNECT_PRIVATE_DATA, new byte[] {1})
+                    .connect(server.address());
+            assertThat(failure("connecting with MESSAGE", connecting))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("CONNECT_PRIVATE_DATA")
+                    .hasMessageContaining("RAW");
+            assertThat(server.accepted).isEmpty();
+        }
+    }
+
+    @Test
+    void copiesPrivateDataWhenItIsSet() {
+        RdmaChannel channel =
+                (RdmaChannel) done("registering", raw().register()).channel();
+        byte[] data = {1, 2, 3};
+        channel.config().setOption(RdmaChannelOption.CONNECT_PRIVATE_DATA, data);
+        Arrays.fill(data, (byte) 0);
+        assertThat(channel.config().getOption(RdmaChannelOption.CONNECT_PRIVATE_DATA))
+                .containsExactly(1, 2, 3);
+        assertThat(channel.config().getOption(RdmaChannelOption.ACCEPT_PRIVATE_DATA))
+                .isNull();
+        done("closing", channel.close());
+    }
+}

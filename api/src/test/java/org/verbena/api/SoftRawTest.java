@@ -1,0 +1,18 @@
+package org.verbena.api;
+
+class SoftRawTest extends RawSuite {
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+
+    @Override
+    protected int greatestConnectBytes() {
+        return 508;
+    }
+
+    @Override
+    protected int greatestAcceptBytes() {
+        return 500;
+    }
+}
