@@ -419,6 +419,13 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         if (state == State.CLOSING) {
             throw new ClosedChannelException();
         }
+        if (message instanceof RdmaMessage) {
+            if (config.framing() != Framing.RAW) {
+                throw new UnsupportedOperationException("an RdmaMessage is one SEND, which needs framing RAW; this "
+                        + getClass().getSimpleName() + " has framing " + config.framing() + ": write its content");
+            }
+            return message;
+        }
         if (!(message instanceof ByteBuf buffer)) {
             throw new UnsupportedOperationException("an " + getClass().getSimpleName() + " writes ByteBuf; "
                     + message.getClass().getName() + " needs an encoder in the pipeline");

@@ -72,6 +72,11 @@ final class ConnectionListener implements MessageListener {
     }
 
     @Override
+    public void onInvalidated(MessageConnection from, int remoteKey) {
+        channel.inboundBridge0().onEvent(new KeyInvalidatedEvent(remoteKey));
+    }
+
+    @Override
     public void onWritabilityChanged(MessageConnection from, boolean writable) {
         channel.onWritability0(from, writable);
     }

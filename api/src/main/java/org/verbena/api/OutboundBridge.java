@@ -186,6 +186,8 @@ final class OutboundBridge {
             // this
             // one is the connection's.
             open.send(buffer.retain(), onSent, null);
+        } else if (message instanceof RdmaMessage raw) {
+            open.sendRaw(raw.content().retain(), raw.opcode(), raw.flags(), raw.word(), onSent, null);
         } else if (!files.send((FileRegion) message, open, onSent)) {
             return false;
         }
@@ -227,6 +229,9 @@ final class OutboundBridge {
     }
 
     private static int readableBytes(@Nullable Object message) {
+        if (message instanceof RdmaMessage raw) {
+            return raw.content().readableBytes();
+        }
         return message instanceof ByteBuf buffer ? buffer.readableBytes() : 0;
     }
 

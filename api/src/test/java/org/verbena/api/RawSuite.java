@@ -5,17 +5,27 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.concurrent.Future;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.RemoteMemory;
 
 /** What framing RAW has of the connection and of the device that the other framings keep to themselves. */
 public abstract class RawSuite extends ApiSuite {
@@ -182,5 +192,134 @@ public abstract class RawSuite extends ApiSuite {
         assertThat(channel.config().getOption(RdmaChannelOption.ACCEPT_PRIVATE_DATA))
                 .isNull();
         done("closing", channel.close());
+    }
+
+    // ---- kinds of SEND
+
+    private static List<Object> eventsAfterSetup(RdmaChannel channel, int count) {
+        List<Object> events = new ArrayList<>();
+        while (events.size() < count) {
+            Object event = Patience.take("an event", inbox(channel).events);
+            if (!(event instanceof PrivateDataEvent)) {
+                events.add(event);
+            }
+        }
+        return events;
+    }
+
+    private static void assertStillWorks(RdmaChannel from, RdmaChannel to) {
+        from.writeAndFlush(pattern(from, 100, 77));
+        assertThat(inbox(to).next()).isEqualTo(patternBytes(100, 77));
+    }
+
+    @Test
+    void sendsImmediateDataOrRefusesIt() {
+        try (Server server = new Server(serving())) {
+            RdmaChannel client = connect(raw(), server);
+            RdmaChannel peer = server.next();
+            if (!client.capabilities().immediateData()) {
+                ChannelFuture refused = client.writeAndFlush(
+                        RdmaMessage.of(pattern(client, 10, 1)).withImmediate(1));
+                assertThat(failure("immediate data", refused))
+                        .isInstanceOf(UnsupportedOperationException.class)
+                        .hasMessageMatching("(?s).*(IMMEDIATE|immediate data).*");
+                assertStillWorks(client, peer);
+                done("closing", client.close());
+                return;
+            }
+            client.write(pattern(client, 10, 1));
+            client.write(RdmaMessage.of(pattern(client, 500, 2)).withImmediate(0xcafe_f00d));
+            client.write(RdmaMessage.of(Unpooled.EMPTY_BUFFER).withImmediate(7).solicited());
+            ChannelFuture last = client.writeAndFlush(RdmaMessage.of(pattern(client, 20, 3)));
+            done("the last write", last);
+            assertThat(inbox(peer).next()).isEqualTo(patternBytes(10, 1));
+            assertThat(inbox(peer).next()).isEqualTo(patternBytes(500, 2));
+            assertThat(inbox(peer).next()).isEmpty();
+            assertThat(inbox(peer).next()).isEqualTo(patternBytes(20, 3));
+            assertThat(eventsAfterSetup(peer, 2))
+                    .containsExactly(new ImmediateDataEvent(0xcafe_f00d, 500), new ImmediateDataEvent(7, 0));
+            done("closing", client.close());
+        }
+    }
+
+    @Test
+    void invalidatesATokenOfThePeerOrRefuses() {
+        try (Server server = new Server(serving());
+                Arena arena = Arena.ofShared()) {
+            RdmaChannel client = connect(raw(), server);
+            RdmaChannel peer = server.next();
+            MemorySegment table = arena.allocate(4096, 4096);
+            RegisteredMemory region = peer.memory().register(table, Access.LOCAL_WRITE, Access.REMOTE_WRITE);
+            RemoteMemory token = region.remote();
+            RdmaMessage message = RdmaMessage.of(pattern(client, 30, 2)).withInvalidate(token);
+            if (!client.capabilities().sendWithInvalidate()) {
+                assertThat(failure("invalidating", client.writeAndFlush(message)))
+                        .isInstanceOf(UnsupportedOperationException.class)
+                        .hasMessageContaining("INVALIDATE");
+                assertStillWorks(client, peer);
+                done("closing", client.close());
+                region.close();
+                return;
+            }
+            ByteBuf early = pattern(client, 100, 1);
+            done("a write", client.write(token, 0, early));
+            early.release();
+            done("the message", client.writeAndFlush(message));
+            assertThat(inbox(peer).next()).isEqualTo(patternBytes(30, 2));
+            assertThat(eventsAfterSetup(peer, 1)).containsExactly(new KeyInvalidatedEvent(token.key()));
+            assertThat(table.asSlice(0, 100).toArray(ValueLayout.JAVA_BYTE)).isEqualTo(patternBytes(100, 1));
+            ByteBuf late = pattern(client, 100, 9);
+            client.write(token, 0, late)
+                    .awaitUninterruptibly(Patience.LIMIT.toMillis()); // its outcome is the provider's
+            late.release();
+            Patience.until("the connection ends for the access", () -> !client.isOpen());
+            assertThat(table.asSlice(0, 100).toArray(ValueLayout.JAVA_BYTE)).isEqualTo(patternBytes(100, 1));
+            region.close();
+        }
+    }
+
+    /** The content of the message is what the read before it fetches. */
+    @Test
+    void aFencedMessageWaitsForTheReadBeforeIt() {
+        int length = 32 << 10;
+        ServerBootstrap largeReceives = serving().childOption(RdmaChannelOption.RECEIVE_BUFFER_BYTES, length);
+        try (Server server = new Server(largeReceives);
+                Arena arena = Arena.ofShared()) {
+            RdmaChannel client = connect(raw(), server);
+            RdmaChannel peer = server.next();
+            MemorySegment table = arena.allocate(length, 4096);
+            MemorySegment.copy(patternBytes(length, 5), 0, table, ValueLayout.JAVA_BYTE, 0, length);
+            RegisteredMemory region = peer.memory().register(table, Access.REMOTE_READ);
+            for (int bytes : new int[] {length, 64}) { // the shorter one would be sent inline without its fence
+                ByteBuf relay = client.alloc().buffer(bytes, bytes);
+                ByteBuf fetched = relay.retainedSlice(0, bytes);
+                Future<Void> read = client.read(region.remote(), 0, relay);
+                ChannelFuture sent =
+                        client.writeAndFlush(RdmaMessage.of(fetched).fenced());
+                done("the read", read);
+                done("the message", sent);
+                assertThat(inbox(peer).next()).isEqualTo(patternBytes(bytes, 5));
+                relay.release();
+            }
+            done("closing", client.close());
+            region.close();
+        }
+    }
+
+    @Test
+    void otherFramingsRefuseKindsOfSend() {
+        try (Server server = listen()) {
+            RdmaChannel client = connect(server);
+            RdmaChannel peer = server.next();
+            ChannelFuture refused =
+                    client.writeAndFlush(RdmaMessage.of(pattern(client, 10, 1)).fenced());
+            assertThat(failure("an RdmaMessage with MESSAGE", refused))
+                    .isInstanceOf(UnsupportedOperationException.class)
+                    .hasMessageContaining("RdmaMessage")
+                    .hasMessageContaining("RAW")
+                    .hasMessageContaining("MESSAGE");
+            assertStillWorks(client, peer);
+            done("closing", client.close());
+        }
     }
 }

@@ -24,12 +24,16 @@ final class Callbacks {
         }
     }
 
-    /** Delivers immediate data, a message, or the one and then the other. The listener owns the message. */
-    void arrived(boolean hasImmediate, int immediateData, int lengthBytes, @Nullable ByteBuf message) {
+    /** Delivers a notice, a message, or the one and then the other. The listener owns the message. */
+    void arrived(Notice notice, int word, int lengthBytes, @Nullable ByteBuf message) {
         ByteBuf undelivered = message;
         try {
-            if (hasImmediate) {
-                listener.onImmediate(connection, immediateData, lengthBytes);
+            switch (notice) {
+                case IMMEDIATE -> listener.onImmediate(connection, word, lengthBytes);
+                case INVALIDATED -> listener.onInvalidated(connection, word);
+                case NONE -> {
+                    // A message alone.
+                }
             }
             if (message != null) {
                 undelivered = null;

@@ -69,7 +69,7 @@ final class FrameReceiver {
         }
         String violation = window.messageFrameCame();
         if (violation == null && !life.isCloseRequested()) {
-            inbox.arrived(null, false, true, immediateData, lengthBytes);
+            inbox.arrived(null, false, Notice.IMMEDIATE, immediateData, lengthBytes);
         }
         return violation;
     }

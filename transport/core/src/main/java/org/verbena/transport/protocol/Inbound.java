@@ -20,9 +20,11 @@ final class Inbound implements Work {
 
     @Nullable ByteBuf message;
 
-    boolean hasImmediate;
-    int immediateData;
-    int immediateLengthBytes;
+    Notice notice = Notice.NONE;
+    /** The immediate data, or the key. */
+    int noticeWord;
+
+    int noticeLengthBytes;
 
     // Fragments: how much is still to come, and what waits in receives for memory.
     int remainingBytes;
@@ -77,7 +79,7 @@ final class Inbound implements Work {
         remainingBytes = 0;
         parkedFragments = 0;
         message = null;
-        hasImmediate = false;
+        notice = Notice.NONE;
         rendezvous = false;
         rendezvousEvent = null;
         pieces = 0;

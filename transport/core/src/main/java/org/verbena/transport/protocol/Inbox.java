@@ -188,11 +188,11 @@ final class Inbox {
     /** A message in one receive, from its reader index on. */
     void received(ByteBuf buffer) {
         if (exchanged(buffer)) {
-            arrived(buffer, false, false, 0, 0);
+            arrived(buffer, false, Notice.NONE, 0, 0);
             return;
         }
         ByteBuf copy = copiedOut(buffer);
-        arrived(copy == null ? buffer : copy, copy == null, false, 0, 0);
+        arrived(copy == null ? buffer : copy, copy == null, Notice.NONE, 0, 0);
     }
 
     /**
@@ -288,24 +288,19 @@ final class Inbox {
         return memory;
     }
 
-    /** A whole message, or immediate data, or both: delivered now if nothing is before it. */
-    void arrived(
-            @Nullable ByteBuf message,
-            boolean inReceive,
-            boolean hasImmediate,
-            int immediateData,
-            int immediateLengthBytes) {
+    /** A whole message, or a notice, or both: delivered now if nothing is before it. */
+    void arrived(@Nullable ByteBuf message, boolean inReceive, Notice notice, int noticeWord, int noticeLengthBytes) {
         if (head == null && reading && isDeliverable()) {
-            deliver(message, inReceive, hasImmediate, immediateData, immediateLengthBytes);
+            deliver(message, inReceive, notice, noticeWord, noticeLengthBytes);
             return;
         }
         Inbound inbound = newInbound();
         inbound.ready = true;
         inbound.message = message;
         inbound.inReceive = inReceive;
-        inbound.hasImmediate = hasImmediate;
-        inbound.immediateData = immediateData;
-        inbound.immediateLengthBytes = immediateLengthBytes;
+        inbound.notice = notice;
+        inbound.noticeWord = noticeWord;
+        inbound.noticeLengthBytes = noticeLengthBytes;
         inbound.receives = 1;
         append(inbound);
     }
@@ -456,21 +451,20 @@ final class Inbox {
             held -= inbound.receives;
             ByteBuf message = inbound.message;
             boolean inReceive = inbound.inReceive;
-            boolean hasImmediate = inbound.hasImmediate;
-            int immediateData = inbound.immediateData;
-            int lengthBytes = inbound.immediateLengthBytes;
+            Notice notice = inbound.notice;
+            int word = inbound.noticeWord;
+            int lengthBytes = inbound.noticeLengthBytes;
             boolean end = inbound.end;
             recycle(inbound);
             if (end) {
                 deliverEnd();
             } else {
-                deliver(message, inReceive, hasImmediate, immediateData, lengthBytes);
+                deliver(message, inReceive, notice, word, lengthBytes);
             }
         }
     }
 
-    private void deliver(
-            @Nullable ByteBuf message, boolean inReceive, boolean hasImmediate, int immediateData, int lengthBytes) {
+    private void deliver(@Nullable ByteBuf message, boolean inReceive, Notice notice, int word, int lengthBytes) {
         delivered = true;
         if (message != null) {
             counters.messageReceived(message.readableBytes());
@@ -478,7 +472,7 @@ final class Inbox {
                 window.delivered(message);
             }
         }
-        callbacks.arrived(hasImmediate, immediateData, lengthBytes, message);
+        callbacks.arrived(notice, word, lengthBytes, message);
     }
 
     private void deliverEnd() {

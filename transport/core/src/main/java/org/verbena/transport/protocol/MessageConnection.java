@@ -8,6 +8,7 @@ import org.verbena.transport.protocol.Lifecycle.Phase;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 
 /**
@@ -205,7 +206,50 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @param context passed to the callback
      */
     public void send(ByteBuf message, OperationCallback callback, @Nullable Object context) {
+        send(outbox.newOperation(Operation.Kind.MESSAGE, callback, context), message);
+    }
+
+    /**
+     * Queues a message of RAW framing, as {@link #send} does, for a SEND of a certain kind. What the device or the peer
+     * does not support fails with an {@code UnsupportedOperationException}, alone. A fenced message in registered
+     * memory is read out of it when the reads and atomics before it are done; another one is copied when it is posted.
+     *
+     * @param message sent from its reader index to its writer index; this method takes ownership, also if it fails
+     * @param opcode {@code SEND}, {@code SEND_WITH_IMMEDIATE} or {@code SEND_WITH_INVALIDATE}
+     * @param flags a mask of {@link WorkRequest#FENCE} and {@link WorkRequest#SOLICITED}
+     * @param word the immediate data, or the peer's key to invalidate; else ignored
+     * @param callback called with the outcome
+     * @param context passed to the callback
+     * @throws UnsupportedOperationException the framing is not RAW
+     * @throws IllegalArgumentException another opcode, or other flags
+     */
+    public void sendRaw(
+            ByteBuf message,
+            WorkRequest.Opcode opcode,
+            int flags,
+            int word,
+            OperationCallback callback,
+            @Nullable Object context) {
+        boolean sends = switch (opcode) {
+            case SEND, SEND_WITH_IMMEDIATE, SEND_WITH_INVALIDATE -> true;
+            default -> false;
+        };
+        if (!raw || !sends || (flags & ~(WorkRequest.FENCE | WorkRequest.SOLICITED)) != 0) {
+            message.release();
+            if (!raw) {
+                throw new UnsupportedOperationException(opcode + " needs framing RAW, not " + options.framing());
+            }
+            throw new IllegalArgumentException(opcode + " with flags " + flags + " is no kind of SEND");
+        }
         Operation operation = outbox.newOperation(Operation.Kind.MESSAGE, callback, context);
+        operation.sendOpcode = opcode;
+        operation.sendFlags = flags;
+        operation.immediateData = word;
+        operation.remoteKey = word;
+        send(operation, message);
+    }
+
+    private void send(Operation operation, ByteBuf message) {
         operation.message = message;
         operation.index = message.readerIndex();
         operation.totalBytes = message.readableBytes();

@@ -63,6 +63,15 @@ public interface MessageListener {
     void onImmediate(MessageConnection connection, int immediateData, int lengthBytes);
 
     /**
+     * With RAW framing: the peer sent a message that has invalidated a key of this end (this call, then {@code
+     * onMessage}). In order with messages.
+     *
+     * @param connection the connection
+     * @param remoteKey the key, which opens nothing any more
+     */
+    default void onInvalidated(MessageConnection connection, int remoteKey) {}
+
+    /**
      * Credits ran out or came back. Also called from within {@link MessageConnection#flush()}.
      *
      * @param connection the connection

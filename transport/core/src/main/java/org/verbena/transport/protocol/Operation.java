@@ -5,6 +5,7 @@ import io.netty.util.ReferenceCounted;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.WorkRequest;
 
 /** One user operation, from submission to its callback. Recycled by its connection. */
 final class Operation implements Work {
@@ -56,6 +57,10 @@ final class Operation implements Work {
     int advertisedOut;
     /** The rest of it goes by rendezvous. */
     boolean rendezvous;
+    /** With RAW framing: how it is sent. Its immediate data and its key are those below. */
+    WorkRequest.Opcode sendOpcode = WorkRequest.Opcode.SEND;
+    /** With RAW framing: a mask of {@link WorkRequest#FENCE} and {@link WorkRequest#SOLICITED}. */
+    int sendFlags;
     /** It is the end of the stream and has no bytes. */
     boolean end;
 
@@ -138,6 +143,8 @@ final class Operation implements Work {
         registrationTried = false;
         advertisedOut = 0;
         rendezvous = false;
+        sendOpcode = WorkRequest.Opcode.SEND;
+        sendFlags = 0;
         end = false;
         rendezvousEvent = null;
         nextPiece = 0;

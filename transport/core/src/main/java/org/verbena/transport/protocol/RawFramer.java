@@ -34,9 +34,9 @@ final class RawFramer extends Framer {
             return refuse(operation, maxMessageBytes);
         }
         WorkRequest request = ledger.request();
-        request.asSend(ledger.nextId(), ledger.inlineFlag(total));
+        describe(request, operation);
         if (total > 0 && memory.gather(operation, total, maxSges, request.buffers()) < total) {
-            request.asSend(ledger.nextId(), ledger.inlineFlag(total));
+            describe(request, operation);
             if (!memory.copy(endpoint, operation, total)) {
                 return Obstacle.MEMORY;
             }
@@ -48,6 +48,17 @@ final class RawFramer extends Framer {
         return Obstacle.NONE;
     }
 
+    private void describe(WorkRequest request, Operation operation) {
+        // What is sent inline is read when it is posted, and a fence is for what is not there until later.
+        boolean fenced = (operation.sendFlags & WorkRequest.FENCE) != 0;
+        int flags = operation.sendFlags | (fenced ? 0 : ledger.inlineFlag(operation.totalBytes));
+        switch (operation.sendOpcode) {
+            case SEND_WITH_IMMEDIATE -> request.asSendWithImmediate(ledger.nextId(), flags, operation.immediateData);
+            case SEND_WITH_INVALIDATE -> request.asSendWithInvalidate(ledger.nextId(), flags, operation.remoteKey);
+            default -> request.asSend(ledger.nextId(), flags);
+        }
+    }
+
     /**
      * A SEND or a write with immediate data came, in a receive, which is taken; returns the violation, or null.
      */
@@ -57,15 +68,21 @@ final class RawFramer extends Framer {
             window.reuse(buffer);
         } else if (write) {
             window.reuse(buffer);
-            inbox.arrived(null, false, true, immediateData, lengthBytes);
+            inbox.arrived(null, false, Notice.IMMEDIATE, immediateData, lengthBytes);
         } else if (lengthBytes > buffer.capacity()) {
             buffer.release();
             return "a receive of " + buffer.capacity() + " bytes reports " + lengthBytes;
         } else {
             buffer.setIndex(0, lengthBytes);
-            boolean immediate = (flags & EndpointHandler.WITH_IMMEDIATE) != 0;
-            inbox.arrived(buffer, true, immediate, immediateData, lengthBytes);
+            inbox.arrived(buffer, true, notice(flags), immediateData, lengthBytes);
         }
         return null;
+    }
+
+    private static Notice notice(int flags) {
+        if ((flags & EndpointHandler.WITH_IMMEDIATE) != 0) {
+            return Notice.IMMEDIATE;
+        }
+        return (flags & EndpointHandler.WITH_INVALIDATE) != 0 ? Notice.INVALIDATED : Notice.NONE;
     }
 }

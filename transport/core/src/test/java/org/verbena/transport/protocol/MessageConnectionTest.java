@@ -28,6 +28,7 @@ import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkCompletionException;
+import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 
 /** What the protocol promises, one fact at a time. The schedule comes from a fixed seed; the random test varies it. */
@@ -1020,6 +1021,56 @@ class MessageConnectionTest extends SimulatedPair {
         assertThat(right.inactiveCause).isNull();
         left.checkMemory();
         right.checkMemory();
+    }
+
+    @Test
+    void rawSendsAsItIsTold() throws Exception {
+        MessageOptions rawOptions = OPTIONS.withFraming(Framing.RAW);
+        connect(rawOptions, rawOptions);
+        settle();
+        List<String> posted = new ArrayList<>();
+        network.left.onPost = request -> posted.add(request.opcode() + " " + request.flags() + " "
+                + Integer.toHexString(request.immediateData()) + " " + Integer.toHexString(request.remoteKey()));
+        OperationCallback counting = (context, cause) -> left.told++;
+        left.sent = 2;
+        left.sizes.addAll(List.of(0, 0));
+        left.connection.sendRaw(
+                Unpooled.EMPTY_BUFFER, WorkRequest.Opcode.SEND, WorkRequest.SOLICITED, 5, counting, null);
+        left.connection.sendRaw(
+                Unpooled.EMPTY_BUFFER, WorkRequest.Opcode.SEND_WITH_IMMEDIATE, WorkRequest.FENCE, 0, counting, null);
+        left.connection.flush();
+        settle();
+        assertThat(posted)
+                .containsExactly(
+                        "SEND " + (WorkRequest.SOLICITED | WorkRequest.INLINE) + " 0 0",
+                        "SEND_WITH_IMMEDIATE " + WorkRequest.FENCE + " 0 0");
+        assertThat(right.received).isEqualTo(2);
+        assertThat(right.immediatesReceived).isEqualTo(1);
+        for (WorkRequest.Opcode opcode : List.of(WorkRequest.Opcode.READ, WorkRequest.Opcode.SEND)) {
+            ByteBuf message = Unpooled.buffer(1);
+            int flags = opcode == WorkRequest.Opcode.SEND ? WorkRequest.INLINE : 0;
+            assertThat(catchThrowable(() -> left.connection.sendRaw(message, opcode, flags, 0, counting, null)))
+                    .isInstanceOf(IllegalArgumentException.class);
+            assertThat(message.refCnt()).isZero();
+        }
+        assertThat(left.told).isEqualTo(2);
+        left.connection.close();
+        settle();
+        left.checkMemory();
+        right.checkMemory();
+    }
+
+    @Test
+    void onlyRawSendsAsItIsTold() throws Exception {
+        connected();
+        ByteBuf message = Unpooled.buffer(1);
+        assertThat(catchThrowable(() -> left.connection.sendRaw(
+                        message, WorkRequest.Opcode.SEND_WITH_INVALIDATE, 0, 0, (context, cause) -> {}, null)))
+                .isInstanceOf(UnsupportedOperationException.class)
+                .hasMessageContaining("RAW")
+                .hasMessageContaining("MESSAGE");
+        assertThat(message.refCnt()).isZero();
+        end();
     }
 
     @Test

@@ -1,0 +1,176 @@
+package org.verbena.api;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.DefaultByteBufHolder;
+import java.util.Objects;
+import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.spi.WorkRequest;
+
+/**
+ * A message for an {@link RdmaChannel} with {@link Framing#RAW}, and how its SEND goes out: with immediate data, with
+ * the invalidation of a key, behind a fence, as a solicited event. Write it as a {@code ByteBuf} is written. The write
+ * fails with an {@code UnsupportedOperationException} on a channel with another framing, and where the device or the
+ * peer does not support it ({@link AbstractRdmaChannel#capabilities()}); the channel stays open.
+ *
+ * <p>The peer receives a {@code ByteBuf}. Immediate data is fired before it as an {@link ImmediateDataEvent}, an
+ * invalidated key as a {@link KeyInvalidatedEvent}.
+ *
+ * <p>Immutable but for its content. Each method that changes something returns another message with the same content,
+ * whose reference count they share: go on with that one.
+ */
+public final class RdmaMessage extends DefaultByteBufHolder {
+    private final WorkRequest.Opcode opcode;
+    private final int flags;
+    private final int word;
+
+    private RdmaMessage(ByteBuf content, WorkRequest.Opcode opcode, int flags, int word) {
+        super(content);
+        this.opcode = opcode;
+        this.flags = flags;
+        this.word = word;
+    }
+
+    /**
+     * A message that goes as the buffer alone would.
+     *
+     * @param content from its reader index to its writer index; owned by the message
+     * @return the message
+     */
+    public static RdmaMessage of(ByteBuf content) {
+        return new RdmaMessage(content, WorkRequest.Opcode.SEND, 0, 0);
+    }
+
+    /**
+     * Sends 32 bits beside the bytes. Not on siw, and on soft to soft alone ({@link
+     * EndpointCapabilities#immediateData()}).
+     *
+     * @param immediateData for the peer's {@link ImmediateDataEvent}; programs in C have it in network byte order
+     * @return a message with the same content
+     * @throws IllegalStateException it invalidates a key: a SEND does one of the two
+     */
+    public RdmaMessage withImmediate(int immediateData) {
+        requireNot(WorkRequest.Opcode.SEND_WITH_INVALIDATE);
+        return new RdmaMessage(content(), WorkRequest.Opcode.SEND_WITH_IMMEDIATE, flags, immediateData);
+    }
+
+    /**
+     * Invalidates a token of the peer: when the message arrives, its key opens nothing any more ({@link
+     * EndpointCapabilities#sendWithInvalidate()}). The connection ends if the peer's device refuses, as it may for a
+     * token that is not of the peer's {@code memory()} for this connection.
+     *
+     * @param token of the peer's {@code memory()}
+     * @return a message with the same content
+     * @throws IllegalStateException it has immediate data: a SEND does one of the two
+     */
+    public RdmaMessage withInvalidate(RemoteMemory token) {
+        requireNot(WorkRequest.Opcode.SEND_WITH_IMMEDIATE);
+        return new RdmaMessage(content(), WorkRequest.Opcode.SEND_WITH_INVALIDATE, flags, token.key());
+    }
+
+    private void requireNot(WorkRequest.Opcode other) {
+        if (opcode == other) {
+            throw new IllegalStateException("a SEND has immediate data or invalidates a key, not both");
+        }
+    }
+
+    /**
+     * Sends the message when the reads and atomics that were started before it are done, so that it may carry what they
+     * fetch: its content then has to lie in registered memory ({@code alloc()} of the channel), as other content is
+     * copied when the message is flushed.
+     *
+     * @return a message with the same content
+     */
+    public RdmaMessage fenced() {
+        return new RdmaMessage(content(), opcode, flags | WorkRequest.FENCE, word);
+    }
+
+    /**
+     * Marks the message as a solicited event, which wakes a program that has asked its completion queue for those
+     * alone ({@code ibv_req_notify_cq(cq, 1)}). A channel is woken by every message.
+     *
+     * @return a message with the same content
+     */
+    public RdmaMessage solicited() {
+        return new RdmaMessage(content(), opcode, flags | WorkRequest.SOLICITED, word);
+    }
+
+    WorkRequest.Opcode opcode() {
+        return opcode;
+    }
+
+    int flags() {
+        return flags;
+    }
+
+    /** The immediate data, or the key. */
+    int word() {
+        return word;
+    }
+
+    /** A message with other content that goes the same way. */
+    @Override
+    public RdmaMessage replace(ByteBuf content) {
+        return new RdmaMessage(content, opcode, flags, word);
+    }
+
+    @Override
+    public RdmaMessage copy() {
+        return (RdmaMessage) super.copy();
+    }
+
+    @Override
+    public RdmaMessage duplicate() {
+        return (RdmaMessage) super.duplicate();
+    }
+
+    @Override
+    public RdmaMessage retainedDuplicate() {
+        return (RdmaMessage) super.retainedDuplicate();
+    }
+
+    @Override
+    public RdmaMessage retain() {
+        super.retain();
+        return this;
+    }
+
+    @Override
+    public RdmaMessage retain(int increment) {
+        super.retain(increment);
+        return this;
+    }
+
+    @Override
+    public RdmaMessage touch() {
+        super.touch();
+        return this;
+    }
+
+    @Override
+    public RdmaMessage touch(Object hint) {
+        super.touch(hint);
+        return this;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return super.equals(other)
+                && other instanceof RdmaMessage that
+                && opcode == that.opcode
+                && flags == that.flags
+                && word == that.word;
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(super.hashCode(), opcode, flags, word);
+    }
+
+    @Override
+    public String toString() {
+        return "RdmaMessage[" + opcode + ((flags & WorkRequest.FENCE) != 0 ? ", fenced" : "")
+                + ((flags & WorkRequest.SOLICITED) != 0 ? ", solicited" : "") + ", " + contentToString() + "]";
+    }
+}
