@@ -667,12 +667,18 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 	DONE(&qp->base);
 }
 
+/* What a queue pair was last told to tell its peer; -1 for nothing. */
+static int min_rnr_timer = -1;
+EXPORT int stub_min_rnr_timer(void) { return min_rnr_timer; }
+
 EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct stub_qp *qp = (struct stub_qp *) ibqp;
 
 	pthread_mutex_lock(&lock);
 	FAIL_ERRNO(name_of(ibqp->context));
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		min_rnr_timer = attr->min_rnr_timer;
 	ibqp->state = attr->qp_state;
 	if (attr->qp_state == IBV_QPS_ERR) {
 		qp->in_error = 1;

@@ -54,6 +54,12 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         RANGES.put(RdmaChannelOption.READ_DEPTH, new Range(0, 128, endpoint.readDepth()));
         RANGES.put(RdmaChannelOption.RETRY_COUNT, new Range(0, 7, endpoint.retryCount()));
         RANGES.put(RdmaChannelOption.RNR_RETRY_COUNT, new Range(0, 7, endpoint.rnrRetryCount()));
+        RANGES.put(
+                RdmaChannelOption.MIN_RNR_TIMER_MICROS,
+                new Range(
+                        EndpointOptions.DEVICE_DEFAULT,
+                        EndpointOptions.MAX_RNR_TIMER_MICROS,
+                        endpoint.minRnrTimerMicros()));
         RANGES.put(RdmaChannelOption.CLOSE_TIMEOUT_MILLIS, new Range(1, any, messages.closeTimeoutMillis()));
         RANGES.put(RdmaChannelOption.KEEP_ALIVE_MILLIS, new Range(0, any, messages.keepAliveMillis()));
         RANGES.put(ChannelOption.IP_TOS, new Range(0, 255, endpoint.trafficClass()));
@@ -208,6 +214,7 @@ class RdmaChannelConfig extends DefaultChannelConfig {
                 .readDepth(get(RdmaChannelOption.READ_DEPTH))
                 .retryCount(get(RdmaChannelOption.RETRY_COUNT))
                 .rnrRetryCount(get(RdmaChannelOption.RNR_RETRY_COUNT))
+                .minRnrTimerMicros(get(RdmaChannelOption.MIN_RNR_TIMER_MICROS))
                 .trafficClass(get(ChannelOption.IP_TOS))
                 .sharedReceiveQueue(sharedReceiveQueue())
                 .privateData(privateData)

@@ -109,8 +109,18 @@ public final class RdmaChannelOption {
             ChannelOption.valueOf(RdmaChannelOption.class, "RNR_RETRY_COUNT");
 
     /**
+     * How long the peer's adapter waits before it repeats a send for which this end has no receive, in microseconds, 10
+     * to 655,360, rounded up to what the device knows. The default of -1 is that of rdma_cm, 655 ms. For {@link
+     * Framing#RAW}, as with credits nothing is ever repeated. On InfiniBand and RoCE alone: over iWARP, soft included,
+     * connecting fails with another value.
+     */
+    public static final ChannelOption<Integer> MIN_RNR_TIMER_MICROS =
+            ChannelOption.valueOf(RdmaChannelOption.class, "MIN_RNR_TIMER_MICROS");
+
+    /**
      * Whether receives come from a queue that all channels of the loop share, so that memory does not grow with each
-     * connection. Not with {@link Framing#RAW}: without flow control its peer could use up the receives that others
+     * connection. How many it has is an option of the loops ({@code CompletionLoopOptions.sharedReceiveDepth}). Not with
+     * {@link Framing#RAW}: without flow control its peer could use up the receives that others
      * were promised.
      */
     public static final ChannelOption<Boolean> SHARED_RECEIVE_QUEUE =

@@ -44,6 +44,7 @@ import org.junit.jupiter.api.Test;
 import org.verbena.transport.buffer.RdmaByteBufAllocator;
 import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.protocol.MessageTooLargeException;
+import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Patience;
 
@@ -816,6 +817,32 @@ public abstract class ChannelSuite extends ApiSuite {
             done("closing", client.close());
             assertThat(failure("connecting when closed", client.connect(server.address())))
                     .isInstanceOf(ClosedChannelException.class);
+        }
+    }
+
+    @Test
+    void theLoopsSayHowManyReceivesAreShared() {
+        CompletionLoopOptions shallow = new CompletionLoopOptions(0, 256, 64, 48);
+        try (RdmaEventLoopGroup loops = new RdmaEventLoopGroup(provider(), 1, shallow);
+                Server server = new Server(
+                        new ServerBootstrap().childOption(RdmaChannelOption.SHARED_RECEIVE_QUEUE, true), loops)) {
+            Bootstrap connecting = new Bootstrap()
+                    .group(loops)
+                    .channel(RdmaChannel.class)
+                    .option(RdmaChannelOption.SHARED_RECEIVE_QUEUE, true)
+                    .handler(new Inbox(channel -> {}));
+            RdmaChannel client = connect(connecting, server);
+            RdmaChannel peer = server.next();
+            assertThat(client.capabilities().receiveDepth()).isEqualTo(48);
+            assertThat(peer.capabilities().receiveDepth()).isEqualTo(48);
+            for (int i = 0; i < 200; i++) {
+                client.write(pattern(client, 100, i));
+            }
+            client.flush();
+            for (int i = 0; i < 200; i++) {
+                assertThat(inbox(peer).next()).isEqualTo(patternBytes(100, i));
+            }
+            done("closing", client.close());
         }
     }
 

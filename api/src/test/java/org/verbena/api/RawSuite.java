@@ -194,6 +194,56 @@ public abstract class RawSuite extends ApiSuite {
         done("closing", channel.close());
     }
 
+    // ---- queues and timers
+
+    /** Whether the device repeats sends that find no receive, as InfiniBand and RoCE do. */
+    protected abstract boolean repeatsSends();
+
+    @Test
+    void hasQueuesOfTheDepthsAskedFor() {
+        ServerBootstrap shallow = serving().childOption(RdmaChannelOption.RECEIVE_DEPTH, 3);
+        try (Server server = new Server(shallow)) {
+            RdmaChannel client = connect(
+                    raw().option(RdmaChannelOption.SEND_DEPTH, 1).option(RdmaChannelOption.RECEIVE_DEPTH, 2), server);
+            RdmaChannel peer = server.next();
+            assertThat(client.capabilities().sendDepth()).isEqualTo(1);
+            assertThat(client.capabilities().receiveDepth()).isEqualTo(2);
+            assertThat(peer.capabilities().receiveDepth()).isEqualTo(3);
+            for (int round = 0; round < 10; round++) {
+                for (int i = 0; i < 3; i++) { // as many as the peer can take; one at a time goes to the device
+                    client.write(pattern(client, 100 + i, round));
+                }
+                client.flush();
+                for (int i = 0; i < 3; i++) {
+                    assertThat(inbox(peer).next()).isEqualTo(patternBytes(100 + i, round));
+                }
+                settle(client, peer);
+            }
+            done("closing", client.close());
+        }
+    }
+
+    @Test
+    void tellsThePeerWhenToRepeatASendOrRefuses() {
+        try (Server server = new Server(serving())) {
+            Bootstrap quick = raw().option(RdmaChannelOption.MIN_RNR_TIMER_MICROS, 640);
+            ChannelFuture connecting = quick.connect(server.address());
+            if (repeatsSends()) {
+                RdmaChannel client =
+                        (RdmaChannel) done("connecting", connecting).channel();
+                RdmaChannel peer = server.next();
+                assertStillWorks(client, peer);
+                assertStillWorks(peer, client);
+                done("closing", client.close());
+            } else {
+                assertThat(failure("a timer that the device does not have", connecting))
+                        .isInstanceOf(ConnectionException.class)
+                        .hasMessageContaining("minRnrTimerMicros 640")
+                        .hasMessageContaining("InfiniBand and RoCE");
+            }
+        }
+    }
+
     // ---- kinds of SEND
 
     private static List<Object> eventsAfterSetup(RdmaChannel channel, int count) {

@@ -7,6 +7,11 @@ class SoftRawTest extends RawSuite {
     }
 
     @Override
+    protected boolean repeatsSends() {
+        return false;
+    }
+
+    @Override
     protected int greatestConnectBytes() {
         return 508;
     }

@@ -122,6 +122,11 @@ class ChannelsOnRxeTest {
         }
 
         @Override
+        protected boolean repeatsSends() {
+            return true;
+        }
+
+        @Override
         protected int greatestConnectBytes() {
             return 56;
         }

@@ -147,6 +147,11 @@ class ChannelsOnSiwTest {
         }
 
         @Override
+        protected boolean repeatsSends() {
+            return false;
+        }
+
+        @Override
         protected int greatestConnectBytes() {
             return 251;
         }

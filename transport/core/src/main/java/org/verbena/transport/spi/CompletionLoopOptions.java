@@ -8,14 +8,35 @@ package org.verbena.transport.spi;
  *     #ADAPTIVE_SPIN} lets the loop choose up to 500 us, from how long it has had to wait recently
  * @param maxCompletionsPerTurn how many completions are handled before tasks and other descriptors, 1 or more
  * @param completionQueueDepth initial entries of each completion queue; it grows with the queue pairs on it
+ * @param sharedReceiveDepth receives of the loop's shared receive queue on each device, 1 to 2^20; {@link
+ *     #PROVIDER_DEFAULT} for what the provider has by default, as far as the device goes. A connection that asks for the
+ *     queue fails if the device has fewer, with its limit
  */
-public record CompletionLoopOptions(long spinNanos, int maxCompletionsPerTurn, int completionQueueDepth) {
+public record CompletionLoopOptions(
+        long spinNanos, int maxCompletionsPerTurn, int completionQueueDepth, int sharedReceiveDepth) {
 
     /** Spin while work arrives often, and yield to other threads between two polls. */
     public static final long ADAPTIVE_SPIN = -1;
 
-    /** Adaptive spin, 256 completions per cycle, queues of 1024. */
+    /** Leaves a depth to the provider. */
+    public static final int PROVIDER_DEFAULT = -1;
+
+    /** More receives would take 16 GiB of the usual length. */
+    private static final int MAX_SHARED_RECEIVES = 1 << 20;
+
+    /** Adaptive spin, 256 completions per cycle, queues of 1024, shared receive queues as the provider has them. */
     public static final CompletionLoopOptions DEFAULTS = new CompletionLoopOptions(ADAPTIVE_SPIN, 256, 1024);
+
+    /**
+     * Options with the provider's depth of shared receive queues.
+     *
+     * @param spinNanos as above
+     * @param maxCompletionsPerTurn as above
+     * @param completionQueueDepth as above
+     */
+    public CompletionLoopOptions(long spinNanos, int maxCompletionsPerTurn, int completionQueueDepth) {
+        this(spinNanos, maxCompletionsPerTurn, completionQueueDepth, PROVIDER_DEFAULT);
+    }
 
     /** Checks ranges. */
     public CompletionLoopOptions {
@@ -27,6 +48,11 @@ public record CompletionLoopOptions(long spinNanos, int maxCompletionsPerTurn, i
         }
         if (completionQueueDepth < 1) {
             throw new IllegalArgumentException("completionQueueDepth " + completionQueueDepth + " is below 1");
+        }
+        if (sharedReceiveDepth != PROVIDER_DEFAULT
+                && (sharedReceiveDepth < 1 || sharedReceiveDepth > MAX_SHARED_RECEIVES)) {
+            throw new IllegalArgumentException(
+                    "sharedReceiveDepth " + sharedReceiveDepth + " is not within 1 to " + MAX_SHARED_RECEIVES);
         }
     }
 }

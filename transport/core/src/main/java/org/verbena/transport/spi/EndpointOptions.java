@@ -13,6 +13,9 @@ package org.verbena.transport.spi;
  * @param readDepth reads and atomics outstanding in each direction (initiator depth and responder resources), 0 to 128
  * @param retryCount transport retries before a connection fails, 0 to 7
  * @param rnrRetryCount receiver-not-ready retries, 0 to 6; 7 retries forever
+ * @param minRnrTimerMicros how long the peer is told to wait before it repeats a send that found no receive here, in
+ *     microseconds, 10 to 655360, rounded up to what the device knows; {@link #DEVICE_DEFAULT} for what rdma_cm sets,
+ *     655 ms. On InfiniBand and RoCE alone: elsewhere another value fails the connection
  * @param trafficClass the IP type of service, 0 to 255
  * @param sharedReceiveQueue whether receives come from the loop's shared receive queue, where the provider has one
  * @param privateData sent to the peer in the connect request or reply; copied, never null. {@link
@@ -28,6 +31,7 @@ public record EndpointOptions(
         int readDepth,
         int retryCount,
         int rnrRetryCount,
+        int minRnrTimerMicros,
         int trafficClass,
         boolean sharedReceiveQueue,
         byte[] privateData) {
@@ -44,6 +48,12 @@ public record EndpointOptions(
      */
     public static final int GREATEST_PRIVATE_DATA_BYTES = 512;
 
+    /** Leaves an option to the device. */
+    public static final int DEVICE_DEFAULT = -1;
+
+    /** The longest {@link #minRnrTimerMicros()}. */
+    public static final int MAX_RNR_TIMER_MICROS = 655_360;
+
     /** Depths of 256, 4 SGEs, 128 bytes inline, 16 reads, retries 7 and 7, 10 s to connect. */
     public static final EndpointOptions DEFAULTS = new Builder().build();
 
@@ -57,6 +67,9 @@ public record EndpointOptions(
         check("readDepth", readDepth, 0, 128);
         check("retryCount", retryCount, 0, 7);
         check("rnrRetryCount", rnrRetryCount, 0, 7);
+        if (minRnrTimerMicros != DEVICE_DEFAULT) {
+            check("minRnrTimerMicros", minRnrTimerMicros, 10, MAX_RNR_TIMER_MICROS);
+        }
         check("trafficClass", trafficClass, 0, 255);
         if (privateData.length > GREATEST_PRIVATE_DATA_BYTES) {
             throw new IllegalArgumentException("private data of " + privateData.length + " bytes is over the limit of "
@@ -96,6 +109,7 @@ public record EndpointOptions(
                 .readDepth(readDepth)
                 .retryCount(retryCount)
                 .rnrRetryCount(rnrRetryCount)
+                .minRnrTimerMicros(minRnrTimerMicros)
                 .trafficClass(trafficClass)
                 .sharedReceiveQueue(sharedReceiveQueue)
                 .privateData(privateData);
@@ -111,6 +125,7 @@ public record EndpointOptions(
         private int readDepth = 16;
         private int retryCount = 7;
         private int rnrRetryCount = 7;
+        private int minRnrTimerMicros = DEVICE_DEFAULT;
         private int trafficClass = 0;
         private boolean sharedReceiveQueue = false;
         private byte[] privateData = new byte[0];
@@ -207,6 +222,17 @@ public record EndpointOptions(
         }
 
         /**
+         * Sets {@link EndpointOptions#minRnrTimerMicros()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder minRnrTimerMicros(int value) {
+            minRnrTimerMicros = value;
+            return this;
+        }
+
+        /**
          * Sets {@link EndpointOptions#trafficClass()}.
          *
          * @param value the new value
@@ -255,6 +281,7 @@ public record EndpointOptions(
                     readDepth,
                     retryCount,
                     rnrRetryCount,
+                    minRnrTimerMicros,
                     trafficClass,
                     sharedReceiveQueue,
                     privateData);

@@ -48,6 +48,19 @@ final class MpaNegotiation {
     record Answer(MpaFrame frame, int outboundReads, int inboundReads, boolean peerToPeer) {}
 
     /**
+     * Refuses what iWARP does not have.
+     *
+     * @param options of the endpoint
+     * @throws ConnectionException it asks for that
+     */
+    static void checkTransport(EndpointOptions options) {
+        if (options.minRnrTimerMicros() != EndpointOptions.DEVICE_DEFAULT) {
+            throw new ConnectionException("minRnrTimerMicros " + options.minRnrTimerMicros()
+                    + " is for InfiniBand and RoCE: the soft provider is iWARP, which never repeats a send");
+        }
+    }
+
+    /**
      * Refuses private data for which MPA has no room beside what this provider adds.
      *
      * @param options of the endpoint

@@ -272,6 +272,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
     public Endpoint accept(IoEventLoop loop, EndpointOptions options, EndpointHandler handler) {
         SoftProvider.checkLoop(loop);
         MpaNegotiation.checkPrivateData(options, true);
+        MpaNegotiation.checkTransport(options);
         decide();
         SoftEndpoint endpoint = new SoftEndpoint(loop, listener.context(), options, handler, remoteAddress, false);
         execute(

@@ -160,6 +160,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
             InetSocketAddress remoteAddress,
             @Nullable SocketChannel bound) {
         MpaNegotiation.checkPrivateData(options, false);
+        MpaNegotiation.checkTransport(options);
         SoftEndpoint made = new SoftEndpoint(loop, context, options, handler, remoteAddress, true);
         loop.execute(() -> made.connect(bound));
         return made;

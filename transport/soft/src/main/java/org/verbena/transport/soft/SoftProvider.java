@@ -98,18 +98,22 @@ public final class SoftProvider implements RdmaProvider {
     /**
      * {@inheritDoc}
      *
-     * <p>Only the option {@code spinNanos} applies; a poll is one system call here.
+     * <p>Only the options {@code spinNanos} and {@code sharedReceiveDepth} apply; a poll is one system call here.
      */
     @Override
     public IoHandlerFactory newIoHandlerFactory(CompletionLoopOptions loopOptions) {
         IoHandlerFactory nio = NioIoHandler.newFactory();
+        int depth = loopOptions.sharedReceiveDepth();
+        SoftOptions ofLoop = depth == CompletionLoopOptions.PROVIDER_DEFAULT
+                ? options
+                : options.toBuilder().sharedReceiveDepth(depth).build();
         return new IoHandlerFactory() {
             @Override
             public SoftIoHandler newHandler(io.netty.util.concurrent.ThreadAwareExecutor executor) {
                 return new SoftIoHandler(
                         nio.newHandler(executor),
                         loopOptions.spinNanos(),
-                        options,
+                        ofLoop,
                         context.domain(),
                         pollCounters.newLoop());
             }

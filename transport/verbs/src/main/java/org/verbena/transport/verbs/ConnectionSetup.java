@@ -325,7 +325,11 @@ final class ConnectionSetup implements CmEventSink {
                     prepare();
                 }
             }
-            case ESTABLISHED -> endpoint.execute(() -> endpoint.established0(event));
+            case ESTABLISHED -> {
+                if (setRnrTimer()) {
+                    endpoint.execute(() -> endpoint.established0(event));
+                }
+            }
             case ADDR_ERROR, ROUTE_ERROR, CONNECT_ERROR, UNREACHABLE, REJECTED, CONNECT_RESPONSE -> {
                 isDisconnectSeen = true;
                 endpoint.execute(() -> endpoint.drain(failureOf(event)));
@@ -345,6 +349,23 @@ final class ConnectionSetup implements CmEventSink {
                 LOG.warn("{}: the network address of its device changed", endpoint);
             case CONNECT_REQUEST, MULTICAST_JOIN, MULTICAST_ERROR, UNKNOWN ->
                 LOG.warn("{}: unexpected event: {}", endpoint, event.describe());
+        }
+    }
+
+    /** rdma_cm has no word for it, so it is set when rdma_cm is done with the queue pair. */
+    private boolean setRnrTimer() {
+        QueuePair made = queuePair;
+        if (options.minRnrTimerMicros() == EndpointOptions.DEVICE_DEFAULT || made == null || givenUp) {
+            return true;
+        }
+        try {
+            made.modify(QueuePairAttributes.to(QueuePairState.RTS)
+                    .minRnrTimer(RnrTimer.code(options.minRnrTimerMicros()))
+                    .build());
+            return true;
+        } catch (NativeRdmaException refused) {
+            fail(failureOf(refused));
+            return false;
         }
     }
 

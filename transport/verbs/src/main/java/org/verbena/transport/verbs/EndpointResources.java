@@ -103,6 +103,10 @@ final class EndpointResources {
                 (limits.maxWorkRequests() - bindings(used)) / (used.isSiw() ? 2 : 1));
         checkLimit(used, "receiveDepth", receives.depth(), limits.maxWorkRequests());
         checkLimit(used, "maxSges", options.maxSges(), limits.maxSges());
+        if (used.isIwarp() && options.minRnrTimerMicros() != EndpointOptions.DEVICE_DEFAULT) {
+            throw new ConnectionException("minRnrTimerMicros " + options.minRnrTimerMicros()
+                    + " is for InfiniBand and RoCE: " + used.name() + " is iWARP, which never repeats a send");
+        }
     }
 
     private static void checkLimit(VerbsDevice used, String what, int asked, int limit) {

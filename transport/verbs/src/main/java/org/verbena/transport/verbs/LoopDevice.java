@@ -8,6 +8,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.CompletionChannel;
@@ -207,13 +208,26 @@ final class LoopDevice {
         }
     }
 
+    private int sharedReceiveDepth() {
+        int asked = handler.options().sharedReceiveDepth();
+        int limit = device.attributes().maxSharedReceives();
+        if (asked == CompletionLoopOptions.PROVIDER_DEFAULT) {
+            return Math.min(SHARED_RECEIVES, limit);
+        }
+        if (asked > limit) {
+            throw new ConnectionException(
+                    "sharedReceiveDepth " + asked + " is over the limit of " + device.name() + ", which is " + limit);
+        }
+        return asked;
+    }
+
     /** The loop's shared receive queue here; made with the first endpoint that asks for it. */
     VerbsSharedReceiveQueue sharedReceiveQueue() {
         VerbsSharedReceiveQueue known = sharedReceives;
         if (known == null) {
             known = new VerbsSharedReceiveQueue(
                     device,
-                    Math.min(SHARED_RECEIVES, device.attributes().maxSharedReceives()),
+                    sharedReceiveDepth(),
                     Math.min(SHARED_RECEIVE_SGES, device.attributes().maxSharedReceiveSges()));
             sharedReceives = known;
         }

@@ -95,6 +95,22 @@ class DeviceFailureTest {
         return handler;
     }
 
+    @Test
+    void tellsThePeerWhenToRepeatASendOrRefuses() {
+        EndpointOptions quick =
+                options(false, 20_000).toBuilder().minRnrTimerMicros(600).build();
+        connect(StubDevice.ROCE, quick).awaitConnected();
+        assertThat(StubDevice.call("stub_min_rnr_timer")).isEqualTo(RnrTimer.code(640));
+        assertThat(connect(StubDevice.IWARP, quick).awaitDisconnected())
+                .isInstanceOf(ConnectionException.class)
+                .hasMessageContaining("minRnrTimerMicros 600")
+                .hasMessageContaining("iWARP");
+        StubDevice.fail("ibv_modify_qp", Errno.EINVAL, 1);
+        assertThat(connect(StubDevice.ROCE, quick).awaitDisconnected())
+                .isInstanceOf(ConnectionException.class)
+                .hasMessageContaining("ibv_modify_qp");
+    }
+
     private Client connected(InetSocketAddress address, boolean shared) {
         RecordingEndpointHandler handler = connect(address, options(shared, 20_000));
         if (shared) {
