@@ -7,6 +7,7 @@ module org.verbena.samples {
     requires org.slf4j;
     requires org.verbena.api;
     requires org.verbena.cm;
+    requires org.verbena.doctor;
     requires org.verbena.grpc;
     requires HdrHistogram;
     requires io.grpc.stub;

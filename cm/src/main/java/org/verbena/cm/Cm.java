@@ -39,7 +39,7 @@ public final class Cm {
      * @return null if it can; otherwise a throwable whose message says what to do
      */
     public static @Nullable Throwable unavailabilityCause() {
-        Throwable missing = RdmaCm.LIBRARY.unavailabilityCause();
+        Throwable missing = libraryUnavailabilityCause();
         if (missing != null) {
             return missing;
         }
@@ -49,6 +49,15 @@ public final class Cm {
         } catch (CmException | UnsupportedOperationException failure) {
             return failure;
         }
+    }
+
+    /**
+     * Why librdmacm itself cannot be used, whatever devices there are.
+     *
+     * @return null if it can
+     */
+    public static @Nullable Throwable libraryUnavailabilityCause() {
+        return RdmaCm.LIBRARY.unavailabilityCause();
     }
 
     /**

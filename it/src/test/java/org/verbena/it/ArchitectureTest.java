@@ -36,6 +36,7 @@ class ArchitectureTest {
     private static final String NATIVE = "org.verbena.transport.verbs..";
     private static final String SOFT = "org.verbena.transport.soft..";
     private static final String API = "org.verbena.api..";
+    private static final String DOCTOR = "org.verbena.doctor..";
     private static final String GRPC = "org.verbena.grpc..";
     private static final String REACTOR = "org.verbena.reactor..";
     private static final String RSOCKET = "org.verbena.rsocket..";
@@ -71,6 +72,7 @@ class ArchitectureTest {
                 "transport.verbs",
                 "transport.soft",
                 "api",
+                "doctor",
                 "grpc",
                 "reactor",
                 "rsocket",
@@ -90,12 +92,13 @@ class ArchitectureTest {
                 Arguments.of(NATIVE, List.of(SPI, CM, VERBS)),
                 Arguments.of(SOFT, List.of(SPI)),
                 Arguments.of(API, CORE),
+                Arguments.of(DOCTOR, with(CORE, API, CM, VERBS)),
                 Arguments.of(GRPC, with(CORE, API)),
                 Arguments.of(REACTOR, with(CORE, API)),
                 Arguments.of(RSOCKET, with(CORE, API)),
                 Arguments.of(SOCKETS, with(CORE, API)),
                 Arguments.of(VERTX, with(CORE, API)),
-                Arguments.of("org.verbena.samples..", with(CORE, API, GRPC, CM, VERBS)));
+                Arguments.of("org.verbena.samples..", with(CORE, API, DOCTOR, GRPC, CM, VERBS)));
     }
 
     private static List<String> with(List<String> some, String... more) {

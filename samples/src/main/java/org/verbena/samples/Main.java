@@ -11,6 +11,7 @@ import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.Verbosity;
 import org.verbena.samples.devices.AsyncWatch;
 import org.verbena.samples.devices.Devices;
+import org.verbena.samples.devices.DoctorCommand;
 import org.verbena.samples.echo.EchoClient;
 import org.verbena.samples.echo.EchoServer;
 import org.verbena.samples.echo.NettyEchoClient;
@@ -59,7 +60,7 @@ public final class Main implements Runnable {
 
     private static Map<String, List<String>> groups() {
         Map<String, List<String>> groups = new LinkedHashMap<>();
-        groups.put("To begin with", List.of("demo", "devices", "completion"));
+        groups.put("To begin with", List.of("demo", "devices", "doctor", "completion"));
         groups.put(
                 "Messages and one-sided operations",
                 List.of("echo-server", "echo-client", "table-server", "table-client"));
@@ -140,6 +141,7 @@ public final class Main implements Runnable {
         return switch (name) {
             case "demo" -> Demo.class;
             case "devices" -> Devices.class;
+            case "doctor" -> DoctorCommand.class;
             case "completion" -> Completion.class;
             case "echo-server" -> EchoServer.class;
             case "echo-client" -> EchoClient.class;

@@ -29,6 +29,7 @@ final class Javadoc {
             Map.entry("org.verbena.grpc", "adapters/grpc"),
             Map.entry("org.verbena.reactor", "adapters/reactor"),
             Map.entry("org.verbena.rsocket", "adapters/rsocket"),
+            Map.entry("org.verbena.doctor", "doctor"),
             Map.entry("org.verbena.sockets", "adapters/sockets"),
             Map.entry("org.verbena.vertx", "adapters/vertx")));
 

@@ -56,7 +56,8 @@ public final class Devices implements Callable<Integer> {
                 out.flush();
             }
             throw new CommandFailure("no RDMA device can be used: " + cause.getMessage()
-                    + "\nWithout one, everything but the raw samples runs on the software provider (--provider soft).");
+                    + "\nWithout one, everything but the raw samples runs on the software provider (--provider soft)."
+                    + "\nverbena doctor looks at each step to a device.");
         }
         List<Record> described = new ArrayList<>();
         for (Device device : Verbs.devices()) {

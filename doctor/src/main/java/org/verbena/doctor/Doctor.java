@@ -1,0 +1,122 @@
+package org.verbena.doctor;
+
+import java.net.InetAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.ProviderChoice;
+
+/**
+ * Examines whether this machine can use RDMA, in the order in which a person would look: the JVM, libraries, kernel
+ * modules, device nodes, locked memory, devices with their ports and GIDs, then traffic within this machine on each
+ * device and on the software provider. With a peer, then the way to it: name, route, provider, connection, messages.
+ *
+ * <pre>{@code
+ * Diagnosis diagnosis = new Doctor().peer("host", 7471).examine();
+ * System.out.println(diagnosis.summary());
+ * }</pre>
+ *
+ * <p>A check that fails does not end the examination; one that cannot be made because another failed is
+ * {@link Verdict#SKIPPED}. An examination takes fractions of a second, up to 5 seconds more for each connection or
+ * message that is not answered. Not safe for use by several threads at a time.
+ */
+public final class Doctor {
+    private static final String LOOPBACK = "127.0.0.1";
+
+    private final SystemFiles files;
+    private Consumer<Finding> listener = finding -> {};
+    private String provider = ProviderChoice.configured();
+    private @Nullable String host;
+    private int port;
+    private boolean echoes;
+
+    /** Creates one that examines this machine alone. */
+    public Doctor() {
+        this(SystemFiles.REAL);
+    }
+
+    Doctor(SystemFiles files) {
+        this.files = files;
+    }
+
+    /**
+     * Has the way to a peer examined as well.
+     *
+     * @param peerHost a name or an address
+     * @param peerPort where it listens, 1 to 65535; or 0 to look for the way alone and connect nothing
+     * @return this
+     * @throws IllegalArgumentException the port is out of range
+     */
+    public Doctor peer(String peerHost, int peerPort) {
+        if (peerPort < 0 || peerPort > 65535) {
+            throw new IllegalArgumentException("a port is 0 to 65535, not " + peerPort);
+        }
+        host = Objects.requireNonNull(peerHost, "peerHost");
+        port = peerPort;
+        return this;
+    }
+
+    /**
+     * Has messages of 64 bytes to 1 MiB sent to the peer, which must answer each with the same bytes, as {@code verbena
+     * echo-server} does. Without this the connection is opened and closed.
+     *
+     * @return this
+     */
+    public Doctor peerEchoes() {
+        echoes = true;
+        return this;
+    }
+
+    /**
+     * Sets the provider that the connection to the peer uses; if not called, what {@code org.verbena.provider} names.
+     *
+     * @param name {@code verbs}, {@code soft} or {@code auto}
+     * @return this
+     */
+    public Doctor provider(String name) {
+        provider = Objects.requireNonNull(name, "name");
+        return this;
+    }
+
+    /**
+     * Sets who is told of each finding as soon as there is one.
+     *
+     * @param consumer called on the thread that examines
+     * @return this
+     */
+    public Doctor onFinding(Consumer<Finding> consumer) {
+        listener = Objects.requireNonNull(consumer, "consumer");
+        return this;
+    }
+
+    /**
+     * Makes all checks. Blocks; not for event loops.
+     *
+     * @return all findings
+     */
+    public Diagnosis examine() {
+        List<Finding> findings = new ArrayList<>();
+        Consumer<Finding> found = finding -> {
+            findings.add(finding);
+            listener.accept(finding);
+        };
+        KernelChecks kernel = new KernelChecks(files);
+        DeviceChecks devices = new DeviceChecks(files);
+        found.accept(JvmCheck.check());
+        found.accept(devices.libraries());
+        found.accept(kernel.modules());
+        found.accept(kernel.nodes());
+        found.accept(kernel.lockedMemory());
+        devices.devices().forEach(found);
+        for (InetAddress address : devices.addresses()) {
+            found.accept(TrafficChecks.loopback("verbs", address.getHostAddress()));
+        }
+        found.accept(TrafficChecks.loopback("soft", LOOPBACK));
+        if (host != null) {
+            TrafficChecks.peer(new Peer(host, port, provider, echoes), found);
+        }
+        return new Diagnosis(findings);
+    }
+}

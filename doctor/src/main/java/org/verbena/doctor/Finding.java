@@ -1,0 +1,44 @@
+package org.verbena.doctor;
+
+import java.util.Objects;
+
+/**
+ * The outcome of one check.
+ *
+ * @param check what was checked, in a few words
+ * @param verdict what it came to
+ * @param evidence what was seen: values, files, messages of the system
+ * @param remedy what to do, empty if there is nothing to do
+ */
+public record Finding(String check, Verdict verdict, String evidence, String remedy) {
+
+    /** Refuses components that are null. */
+    public Finding {
+        Objects.requireNonNull(check, "check");
+        Objects.requireNonNull(verdict, "verdict");
+        Objects.requireNonNull(evidence, "evidence");
+        Objects.requireNonNull(remedy, "remedy");
+    }
+
+    static Finding ok(String check, String evidence) {
+        return new Finding(check, Verdict.OK, evidence, "");
+    }
+
+    static Finding skipped(String check, String evidence) {
+        return new Finding(check, Verdict.SKIPPED, evidence, "");
+    }
+
+    static Finding warning(String check, String evidence, String remedy) {
+        return new Finding(check, Verdict.WARNING, evidence, remedy);
+    }
+
+    static Finding failure(String check, String evidence, String remedy) {
+        return new Finding(check, Verdict.FAILURE, evidence, remedy);
+    }
+
+    /** The finding of an exception whose message has the remedy, as Verbena's have. */
+    static Finding failure(String check, Throwable cause) {
+        String message = cause.getMessage();
+        return failure(check, message == null ? cause.toString() : message, "");
+    }
+}

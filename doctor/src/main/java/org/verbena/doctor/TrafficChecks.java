@@ -1,0 +1,248 @@
+package org.verbena.doctor;
+
+import io.netty.buffer.ByteBuf;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.MessageHandler;
+import org.verbena.api.RdmaClient;
+import org.verbena.api.RdmaServer;
+import org.verbena.cm.CmId;
+import org.verbena.cm.EventChannel;
+import org.verbena.cm.PortSpace;
+import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.RdmaException;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.NativeRdmaException;
+
+/** What only traffic shows: both ends in this process on each device, then a peer. */
+final class TrafficChecks {
+    static final String ROUTE = "route";
+    static final String CONNECTION = "connection";
+
+    private static final Duration PATIENCE = Duration.ofSeconds(5);
+    private static final int[] SIZES = {64, 1 << 10, 4 << 10, 16 << 10, 128 << 10, 1 << 20};
+    private static final int ROUNDS = 10;
+    private static final int REGION_BYTES = 4096;
+    private static final double NANOS_PER_MICRO = 1e3;
+
+    private TrafficChecks() {}
+
+    /** Connects both ends in this process; sends, has it answered, and reads the server's memory. */
+    static Finding loopback(String provider, String host) {
+        String name = "loopback on " + provider + ", " + host;
+        byte[] expected = pattern(REGION_BYTES);
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment memory = arena.allocate(REGION_BYTES, Long.BYTES);
+            MemorySegment.copy(expected, 0, memory, ValueLayout.JAVA_BYTE, 0, REGION_BYTES);
+            MessageHandler tellsTheToken = MessageHandler.ofBytes((exchange, message) -> {
+                RegisteredMemory region = exchange.channel().sharedMemory().register(memory, Access.REMOTE_READ);
+                exchange.channel().closeFuture().addListener(closed -> region.close());
+                exchange.send(region.remote().encode());
+            });
+            try (RdmaServer server = RdmaServer.builder().provider(provider).bind(host, 0, tellsTheToken);
+                    RdmaClient client = RdmaClient.builder()
+                            .provider(provider)
+                            .connectTimeout(PATIENCE)
+                            .requestTimeout(PATIENCE)
+                            .connect(host, server.port())) {
+                RemoteMemory token = RemoteMemory.decode(await(client, new byte[] {1}));
+                ByteBuf read = client.channel().alloc().buffer(REGION_BYTES, REGION_BYTES);
+                try {
+                    client.channel().read(token, 0, read).sync();
+                    byte[] got = new byte[REGION_BYTES];
+                    read.readBytes(got);
+                    return Arrays.equals(got, expected)
+                            ? Finding.ok(name, "a send, its reply and a read of " + REGION_BYTES + " bytes")
+                            : Finding.failure(
+                                    name, "the read returned other bytes than the memory has", "suspect the device");
+                } finally {
+                    read.release();
+                }
+            }
+        } catch (RdmaException | NativeRdmaException | IllegalStateException refused) {
+            return Finding.failure(name, refused);
+        } catch (ExecutionException failed) {
+            return Finding.failure(name, cause(failed));
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            return Finding.skipped(name, "interrupted");
+        }
+    }
+
+    /** The name's addresses, the way there and the device behind it, a connection, and messages if the peer echoes. */
+    static void peer(Peer peer, Consumer<Finding> found) {
+        InetSocketAddress remote;
+        try {
+            InetAddress[] addresses = InetAddress.getAllByName(peer.host());
+            List<String> texts =
+                    Arrays.stream(addresses).map(InetAddress::getHostAddress).toList();
+            found.accept(Finding.ok("name " + peer.host(), String.join(", ", texts)));
+            remote = new InetSocketAddress(addresses[0], peer.port());
+        } catch (UnknownHostException unknown) {
+            found.accept(Finding.failure(
+                    "name " + peer.host(), "no address is known", "check the spelling, DNS and /etc/hosts"));
+            return;
+        }
+        if (!route(remote, found) || peer.port() == 0) {
+            return;
+        }
+        connect(peer, remote, found);
+    }
+
+    private static boolean route(InetSocketAddress remote, Consumer<Finding> found) {
+        InetAddress source = source(remote);
+        if (source == null) {
+            found.accept(Finding.failure(
+                    ROUTE,
+                    "no route to " + remote.getAddress().getHostAddress(),
+                    "ip route get " + remote.getAddress().getHostAddress()));
+            return false;
+        }
+        String from = "from " + source.getHostAddress();
+        String device = device(source);
+        found.accept(
+                device != null
+                        ? Finding.ok(ROUTE, from + ", device " + device)
+                        : Finding.warning(
+                                ROUTE,
+                                from + ", where no RDMA device is: the software provider will be used",
+                                "if there is a device on another network, name the peer by its address there, or add a"
+                                        + " route"));
+        return true;
+    }
+
+    /** Where the routing table has packets come from; nothing is sent. */
+    private static @Nullable InetAddress source(InetSocketAddress remote) {
+        try (DatagramSocket probe = new DatagramSocket()) {
+            probe.connect(new InetSocketAddress(remote.getAddress(), Math.max(1, remote.getPort())));
+            InetAddress source = probe.getLocalAddress();
+            return source == null || source.isAnyLocalAddress() ? null : source;
+        } catch (IOException | UncheckedIOException noRoute) {
+            return null;
+        }
+    }
+
+    /** The device that rdma_cm takes for a local address, null if there is none. */
+    private static @Nullable String device(InetAddress local) {
+        if (local.isLoopbackAddress()) {
+            return null;
+        }
+        try (EventChannel channel = EventChannel.open();
+                CmId id = CmId.create(channel, PortSpace.TCP)) {
+            id.bind(new InetSocketAddress(local, 0));
+            Context device = id.device();
+            return device == null ? null : device.device().name() + " port " + id.portNumber();
+        } catch (NativeRdmaException | UnsupportedOperationException none) {
+            return null;
+        }
+    }
+
+    private static void connect(Peer peer, InetSocketAddress remote, Consumer<Finding> found) {
+        ProviderChoice choice;
+        try {
+            choice = ProviderChoice.choose(peer.provider(), remote);
+        } catch (RdmaException none) {
+            found.accept(Finding.failure("provider", none));
+            return;
+        }
+        String provider = choice.provider().name();
+        found.accept(Finding.ok("provider", provider + ": " + choice.reason()));
+        long begin = System.nanoTime();
+        try (RdmaClient client = RdmaClient.builder()
+                .provider(provider)
+                .connectTimeout(PATIENCE)
+                .requestTimeout(PATIENCE)
+                .connect(remote.getAddress().getHostAddress(), remote.getPort())) {
+            found.accept(Finding.ok(
+                    CONNECTION,
+                    "established with " + client.channel().remoteAddress() + " in "
+                            + micros(System.nanoTime() - begin)));
+            if (peer.echoes()) {
+                echo(client, found);
+            }
+        } catch (RdmaException refused) {
+            found.accept(Finding.failure(CONNECTION, refused));
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            found.accept(Finding.skipped(CONNECTION, "interrupted"));
+        }
+    }
+
+    private static void echo(RdmaClient client, Consumer<Finding> found) throws InterruptedException {
+        List<String> passed = new ArrayList<>();
+        for (int size : SIZES) {
+            byte[] sent = pattern(size);
+            long[] nanos = new long[ROUNDS];
+            String name = "messages of " + size + " bytes";
+            try {
+                for (int i = 0; i < ROUNDS; i++) {
+                    long begin = System.nanoTime();
+                    byte[] echoed = await(client, sent);
+                    nanos[i] = System.nanoTime() - begin;
+                    if (!Arrays.equals(echoed, sent)) {
+                        found.accept(Finding.failure(
+                                name, "the reply is another than the request", "run verbena echo-server there"));
+                        return;
+                    }
+                }
+            } catch (ExecutionException failed) {
+                Throwable cause = cause(failed);
+                found.accept(Finding.failure(
+                        name,
+                        String.valueOf(cause.getMessage()),
+                        passed.isEmpty()
+                                ? "see that the peer is an echo-server"
+                                : "smaller messages passed: compare the MTU of both interfaces and of the switch"
+                                        + " (ip link), as packets over the smaller one are lost"));
+                return;
+            }
+            Arrays.sort(nanos);
+            passed.add(size + " B in " + micros(nanos[ROUNDS / 2]));
+        }
+        found.accept(Finding.ok("messages", "median of " + ROUNDS + " round trips: " + String.join(", ", passed)));
+    }
+
+    private static byte[] await(RdmaClient client, byte[] message) throws ExecutionException, InterruptedException {
+        return client.request(message).get();
+    }
+
+    private static Throwable cause(Throwable failed) {
+        Throwable cause = failed;
+        while ((cause instanceof ExecutionException || cause instanceof CompletionException)
+                && cause.getCause() != null) {
+            cause = cause.getCause();
+        }
+        return cause;
+    }
+
+    private static byte[] pattern(int length) {
+        byte[] bytes = new byte[length];
+        for (int i = 0; i < length; i++) {
+            bytes[i] = (byte) (i * 31 + (i >> 8));
+        }
+        return bytes;
+    }
+
+    private static String micros(long nanos) {
+        return String.format(Locale.ROOT, "%.1f us", nanos / NANOS_PER_MICRO);
+    }
+}

@@ -1,0 +1,116 @@
+package org.verbena.doctor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.api.MessageHandler;
+import org.verbena.api.RdmaServer;
+
+/** The examination of a machine that may have no device, and of peers on the software provider. */
+@Timeout(120)
+class DoctorTest {
+    private static final String HOST = "127.0.0.1";
+
+    private static Finding named(Diagnosis diagnosis, String check) {
+        return diagnosis.findings().stream()
+                .filter(finding -> finding.check().equals(check))
+                .findFirst()
+                .orElseThrow(() -> new AssertionError("no check " + check + " in " + diagnosis));
+    }
+
+    private static RdmaServer echo() {
+        return RdmaServer.builder()
+                .provider("soft")
+                .bind(HOST, 0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+    }
+
+    @Test
+    void examinesInOrderAndTellsAtOnce() {
+        List<Finding> told = new ArrayList<>();
+        Diagnosis diagnosis = new Doctor().onFinding(told::add).examine();
+        assertThat(told).isEqualTo(diagnosis.findings());
+        assertThat(told)
+                .extracting(Finding::check)
+                .startsWith("JVM", "libraries", "kernel modules", "device nodes", "locked memory")
+                .endsWith("loopback on soft, " + HOST);
+        assertThat(named(diagnosis, "JVM").verdict()).isEqualTo(Verdict.OK);
+        assertThat(named(diagnosis, "loopback on soft, " + HOST).verdict()).isEqualTo(Verdict.OK);
+    }
+
+    @Test
+    void followsTheWayToAnEchoServer() {
+        try (RdmaServer server = echo()) {
+            Diagnosis diagnosis = new Doctor()
+                    .peer(HOST, server.port())
+                    .provider("soft")
+                    .peerEchoes()
+                    .examine();
+            assertThat(named(diagnosis, "provider").evidence()).isEqualTo("soft: requested by name");
+            assertThat(named(diagnosis, "connection").verdict()).isEqualTo(Verdict.OK);
+            assertThat(named(diagnosis, "messages").evidence()).contains("64 B in ", "1048576 B in ");
+        }
+    }
+
+    @Test
+    void namesAPortWhereNobodyListens() throws Exception {
+        int port;
+        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getByName(HOST))) {
+            port = free.getLocalPort();
+        }
+        Diagnosis diagnosis = new Doctor().peer(HOST, port).provider("soft").examine();
+        assertThat(named(diagnosis, "connection").verdict()).isEqualTo(Verdict.FAILURE);
+        assertThat(named(diagnosis, "connection").evidence()).contains("nobody listens there");
+        assertThat(diagnosis.worst()).isEqualTo(Verdict.FAILURE);
+    }
+
+    @Test
+    void saysThatAServerDoesNotEcho() {
+        MessageHandler shouts = MessageHandler.ofBytes((exchange, message) -> exchange.send(new byte[] {1}));
+        try (RdmaServer server = RdmaServer.builder().provider("soft").bind(HOST, 0, shouts)) {
+            Diagnosis diagnosis = new Doctor()
+                    .peer(HOST, server.port())
+                    .provider("soft")
+                    .peerEchoes()
+                    .examine();
+            assertThat(named(diagnosis, "messages of 64 bytes").remedy()).contains("echo-server");
+        }
+    }
+
+    @Test
+    void namesAHostWithoutAnAddress() {
+        Diagnosis diagnosis = new Doctor().peer("no.such.host.invalid", 1).examine();
+        assertThat(named(diagnosis, "name no.such.host.invalid").verdict()).isEqualTo(Verdict.FAILURE);
+    }
+
+    @Test
+    void connectsNothingWithoutAPort() {
+        Diagnosis diagnosis = new Doctor().peer(HOST, 0).examine();
+        assertThat(diagnosis.findings().getLast().check()).isEqualTo("route");
+    }
+
+    @Test
+    void refusesAPortOutOfRange() {
+        assertThatThrownBy(() -> new Doctor().peer(HOST, 65536))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("65536");
+    }
+
+    @Test
+    void sumsUpTheFirstFailure() {
+        Finding fine = Finding.ok("a", "b");
+        Finding warning = Finding.warning("memory", "64 KiB", "raise it");
+        Finding failure = Finding.failure("modules", "none", "modprobe");
+        assertThat(new Diagnosis(List.of()).summary()).isEqualTo("All is well.");
+        assertThat(new Diagnosis(List.of(fine, warning)).summary())
+                .isEqualTo("It works, with a warning: memory: 64 KiB. What to do: raise it");
+        assertThat(new Diagnosis(List.of(warning, failure, failure)).summary())
+                .isEqualTo("It does not work: modules: none. What to do: modprobe (and 1 more)");
+        assertThat(new Diagnosis(List.of(warning, failure)).worst()).isEqualTo(Verdict.FAILURE);
+    }
+}

@@ -1,0 +1,105 @@
+package org.verbena.it.lab;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.verbena.api.MessageHandler;
+import org.verbena.api.RdmaServer;
+import org.verbena.samples.Main;
+import org.verbena.transport.spi.Patience;
+
+/** What the doctor says of the lab's devices, and of faults that are made on purpose. */
+@Tag("lab")
+@Timeout(350)
+class DoctorTest {
+    private static final int PORT = 7695;
+    private static final int SILENT_PORT = 7696;
+    private static final String INTERFACE = "clinic";
+
+    private static void run(String command) {
+        PeerProgram.run(Patience.LIMIT, command.split(" "));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void followsTheWayToAnEchoServer(LabDevice device) {
+        MessageHandler echo = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
+        try (RdmaServer server = RdmaServer.builder().provider("verbs").bind(device.address(), PORT, echo)) {
+            Command doctor = Command.run("doctor", "--echo", device.address() + ":" + server.port());
+            System.out.println(doctor.out());
+            assertThat(doctor.exitCode()).as(doctor.err()).isZero();
+            assertThat(doctor.out())
+                    .containsPattern("ok +" + device.deviceName() + " port 1: ACTIVE, ")
+                    .containsPattern("ok +loopback on verbs, 10\\.77\\.0\\.1: a send, its reply and a read")
+                    .containsPattern("ok +loopback on verbs, 10\\.78\\.0\\.1: a send, its reply and a read")
+                    .containsPattern("ok +route: .* device " + device.deviceName() + " port 1")
+                    .containsPattern("ok +provider: verbs: ")
+                    .containsPattern("ok +messages: median of 10 round trips: .*1048576 B in ")
+                    .endsWith("All is well.\n");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void namesAPortWhereNobodyListens(LabDevice device) {
+        Command doctor = Command.run("doctor", "--json", device.address() + ":" + SILENT_PORT);
+        assertThat(doctor.exitCode()).isOne();
+        assertThat(doctor.out())
+                .contains("\"summary\": \"It does not work: connection: ")
+                .contains("listens");
+    }
+
+    @Test
+    void namesAPortThatIsDownAndADeviceWithoutAddress() throws Exception {
+        run("ip link add " + INTERFACE + " type veth peer name " + INTERFACE + "-peer");
+        try {
+            run("ip link set " + INTERFACE + " up");
+            run("ip link set " + INTERFACE + "-peer up");
+            run("rdma link add rxe9 type rxe netdev " + INTERFACE);
+            DeviceEventsTest.awaitLinks("rxe9/1 state ACTIVE", true);
+            Command doctor = Command.run("doctor");
+            assertThat(doctor.out())
+                    .containsPattern("WARNING +rxe9 port 1 GIDs: \\d+ entries, none for an IP address")
+                    .contains("-> ip address add ADDRESS dev " + INTERFACE);
+            run("ip link set " + INTERFACE + " down");
+            DeviceEventsTest.awaitLinks("rxe9/1 state ACTIVE", false);
+            doctor = Command.run("doctor");
+            assertThat(doctor.exitCode()).isOne();
+            assertThat(doctor.out())
+                    .containsPattern("FAILURE +rxe9 port 1: DOWN, ")
+                    .contains("-> ip link set " + INTERFACE + " up");
+        } finally {
+            run("ip link delete " + INTERFACE);
+        }
+    }
+
+    @Test
+    @Tag("lab-full")
+    void namesMemoryThatMayNotBeLocked() {
+        List<String> command =
+                new ArrayList<>(List.of("setpriv", "--bounding-set=-ipc_lock", "prlimit", "--memlock=65536:65536"));
+        command.addAll(PeerProgram.javaCommand(Main.class.getName(), "doctor"));
+        try (PeerProgram doctor = PeerProgram.start(command)) {
+            doctor.awaitLine("FAILURE +locked memory: limit 64 KiB, .*without CAP_IPC_LOCK", Patience.LIMIT);
+            assertThat(doctor.awaitExit(Patience.LIMIT)).as(doctor.output()).isOne();
+        }
+    }
+
+    @Test
+    @Tag("lab-full")
+    void namesDevicesThatTheUserMayNotOpen() {
+        PeerProgram.run(Patience.LIMIT, "chmod", "600", "/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm");
+        List<String> command = new ArrayList<>(List.of("setpriv", "--reuid=65534", "--clear-groups"));
+        command.addAll(PeerProgram.javaCommand(Main.class.getName(), "doctor"));
+        try (PeerProgram doctor = PeerProgram.start(command)) {
+            doctor.awaitLine("FAILURE +device nodes: no access for .*/dev/infiniband/uverbs0", Patience.LIMIT);
+            assertThat(doctor.awaitExit(Patience.LIMIT)).as(doctor.output()).isOne();
+        }
+    }
+}
