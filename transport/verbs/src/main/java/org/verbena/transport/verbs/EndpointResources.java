@@ -157,7 +157,8 @@ final class EndpointResources {
                 .maxMessageBytes(maxMessageBytes)
                 .atomics(used.hasAtomics())
                 .immediateData(used.hasImmediateData())
-                // A region's key can be invalidated by a peer on hardly any adapter: that is for memory windows.
+                // In the lab siw ends the connection on it, and soft RoCE invalidates without telling the receiver;
+                // on adapters it is for memory windows, and was not seen on one.
                 .sendWithInvalidate(false)
                 .connectionMemory(windows != null)
                 .readSinkNeedsRemoteWrite(iwarp)

@@ -7,6 +7,7 @@ import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.SendQueue;
+import org.verbena.verbs.ffm.Siw;
 import org.verbena.verbs.work.SendFlags;
 
 /**
@@ -202,13 +203,13 @@ final class SendPath {
         long address = work.remoteAddress();
         int key = work.remoteKey();
         switch (work.opcode()) {
-            case SEND -> staging.send(wrId, flags | inline(pieces, can));
+            case SEND -> staging.send(wrId, flags | inline(work, can));
             case SEND_WITH_IMMEDIATE ->
-                staging.sendWithImmediate(wrId, flags | inline(pieces, can), work.immediateData());
-            case SEND_WITH_INVALIDATE -> staging.sendWithInvalidate(wrId, flags | inline(pieces, can), key);
-            case WRITE -> staging.write(wrId, flags | inline(pieces, can), address, key);
+                staging.sendWithImmediate(wrId, flags | inline(work, can), work.immediateData());
+            case SEND_WITH_INVALIDATE -> staging.sendWithInvalidate(wrId, flags | inline(work, can), key);
+            case WRITE -> staging.write(wrId, flags | inline(work, can), address, key);
             case WRITE_WITH_IMMEDIATE ->
-                staging.writeWithImmediate(wrId, flags | inline(pieces, can), address, key, work.immediateData());
+                staging.writeWithImmediate(wrId, flags | inline(work, can), address, key, work.immediateData());
             case READ -> staging.read(wrId, flags, address, key);
             case COMPARE_AND_SWAP ->
                 staging.compareAndSwap(
@@ -248,9 +249,15 @@ final class SendPath {
         }
     }
 
-    /** What is small goes into the work request itself, which saves the adapter a read of memory. */
-    private static int inline(ScatterGatherList pieces, EndpointCapabilities can) {
-        return pieces.totalBytes() <= can.maxInlineBytes() ? SendFlags.INLINE : 0;
+    /**
+     * What is small goes into the work request itself, which saves the adapter a read of memory. Not behind a fence,
+     * whose reads may still have to write it; but siw sends small messages correctly only if they are inline.
+     */
+    private int inline(WorkRequest work, EndpointCapabilities can) {
+        long bytes = work.buffers().totalBytes();
+        boolean mayChange = (work.flags() & (WorkRequest.FENCE | WorkRequest.INLINE)) == WorkRequest.FENCE;
+        boolean must = splitsShortReads && bytes <= Siw.SHORT_BYTES;
+        return bytes <= can.maxInlineBytes() && (must || !mayChange) ? SendFlags.INLINE : 0;
     }
 
     /**
