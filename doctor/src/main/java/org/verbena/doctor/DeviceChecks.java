@@ -4,8 +4,10 @@ import java.net.InetAddress;
 import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.Cm;
@@ -18,7 +20,6 @@ import org.verbena.verbs.address.GidType;
 import org.verbena.verbs.device.LinkLayer;
 import org.verbena.verbs.device.PortAttributes;
 import org.verbena.verbs.device.PortState;
-import org.verbena.verbs.device.TransportType;
 
 /** The libraries, and each device with its ports, GIDs and interfaces. */
 final class DeviceChecks {
@@ -27,6 +28,7 @@ final class DeviceChecks {
 
     private final SystemFiles files;
     private final Set<InetAddress> addresses = new LinkedHashSet<>();
+    private @Nullable Map<String, List<InetAddress>> byDevice;
 
     DeviceChecks(SystemFiles files) {
         this.files = files;
@@ -87,11 +89,7 @@ final class DeviceChecks {
         List<GidEntry> gids = all.stream()
                 .filter(gid -> gid.port() == number && !gid.gid().isZero())
                 .toList();
-        String interfaceName = gids.stream()
-                .map(gid -> interfaceName(gid.networkInterfaceIndex()))
-                .filter(found -> !found.isEmpty())
-                .findFirst()
-                .orElse("");
+        String interfaceName = interfaceName(context.device().name(), gids);
         String evidence = port.state() + ", " + port.linkLayer() + ", MTU " + port.activeMtu() + " of " + port.maxMtu()
                 + ", " + port.gigabitsPerSecond() + " Gb/s"
                 + (interfaceName.isEmpty() ? "" : ", interface " + interfaceName);
@@ -118,65 +116,72 @@ final class DeviceChecks {
                     "give the device's interface an address in this namespace; move the device here with rdma dev set "
                             + context.device().name() + " netns NAME, or share it with rdma system set netns shared");
         }
-        boolean byAddress = port.linkLayer() == LinkLayer.ETHERNET;
-        List<InetAddress> served = new ArrayList<>();
-        List<String> rows = new ArrayList<>();
-        for (GidEntry gid : gids) {
-            InetAddress address = gid.gid().toInetAddress();
-            boolean picked = gid.type() == GidType.ROCE_V2
-                    && !address.isLinkLocalAddress()
-                    && isLocal(address)
-                    && served.add(address);
-            if (picked) {
-                rows.add(address.getHostAddress() + " at index " + gid.index());
-            }
-        }
-        if (context.device().transportType() == TransportType.IWARP) {
-            served.addAll(interfaceAddresses(interfaceOf(context.device().name(), interfaceName)));
-            served.forEach(address -> rows.add(address.getHostAddress()));
-        }
+        List<InetAddress> served = served(context.device().name());
         addresses.addAll(served);
-        if (byAddress && served.isEmpty()) {
+        if (port.linkLayer() == LinkLayer.ETHERNET && served.isEmpty()) {
             return Finding.warning(
                     name,
-                    gids.size() + " entries, none for an IP address of this machine",
+                    gids.size() + (gids.size() == 1 ? " entry" : " entries")
+                            + ", but rdma_cm takes the device for no address of this machine",
                     "ip address add ADDRESS dev " + (interfaceName.isEmpty() ? "INTERFACE" : interfaceName)
                             + ": connections are made by IP addresses");
         }
-        return Finding.ok(name, rows.isEmpty() ? gids.size() + " entries" : "rdma_cm takes " + String.join(", ", rows));
+        List<String> rows = new ArrayList<>();
+        for (InetAddress address : served) {
+            StringBuilder row = new StringBuilder(address.getHostAddress());
+            gids.stream()
+                    .filter(gid -> gid.type() == GidType.ROCE_V2
+                            && gid.gid().toInetAddress().equals(address))
+                    .findFirst()
+                    .ifPresent(gid -> row.append(" at index ").append(gid.index()));
+            rows.add(row.toString());
+        }
+        return Finding.ok(
+                name, rows.isEmpty() ? gids.size() + " entries" : "rdma_cm takes it for " + String.join(", ", rows));
     }
 
-    /** The interface of an iWARP device: its GIDs may name none. */
-    private String interfaceOf(String device, String known) {
-        if (!known.isEmpty()) {
-            return known;
+    /** The addresses of this machine for which rdma_cm takes a device. */
+    private List<InetAddress> served(String device) {
+        Map<String, List<InetAddress>> known = byDevice;
+        if (known == null) {
+            known = new HashMap<>();
+            for (InetAddress address : localAddresses()) {
+                String name = Routes.device(address);
+                if (name != null) {
+                    known.computeIfAbsent(name, none -> new ArrayList<>()).add(address);
+                }
+            }
+            byDevice = known;
         }
-        List<String> names = files.names("sys/class/infiniband/" + device + "/device/net");
-        if (!names.isEmpty()) {
-            return names.getFirst();
-        }
-        return files.line("sys/class/infiniband/" + device + "/ports/1/gid_attrs/ndevs/0");
+        return known.getOrDefault(device, List.of());
     }
 
-    private static List<InetAddress> interfaceAddresses(String name) {
+    private static List<InetAddress> localAddresses() {
         try {
-            NetworkInterface found = name.isEmpty() ? null : NetworkInterface.getByName(name);
-            return found == null
-                    ? List.of()
-                    : found.inetAddresses()
-                            .filter(address -> !address.isLinkLocalAddress() && address.getAddress().length == 4)
-                            .toList();
-        } catch (SocketException gone) {
+            return NetworkInterface.networkInterfaces()
+                    .flatMap(NetworkInterface::inetAddresses)
+                    .filter(address -> !address.isLoopbackAddress() && !address.isLinkLocalAddress())
+                    .toList();
+        } catch (SocketException unreadable) {
             return List.of();
         }
     }
 
-    private static boolean isLocal(InetAddress address) {
-        try {
-            return NetworkInterface.getByInetAddress(address) != null;
-        } catch (SocketException unreadable) {
-            return false;
+    /** The network interface of a device, empty if it is not known: a port that is down may have no GID. */
+    private String interfaceName(String device, List<GidEntry> gids) {
+        for (GidEntry gid : gids) {
+            String name = interfaceName(gid.networkInterfaceIndex());
+            if (!name.isEmpty()) {
+                return name;
+            }
         }
+        String folder = "sys/class/infiniband/" + device;
+        String parent = files.line(folder + "/parent"); // of rdma_rxe
+        if (!parent.isEmpty()) {
+            return parent;
+        }
+        List<String> names = files.names(folder + "/device/net");
+        return names.isEmpty() ? "" : names.getFirst();
     }
 
     private static String interfaceName(int index) {

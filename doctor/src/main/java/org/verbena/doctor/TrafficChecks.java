@@ -1,12 +1,9 @@
 package org.verbena.doctor;
 
 import io.netty.buffer.ByteBuf;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
@@ -18,19 +15,14 @@ import java.util.Locale;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
-import org.verbena.cm.CmId;
-import org.verbena.cm.EventChannel;
-import org.verbena.cm.PortSpace;
 import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.RdmaException;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.RemoteMemory;
-import org.verbena.verbs.Context;
 import org.verbena.verbs.NativeRdmaException;
 
 /** What only traffic shows: both ends in this process on each device, then a peer. */
@@ -109,7 +101,7 @@ final class TrafficChecks {
     }
 
     private static boolean route(InetSocketAddress remote, Consumer<Finding> found) {
-        InetAddress source = source(remote);
+        InetAddress source = Routes.source(remote);
         if (source == null) {
             found.accept(Finding.failure(
                     ROUTE,
@@ -118,7 +110,7 @@ final class TrafficChecks {
             return false;
         }
         String from = "from " + source.getHostAddress();
-        String device = device(source);
+        String device = Routes.device(source);
         found.accept(
                 device != null
                         ? Finding.ok(ROUTE, from + ", device " + device)
@@ -128,32 +120,6 @@ final class TrafficChecks {
                                 "if there is a device on another network, name the peer by its address there, or add a"
                                         + " route"));
         return true;
-    }
-
-    /** Where the routing table has packets come from; nothing is sent. */
-    private static @Nullable InetAddress source(InetSocketAddress remote) {
-        try (DatagramSocket probe = new DatagramSocket()) {
-            probe.connect(new InetSocketAddress(remote.getAddress(), Math.max(1, remote.getPort())));
-            InetAddress source = probe.getLocalAddress();
-            return source == null || source.isAnyLocalAddress() ? null : source;
-        } catch (IOException | UncheckedIOException noRoute) {
-            return null;
-        }
-    }
-
-    /** The device that rdma_cm takes for a local address, null if there is none. */
-    private static @Nullable String device(InetAddress local) {
-        if (local.isLoopbackAddress()) {
-            return null;
-        }
-        try (EventChannel channel = EventChannel.open();
-                CmId id = CmId.create(channel, PortSpace.TCP)) {
-            id.bind(new InetSocketAddress(local, 0));
-            Context device = id.device();
-            return device == null ? null : device.device().name() + " port " + id.portNumber();
-        } catch (NativeRdmaException | UnsupportedOperationException none) {
-            return null;
-        }
     }
 
     private static void connect(Peer peer, InetSocketAddress remote, Consumer<Finding> found) {

@@ -38,7 +38,7 @@ class DoctorTest {
                     .containsPattern("ok +" + device.deviceName() + " port 1: ACTIVE, ")
                     .containsPattern("ok +loopback on verbs, 10\\.77\\.0\\.1: a send, its reply and a read")
                     .containsPattern("ok +loopback on verbs, 10\\.78\\.0\\.1: a send, its reply and a read")
-                    .containsPattern("ok +route: .* device " + device.deviceName() + " port 1")
+                    .containsPattern("ok +route: .* device " + device.deviceName())
                     .containsPattern("ok +provider: verbs: ")
                     .containsPattern("ok +messages: median of 10 round trips: .*1048576 B in ")
                     .endsWith("All is well.\n");
@@ -65,7 +65,8 @@ class DoctorTest {
             DeviceEventsTest.awaitLinks("rxe9/1 state ACTIVE", true);
             Command doctor = Command.run("doctor");
             assertThat(doctor.out())
-                    .containsPattern("WARNING +rxe9 port 1 GIDs: \\d+ entries, none for an IP address")
+                    .containsPattern(
+                            "WARNING +rxe9 port 1 GIDs: \\d+ entr\\w+, but rdma_cm takes the device for no address")
                     .contains("-> ip address add ADDRESS dev " + INTERFACE);
             run("ip link set " + INTERFACE + " down");
             DeviceEventsTest.awaitLinks("rxe9/1 state ACTIVE", false);

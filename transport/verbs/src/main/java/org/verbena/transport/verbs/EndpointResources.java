@@ -157,8 +157,8 @@ final class EndpointResources {
                 .maxMessageBytes(maxMessageBytes)
                 .atomics(used.hasAtomics())
                 .immediateData(used.hasImmediateData())
-                // In the lab siw ends the connection on it, and soft RoCE invalidates without telling the receiver;
-                // on adapters it is for memory windows, and was not seen on one.
+                // In the lab siw ends the connection on it, and soft RoCE delivers the message without telling the
+                // receiver that a key was invalidated; on adapters it is for memory windows, and was not seen on one.
                 .sendWithInvalidate(false)
                 .connectionMemory(windows != null)
                 .readSinkNeedsRemoteWrite(iwarp)
