@@ -7,6 +7,10 @@ package org.verbena.transport.spi;
  *
  * <p>Adaptive: a wait below 500 us that the budget did not cover doubles it, a wait above that halves it, down to 0. On
  * a machine with one processor it stays 0, because nothing else can run while the loop spins.
+ *
+ * <p>Where other threads want the processor, a loop that polls and yields is behind one that blocks: after a yield it
+ * waits for its turn, while a blocked thread preempts when it is woken. So an adaptive loop that loses a quarter of its
+ * polling time to others blocks for a while, longer each time, and then tries again.
  */
 public final class SpinBudget {
     /** The longest wait that is worth spinning for. */
@@ -15,8 +19,28 @@ public final class SpinBudget {
     /** Smaller budgets are indistinguishable from a single poll. */
     static final long MIN_NANOS = 2_000;
 
+    /** One poll and one yield take a few microseconds; above this, something else had the processor in between. */
+    static final long SLOW_NANOS = 100_000;
+
+    /** How much polling is judged together. */
+    static final long WINDOW_NANOS = 20_000_000;
+
+    /** The part of a window that may be lost: one in so many. */
+    private static final int MAX_LOST_PART = 4;
+
+    /** How long a loop blocks after the first window that lost too much. */
+    static final long MIN_PAUSE_NANOS = 20_000_000;
+
+    /** The longest pause: then a window of polling costs a fiftieth of the time at most. */
+    static final long MAX_PAUSE_NANOS = 1_000_000_000;
+
     private final boolean adaptive;
     private long nanos;
+    private long polledNanos;
+    private long lostNanos;
+    private boolean paused;
+    private long pausedSince;
+    private long pauseNanos = MIN_PAUSE_NANOS;
 
     /**
      * Creates a budget for one loop.
@@ -46,10 +70,47 @@ public final class SpinBudget {
     /**
      * How long to spin now.
      *
+     * @param nowNanos the time, from {@link System#nanoTime()}
      * @return in nanoseconds; 0 means not at all
      */
-    public long nanos() {
+    public long nanos(long nowNanos) {
+        if (paused) {
+            if (nowNanos - pausedSince < pauseNanos) {
+                return 0;
+            }
+            paused = false;
+            pauseNanos = Math.min(pauseNanos * 2, MAX_PAUSE_NANOS);
+        }
         return nanos;
+    }
+
+    /**
+     * Reports polls that found nothing, and the yield after them. No effect on a fixed budget.
+     *
+     * @param tookNanos from the end of the previous ones, or from when the wait began, in nanoseconds
+     * @param nowNanos the time, from {@link System#nanoTime()}
+     * @return whether the loop may poll on; false if it should block
+     */
+    public boolean polled(long tookNanos, long nowNanos) {
+        if (!adaptive) {
+            return true;
+        }
+        polledNanos += tookNanos;
+        if (tookNanos >= SLOW_NANOS) {
+            lostNanos += tookNanos;
+        }
+        if (polledNanos < WINDOW_NANOS) {
+            return true;
+        }
+        paused = lostNanos > polledNanos / MAX_LOST_PART;
+        if (paused) {
+            pausedSince = nowNanos;
+        } else {
+            pauseNanos = MIN_PAUSE_NANOS;
+        }
+        polledNanos = 0;
+        lostNanos = 0;
+        return !paused;
     }
 
     /**

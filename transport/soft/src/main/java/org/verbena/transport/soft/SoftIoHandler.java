@@ -107,13 +107,16 @@ final class SoftIoHandler implements IoHandler {
 
     /** Polls for a while, but only until a task or a deadline is due. */
     private int spin(long start) {
-        long budgetNanos = spin.nanos();
+        long budgetNanos = spin.nanos(start);
         if (budgetNanos == 0) {
             return 0;
         }
         turnContext.polling = true;
         try {
+            long now = start;
+            long before;
             do {
+                before = now;
                 int handled = nio.run(turnContext);
                 if (handled > 0) {
                     return handled;
@@ -123,7 +126,8 @@ final class SoftIoHandler implements IoHandler {
                 } else {
                     Thread.onSpinWait();
                 }
-            } while (turnContext.mayPollOn() && System.nanoTime() - start < budgetNanos);
+                now = System.nanoTime();
+            } while (spin.polled(now - before, now) && turnContext.mayPollOn() && now - start < budgetNanos);
         } finally {
             turnContext.polling = false;
         }

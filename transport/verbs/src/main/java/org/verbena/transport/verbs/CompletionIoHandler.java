@@ -205,11 +205,15 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     }
 
     private int spin(IoHandlerContext context, long start) {
-        if (spin.nanos() == 0 || devices.isEmpty()) {
+        long nanos = spin.nanos(start);
+        if (nanos == 0 || devices.isEmpty()) {
             return 0;
         }
-        long budgetNanos = Math.min(spin.nanos(), context.delayNanos(start));
+        long budgetNanos = Math.min(nanos, context.delayNanos(start));
+        long now = start;
+        long before;
         do {
+            before = now;
             for (int i = 0; i < POLLS_BETWEEN_CLOCKS; i++) {
                 int handled = poll();
                 if (handled > 0) {
@@ -224,7 +228,8 @@ final class CompletionIoHandler extends DescriptorIoHandler {
             if (spin.isAdaptive()) {
                 Thread.yield();
             }
-        } while (context.canBlock() && System.nanoTime() - start < budgetNanos);
+            now = System.nanoTime();
+        } while (spin.polled(now - before, now) && context.canBlock() && now - start < budgetNanos);
         return 0;
     }
 
