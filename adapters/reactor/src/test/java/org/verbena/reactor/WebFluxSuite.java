@@ -39,24 +39,31 @@ import reactor.netty.http.server.HttpServer;
 
 /** A controller of Spring WebFlux, and Spring's client, over Verbena. */
 @Timeout(200)
-class WebFluxTest {
+public abstract class WebFluxSuite {
     private final Queue<Class<?>> channels = new ConcurrentLinkedQueue<>();
     private AnnotationConfigApplicationContext context;
     private DisposableServer server;
 
+    /** The provider's name. */
+    protected abstract String provider();
+
+    /** Where the server listens. */
+    protected String host() {
+        return "127.0.0.1";
+    }
+
+    private ReactorResourceFactory resources() {
+        ReactorResourceFactory resources = new ReactorResourceFactory();
+        resources.setUseGlobalResources(false);
+        resources.setShutdownQuietPeriod(Duration.ZERO);
+        resources.setLoopResourcesSupplier(() -> new RdmaLoopResources(
+                "web", ProviderChoice.choose(provider(), null), 2, true, CompletionLoopOptions.DEFAULTS));
+        return resources;
+    }
+
     @Configuration
     @EnableWebFlux
     static class Application {
-        @Bean
-        ReactorResourceFactory resources() {
-            ReactorResourceFactory resources = new ReactorResourceFactory();
-            resources.setUseGlobalResources(false);
-            resources.setShutdownQuietPeriod(Duration.ZERO);
-            resources.setLoopResourcesSupplier(() -> new RdmaLoopResources(
-                    "web", ProviderChoice.choose("soft", null), 2, true, CompletionLoopOptions.DEFAULTS));
-            return resources;
-        }
-
         @Bean
         Greetings greetings() {
             return new Greetings();
@@ -83,10 +90,13 @@ class WebFluxTest {
 
     @BeforeEach
     void start() {
-        context = new AnnotationConfigApplicationContext(Application.class);
+        context = new AnnotationConfigApplicationContext();
+        context.registerBean(ReactorResourceFactory.class, this::resources);
+        context.register(Application.class);
+        context.refresh();
         server = HttpServer.create()
                 .runOn(context.getBean(ReactorResourceFactory.class).getLoopResources())
-                .host("127.0.0.1")
+                .host(host())
                 .doOnConnection(this::note)
                 .handle(new ReactorHttpHandlerAdapter(
                         WebHttpHandlerBuilder.applicationContext(context).build()))
@@ -105,7 +115,7 @@ class WebFluxTest {
 
     private WebClient client(int port) {
         return WebClient.builder()
-                .baseUrl("http://127.0.0.1:" + port)
+                .baseUrl("http://" + host() + ":" + port)
                 .clientConnector(new ReactorClientHttpConnector(
                         context.getBean(ReactorResourceFactory.class), client -> client.doOnConnected(this::note)))
                 .codecs(codecs -> codecs.defaultCodecs().maxInMemorySize(8 << 20))
