@@ -1028,7 +1028,7 @@ public abstract class ChannelSuite extends ApiSuite {
     }
 
     @Test
-    void carriesManyConnectionsAtOnce() {
+    protected void carriesManyConnectionsAtOnce() {
         int count = 200;
         ChannelHandler echo = new Sharable() {
             @Override

@@ -62,7 +62,7 @@ public abstract class HandlerSuite extends ApiSuite {
     }
 
     @Test
-    void tlsRunsOverMessages() throws Exception {
+    protected void tlsRunsOverMessages() throws Exception {
         KeyStore keys = keyStore();
         KeyManagerFactory identity = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
         identity.init(keys, PASSWORD.toCharArray());

@@ -905,7 +905,7 @@ public abstract class StreamSuite {
 
     /** {@code IdleStateHandler} uses it to tell a slow transfer from none. */
     @Test
-    void aTransferThatIsUnderWayShowsItsProgress(@TempDir Path folder) throws Exception {
+    protected void aTransferThatIsUnderWayShowsItsProgress(@TempDir Path folder) throws Exception {
         int bytes = 50_000_000;
         Path file = Files.write(folder.resolve("file"), new byte[bytes]);
         ServerBootstrap serving = new ServerBootstrap().childOption(ChannelOption.AUTO_READ, false);

@@ -6,7 +6,6 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.net.InetSocketAddress;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -29,13 +28,25 @@ class ChannelRpingTest {
     private static final PrintWriter NOWHERE = new PrintWriter(PrintWriter.nullWriter());
 
     static List<Arguments> ways() {
-        List<Arguments> ways = new ArrayList<>();
-        for (int sizeBytes : new int[] {64, 65535}) {
-            ways.add(Arguments.of("verbs", LabDevice.RXE, sizeBytes));
-            ways.add(Arguments.of("verbs", LabDevice.SIW, sizeBytes));
-            ways.add(Arguments.of("soft", LabDevice.SIW, sizeBytes));
-        }
-        return ways;
+        return ways(65535);
+    }
+
+    static List<Arguments> otherWays() {
+        return ways(64);
+    }
+
+    private static List<Arguments> ways(int sizeBytes) {
+        return List.of(
+                Arguments.of("verbs", LabDevice.RXE, sizeBytes),
+                Arguments.of("verbs", LabDevice.SIW, sizeBytes),
+                Arguments.of("soft", LabDevice.SIW, sizeBytes));
+    }
+
+    @Tag("lab-full")
+    @ParameterizedTest(name = "{0} on {1}, {2} bytes")
+    @MethodSource("otherWays")
+    void channelsServeCInSmallPieces(String provider, LabDevice device, int sizeBytes) throws Exception {
+        channelsServeC(provider, device, sizeBytes);
     }
 
     @ParameterizedTest(name = "{0} on {1}, {2} bytes")
@@ -61,6 +72,13 @@ class ChannelRpingTest {
         PeerProgram.run(
                 LIMIT, "rping", "-c", "-a", device.address(), "-p", port, "-C", "" + COUNT, "-V", "-S", "" + sizeBytes);
         serving.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
+    }
+
+    @Tag("lab-full")
+    @ParameterizedTest(name = "{0} on {1}, {2} bytes")
+    @MethodSource("otherWays")
+    void cServesChannelsInSmallPieces(String provider, LabDevice device, int sizeBytes) throws Exception {
+        cServesChannels(provider, device, sizeBytes);
     }
 
     @ParameterizedTest(name = "{0} on {1}, {2} bytes")

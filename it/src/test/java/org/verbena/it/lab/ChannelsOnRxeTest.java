@@ -3,6 +3,7 @@ package org.verbena.it.lab;
 import io.netty.util.ResourceLeakDetector;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.verbena.api.ChannelSuite;
 import org.verbena.api.HandlerSuite;
 import org.verbena.api.OneSidedSuite;
@@ -34,6 +35,14 @@ class ChannelsOnRxeTest {
         @Override
         protected String host() {
             return LabDevice.RXE.address();
+        }
+
+        /** The provider's contract has it every day. */
+        @Test
+        @Tag("lab-full")
+        @Override
+        protected void aServerForgetsPeersThatGaveUp() {
+            super.aServerForgetsPeersThatGaveUp();
         }
     }
 
@@ -85,6 +94,14 @@ class ChannelsOnRxeTest {
         @Override
         protected String host() {
             return LabDevice.RXE.address();
+        }
+
+        /** The streams have TLS on this device every day, and the soft provider has it over messages. */
+        @Test
+        @Tag("lab-full")
+        @Override
+        protected void tlsRunsOverMessages() throws Exception {
+            super.tlsRunsOverMessages();
         }
     }
 

@@ -51,6 +51,14 @@ class ChannelsOnSiwTest {
         protected void aServerForgetsPeersThatGaveUp() {
             super.aServerForgetsPeersThatGaveUp();
         }
+
+        /** The provider's contract has 300 on this device every day. */
+        @Test
+        @Tag("lab-full")
+        @Override
+        protected void carriesManyConnectionsAtOnce() {
+            super.carriesManyConnectionsAtOnce();
+        }
     }
 
     @Nested
@@ -131,6 +139,7 @@ class ChannelsOnSiwTest {
     }
 
     @Nested
+    @Tag("lab-full")
     class Raw extends RawSuite {
         {
             traceFewerBuffers();

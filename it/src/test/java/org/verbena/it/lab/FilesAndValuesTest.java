@@ -27,6 +27,7 @@ import org.verbena.transport.spi.Patience;
  */
 @Tag("lab")
 @Tag("lab-long")
+@Tag("lab-full")
 @Timeout(350)
 class FilesAndValuesTest {
     private static final int VALUES_PORT = 7650;
@@ -121,7 +122,6 @@ class FilesAndValuesTest {
     }
 
     @Test
-    @Tag("lab-full")
     void filesArriveAlsoAfterTheReceiverWasKilledOnRxe() throws Exception {
         filesArriveAlsoAfterTheReceiverWasKilled(LabDevice.RXE);
     }
@@ -175,7 +175,6 @@ class FilesAndValuesTest {
     }
 
     @Test
-    @Tag("lab-full")
     void valuesAreReadWithoutTheServerOnSiw() {
         valuesAreReadWithoutTheServer(LabDevice.SIW);
     }

@@ -22,6 +22,7 @@ class GrpcInteropTest {
     private static final int LEAST_TESTS = 30;
 
     @Test
+    @Tag("lab-full")
     void passesOnSiw() {
         run(OnSiw.class);
     }

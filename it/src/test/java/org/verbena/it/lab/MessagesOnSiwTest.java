@@ -8,6 +8,7 @@ import org.verbena.transport.verbs.VerbsProvider;
 
 /** The message protocol over soft iWARP. */
 @Tag("lab")
+@Tag("lab-full")
 class MessagesOnSiwTest extends MessageContract {
     private static final RdmaProvider PROVIDER = new VerbsProvider();
 

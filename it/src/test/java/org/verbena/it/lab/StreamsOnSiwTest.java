@@ -1,6 +1,7 @@
 package org.verbena.it.lab;
 
 import io.netty.util.ResourceLeakDetector;
+import java.nio.file.Path;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.api.RdmaStreamSuite;
@@ -39,12 +40,20 @@ class StreamsOnSiwTest extends RdmaStreamSuite {
         return 2 << 20;
     }
 
-    /** Every day a killed process is met on siw by {@link FilesAndValuesTest}. */
+    /** Every day a killed process is met on siw by {@link ConnectionManagerTest}. */
     @Test
     @Tag("lab-full")
     @Override
     protected void aPeerThatIsKilledEndsTheChannel() throws Exception {
         super.aPeerThatIsKilledEndsTheChannel();
+    }
+
+    /** The same on every device, and every day on soft RoCE. */
+    @Test
+    @Tag("lab-full")
+    @Override
+    protected void aTransferThatIsUnderWayShowsItsProgress(Path folder) throws Exception {
+        super.aTransferThatIsUnderWayShowsItsProgress(folder);
     }
 
     @Test

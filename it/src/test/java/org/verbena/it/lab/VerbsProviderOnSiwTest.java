@@ -2,6 +2,7 @@ package org.verbena.it.lab;
 
 import java.net.InetSocketAddress;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.verbena.transport.spi.ProviderContract;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.spi.WorkRequest;
@@ -26,6 +27,14 @@ class VerbsProviderOnSiwTest extends ProviderContract {
     @Override
     protected int connectionCount() {
         return Integer.getInteger("verbena.test.connections", 300);
+    }
+
+    /** It waits for ten seconds; every day on soft RoCE. */
+    @Test
+    @Tag("lab-full")
+    @Override
+    protected void rejectsARequestThatIsForgotten() {
+        super.rejectsARequestThatIsForgotten();
     }
 
     /** The peer answers with a TERMINATE, on which siw flushes the read; a write has completed when TCP had it. */

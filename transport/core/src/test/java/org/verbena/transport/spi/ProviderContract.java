@@ -505,7 +505,7 @@ public abstract class ProviderContract {
     }
 
     @Test
-    void rejectsARequestThatIsForgotten() {
+    protected void rejectsARequestThatIsForgotten() {
         RecordingListenerHandler listener = listen();
         RecordingEndpointHandler client = newLoser("client");
         connect(listener.awaitListening().localAddress(), withTimeout(60_000), client);
