@@ -9,7 +9,7 @@ import org.verbena.transport.spi.WorkRequest;
 /** The provider contract, on loopback. */
 class SoftContractTest extends ProviderContract {
     private static final RdmaProvider PROVIDER = new SoftProvider(
-            SoftOptions.DEFAULTS.toBuilder().handshakeTimeoutMillis(1_000).build());
+            SoftOptions.DEFAULTS.toBuilder().handshakeTimeoutMillis(4_000).build());
 
     @Override
     protected RdmaProvider provider() {

@@ -6,7 +6,7 @@ import org.verbena.transport.spi.RdmaProvider;
 class SoftCrcContractTest extends SoftContractTest {
     private static final RdmaProvider PROVIDER = new SoftProvider(SoftOptions.DEFAULTS.toBuilder()
             .crc(true)
-            .handshakeTimeoutMillis(1_000)
+            .handshakeTimeoutMillis(4_000)
             .build());
 
     @Override

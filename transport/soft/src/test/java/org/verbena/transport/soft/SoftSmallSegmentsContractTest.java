@@ -5,7 +5,7 @@ import org.verbena.transport.spi.RdmaProvider;
 /** The provider contract, with segments of 200 bytes, as if every message were long. */
 class SoftSmallSegmentsContractTest extends SoftContractTest {
     private static final RdmaProvider PROVIDER = new SoftProvider(SoftOptions.DEFAULTS.toBuilder()
-            .handshakeTimeoutMillis(1_000)
+            .handshakeTimeoutMillis(4_000)
             .maxFpduBytes(200)
             .build());
 
