@@ -10,6 +10,8 @@ import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.AppenderBase;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.buffer.UnpooledHeapByteBuf;
 import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.concurrent.BlockingOperationException;
 import io.netty.util.concurrent.Future;
@@ -314,6 +316,35 @@ public abstract class ShortFormSuite extends ApiSuite {
             assertThat(failure("the request", client.request(new byte[3])))
                     .isInstanceOf(RequestException.Failed.class)
                     .hasMessageContaining("IllegalArgumentException: not that");
+        }
+    }
+
+    /** Netty reports that there is no direct memory left by an error. */
+    @Test
+    void anErrorWhileSendingFailsTheFutureAndReleasesTheMessage() throws Exception {
+        try (RdmaServer server = RdmaServer.builder()
+                        .provider(provider())
+                        .bind(host(), 0, MessageHandler.ofBytes((exchange, message) -> exchange.send(message)));
+                RdmaClient client = client(server)) {
+            ByteBuf sent = new Unreadable();
+            assertThat(failure("a send", client.send(sent))).isInstanceOf(OutOfMemoryError.class);
+            assertThat(sent.refCnt()).isZero();
+            ByteBuf asked = new Unreadable();
+            assertThat(failure("a request", client.request(asked))).isInstanceOf(OutOfMemoryError.class);
+            assertThat(asked.refCnt()).isZero();
+            assertThat(client.request(new byte[] {1}).get(Patience.LIMIT.toMillis(), TimeUnit.MILLISECONDS))
+                    .containsExactly(1);
+        }
+    }
+
+    private static final class Unreadable extends UnpooledHeapByteBuf {
+        Unreadable() {
+            super(UnpooledByteBufAllocator.DEFAULT, 8, 8);
+        }
+
+        @Override
+        public int readableBytes() {
+            throw new OutOfMemoryError("for a test");
         }
     }
 
