@@ -3,14 +3,21 @@ package org.verbena.doctor;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.api.MessageHandler;
+import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServer;
+import org.verbena.api.RdmaServerSocketChannel;
 
 /** The examination of a machine that may have no device, and of peers on the software provider. */
 @Timeout(120)
@@ -67,6 +74,27 @@ class DoctorTest {
         assertThat(named(diagnosis, "connection").verdict()).isEqualTo(Verdict.FAILURE);
         assertThat(named(diagnosis, "connection").evidence()).contains("nobody listens there");
         assertThat(diagnosis.worst()).isEqualTo(Verdict.FAILURE);
+    }
+
+    @Test
+    void namesAServerOfAnotherFraming() {
+        RdmaEventLoopGroup loops = new RdmaEventLoopGroup("soft", 1);
+        try {
+            Channel server = new ServerBootstrap()
+                    .group(loops)
+                    .channel(RdmaServerSocketChannel.class)
+                    .childHandler(new ChannelInboundHandlerAdapter())
+                    .bind(HOST, 0)
+                    .syncUninterruptibly()
+                    .channel();
+            int port = ((InetSocketAddress) server.localAddress()).getPort();
+            Diagnosis diagnosis = new Doctor().peer(HOST, port).provider("soft").examine();
+            assertThat(named(diagnosis, "connection").verdict()).isEqualTo(Verdict.FAILURE);
+            assertThat(named(diagnosis, "connection").toString())
+                    .contains("the server speaks STREAM, this channel MESSAGE: use RdmaSocketChannel");
+        } finally {
+            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).syncUninterruptibly();
+        }
     }
 
     @Test
