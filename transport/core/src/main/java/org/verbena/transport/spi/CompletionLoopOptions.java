@@ -5,7 +5,8 @@ package org.verbena.transport.spi;
  * options that do not apply to them.
  *
  * @param spinNanos how long an idle loop polls before it blocks, in nanoseconds: 0 blocks immediately; {@link
- *     #ADAPTIVE_SPIN} lets the loop choose up to 500 us, from how long it has had to wait recently
+ *     #ADAPTIVE_SPIN} lets the loop choose up to 500 us, from how long it has had to wait recently, and 0 for a while
+ *     where other threads take a quarter of its polling time
  * @param maxCompletionsPerTurn how many completions are handled before tasks and other descriptors, 1 or more
  * @param completionQueueDepth initial entries of each completion queue; it grows with the queue pairs on it
  * @param sharedReceiveDepth receives of the loop's shared receive queue on each device, 1 to 2^20; {@link
