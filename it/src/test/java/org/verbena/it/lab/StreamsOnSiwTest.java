@@ -4,6 +4,7 @@ import io.netty.util.ResourceLeakDetector;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.verbena.api.RdmaStreamSuite;
 
 /** Streams on verbs over soft iWARP. */
@@ -52,7 +53,7 @@ class StreamsOnSiwTest extends RdmaStreamSuite {
     @Test
     @Tag("lab-full")
     @Override
-    protected void aTransferThatIsUnderWayShowsItsProgress(Path folder) throws Exception {
+    protected void aTransferThatIsUnderWayShowsItsProgress(@TempDir Path folder) throws Exception {
         super.aTransferThatIsUnderWayShowsItsProgress(folder);
     }
 
