@@ -31,11 +31,12 @@ public final class SpinBudget {
     /** How long a loop blocks after the first window that lost too much. */
     static final long MIN_PAUSE_NANOS = 20_000_000;
 
-    /** The longest pause: then a window of polling costs a fiftieth of the time at most. */
+    /** The longest pause: then a window of polling costs about a fiftieth of the time. */
     static final long MAX_PAUSE_NANOS = 1_000_000_000;
 
     private final boolean adaptive;
     private long nanos;
+    private long lastNanos;
     private long polledNanos;
     private long lostNanos;
     private boolean paused;
@@ -68,12 +69,13 @@ public final class SpinBudget {
     }
 
     /**
-     * How long to spin now.
+     * How long to spin now, at the beginning of a wait.
      *
      * @param nowNanos the time, from {@link System#nanoTime()}
      * @return in nanoseconds; 0 means not at all
      */
     public long nanos(long nowNanos) {
+        lastNanos = nowNanos;
         if (paused) {
             if (nowNanos - pausedSince < pauseNanos) {
                 return 0;
@@ -85,16 +87,17 @@ public final class SpinBudget {
     }
 
     /**
-     * Reports polls that found nothing, and the yield after them. No effect on a fixed budget.
+     * Reports that polls have found nothing, after the yield that follows them. No effect on a fixed budget.
      *
-     * @param tookNanos from the end of the previous ones, or from when the wait began, in nanoseconds
      * @param nowNanos the time, from {@link System#nanoTime()}
      * @return whether the loop may poll on; false if it should block
      */
-    public boolean polled(long tookNanos, long nowNanos) {
+    public boolean polled(long nowNanos) {
         if (!adaptive) {
             return true;
         }
+        long tookNanos = nowNanos - lastNanos;
+        lastNanos = nowNanos;
         polledNanos += tookNanos;
         if (tookNanos >= SLOW_NANOS) {
             lostNanos += tookNanos;

@@ -104,7 +104,7 @@ class SpinBudgetTest {
     void aFixedBudgetIsKeptWhateverOthersDo() {
         SpinBudget budget = new SpinBudget(7_000, 2);
         for (int i = 0; i < 100; i++) {
-            assertThat(budget.polled(SpinBudget.WINDOW_NANOS, 0)).isTrue();
+            assertThat(budget.polled(i * SpinBudget.WINDOW_NANOS)).isTrue();
         }
         assertThat(budget.nanos(0)).isEqualTo(7_000);
     }
@@ -112,6 +112,7 @@ class SpinBudgetTest {
     /** Polls for a window, of which others take a part in pieces of a millisecond. */
     private long lose(long fromNanos, double part) {
         long now = fromNanos;
+        assertThat(adaptive.nanos(now)).isPositive();
         long lost = 0;
         boolean goesOn = true;
         for (long polled = 0; polled < SpinBudget.WINDOW_NANOS; ) {
@@ -121,7 +122,7 @@ class SpinBudgetTest {
             lost += isLost ? took : 0;
             polled += took;
             now += took;
-            goesOn = adaptive.polled(took, now);
+            goesOn = adaptive.polled(now);
         }
         return now;
     }

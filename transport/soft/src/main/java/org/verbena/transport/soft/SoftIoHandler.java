@@ -113,10 +113,8 @@ final class SoftIoHandler implements IoHandler {
         }
         turnContext.polling = true;
         try {
-            long now = start;
-            long before;
+            long now;
             do {
-                before = now;
                 int handled = nio.run(turnContext);
                 if (handled > 0) {
                     return handled;
@@ -127,7 +125,7 @@ final class SoftIoHandler implements IoHandler {
                     Thread.onSpinWait();
                 }
                 now = System.nanoTime();
-            } while (spin.polled(now - before, now) && turnContext.mayPollOn() && now - start < budgetNanos);
+            } while (spin.polled(now) && turnContext.mayPollOn() && now - start < budgetNanos);
         } finally {
             turnContext.polling = false;
         }

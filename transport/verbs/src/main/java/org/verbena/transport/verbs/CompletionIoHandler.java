@@ -210,10 +210,8 @@ final class CompletionIoHandler extends DescriptorIoHandler {
             return 0;
         }
         long budgetNanos = Math.min(nanos, context.delayNanos(start));
-        long now = start;
-        long before;
+        long now;
         do {
-            before = now;
             for (int i = 0; i < POLLS_BETWEEN_CLOCKS; i++) {
                 int handled = poll();
                 if (handled > 0) {
@@ -229,7 +227,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
                 Thread.yield();
             }
             now = System.nanoTime();
-        } while (spin.polled(now - before, now) && context.canBlock() && now - start < budgetNanos);
+        } while (spin.polled(now) && context.canBlock() && now - start < budgetNanos);
         return 0;
     }
 
