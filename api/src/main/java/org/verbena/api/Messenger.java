@@ -150,8 +150,8 @@ final class Messenger extends ChannelDuplexHandler {
         ByteBuf frame;
         try {
             frame = frame(kind, correlation, checkUsable(payload));
-        } catch (RuntimeException
-                | Error cause) { // the message is null or released, or there is no memory for its header
+        } catch (RuntimeException | Error cause) {
+            // The message is null or released, or there is no memory for its header.
             if (payload != null && payload.refCnt() > 0) {
                 payload.release();
             }
