@@ -22,12 +22,6 @@ class StreamsOnRxeTest extends RdmaStreamSuite {
         return LabDevice.RXE.address();
     }
 
-    /** A queue pair that is destroyed disconnects, and resets nothing. */
-    @Override
-    protected String hardCloseText() {
-        return "disconnected without sending CLOSE";
-    }
-
     @Override
     protected int manyChannels() {
         return 20;

@@ -25,12 +25,6 @@ class StreamsOnSiwTest extends RdmaStreamSuite {
         return LabDevice.SIW.address();
     }
 
-    /** A queue pair that is destroyed disconnects, and resets nothing. */
-    @Override
-    protected String hardCloseText() {
-        return "disconnected without sending CLOSE";
-    }
-
     @Override
     protected int manyChannels() {
         return 20;
