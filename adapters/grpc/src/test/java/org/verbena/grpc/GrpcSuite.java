@@ -228,7 +228,7 @@ public abstract class GrpcSuite {
     }
 
     @Test
-    void tlsAuthenticatesBothEnds() throws Exception {
+    protected void tlsAuthenticatesBothEnds() throws Exception {
         Server server = serve(0, builder -> builder.sslContext(Tls.server()));
         ManagedChannel channel = channelTo(
                 server.getPort(),

@@ -44,6 +44,14 @@ class ChannelsOnRxeTest {
         protected void aServerForgetsPeersThatGaveUp() {
             super.aServerForgetsPeersThatGaveUp();
         }
+
+        /** The provider's contract has 300 of them every day. */
+        @Test
+        @Tag("lab-full")
+        @Override
+        protected void carriesManyConnectionsAtOnce() {
+            super.carriesManyConnectionsAtOnce();
+        }
     }
 
     @Nested

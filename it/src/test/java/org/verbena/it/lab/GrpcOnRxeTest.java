@@ -1,6 +1,7 @@
 package org.verbena.it.lab;
 
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.verbena.grpc.GrpcSuite;
 
 /** gRPC on verbs over soft RoCE. */
@@ -31,5 +32,13 @@ class GrpcOnRxeTest extends GrpcSuite {
     @Override
     protected int callsAtOnce() {
         return 100;
+    }
+
+    /** The streams have TLS on this device every day, and gRPC has it on soft. */
+    @Test
+    @Tag("lab-full")
+    @Override
+    protected void tlsAuthenticatesBothEnds() throws Exception {
+        super.tlsAuthenticatesBothEnds();
     }
 }

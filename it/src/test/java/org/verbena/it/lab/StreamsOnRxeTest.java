@@ -2,6 +2,7 @@ package org.verbena.it.lab;
 
 import io.netty.util.ResourceLeakDetector;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.verbena.api.RdmaStreamSuite;
 
 /** Streams on verbs over soft RoCE. */
@@ -30,5 +31,13 @@ class StreamsOnRxeTest extends RdmaStreamSuite {
     @Override
     protected int manyBytes() {
         return 2 << 20;
+    }
+
+    /** Every day a killed process is met on rxe by {@link ConnectionManagerTest} and {@link TrafficTest}. */
+    @Test
+    @Tag("lab-full")
+    @Override
+    protected void aPeerThatIsKilledEndsTheChannel() throws Exception {
+        super.aPeerThatIsKilledEndsTheChannel();
     }
 }
