@@ -14,6 +14,7 @@ module org.verbena.samples {
     requires io.netty.codec.http;
     requires io.netty.codec.http2;
     requires info.picocli;
+    requires jdk.management;
     requires me.tongfei.progressbar;
 
     opens org.verbena.samples to
@@ -31,6 +32,8 @@ module org.verbena.samples {
     opens org.verbena.samples.http to
             info.picocli;
     opens org.verbena.samples.kv to
+            info.picocli;
+    opens org.verbena.samples.perf to
             info.picocli;
     opens org.verbena.samples.pingpong to
             info.picocli;

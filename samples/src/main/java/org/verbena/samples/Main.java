@@ -24,6 +24,7 @@ import org.verbena.samples.http.HttpClient;
 import org.verbena.samples.http.HttpServer;
 import org.verbena.samples.kv.KvClient;
 import org.verbena.samples.kv.KvServer;
+import org.verbena.samples.perf.Perf;
 import org.verbena.samples.pingpong.PingPong;
 import org.verbena.samples.pingpong.RdmaRc;
 import org.verbena.samples.rping.Rping;
@@ -60,7 +61,7 @@ public final class Main implements Runnable {
 
     private static Map<String, List<String>> groups() {
         Map<String, List<String>> groups = new LinkedHashMap<>();
-        groups.put("To begin with", List.of("demo", "devices", "doctor", "completion"));
+        groups.put("To begin with", List.of("demo", "devices", "doctor", "perf", "completion"));
         groups.put(
                 "Messages and one-sided operations",
                 List.of("echo-server", "echo-client", "table-server", "table-client"));
@@ -142,6 +143,7 @@ public final class Main implements Runnable {
             case "demo" -> Demo.class;
             case "devices" -> Devices.class;
             case "doctor" -> DoctorCommand.class;
+            case "perf" -> Perf.class;
             case "completion" -> Completion.class;
             case "echo-server" -> EchoServer.class;
             case "echo-client" -> EchoClient.class;

@@ -33,7 +33,8 @@ public final class Json {
         }
     }
 
-    private static Map<String, @Nullable Object> components(Record record) {
+    /** What a record has, by name, in its order. */
+    public static Map<String, @Nullable Object> components(Record record) {
         Map<String, @Nullable Object> values = new java.util.LinkedHashMap<>();
         for (RecordComponent component : record.getClass().getRecordComponents()) {
             try {

@@ -27,6 +27,17 @@ public final class Measurement {
         tookNanos = nanos;
     }
 
+    /** What another one has measured at the same time. */
+    public void add(Measurement other) {
+        histogram.add(other.histogram);
+        tookNanos = Math.max(tookNanos, other.tookNanos);
+    }
+
+    /** All times, in nanoseconds. */
+    public Histogram histogram() {
+        return histogram.copy();
+    }
+
     public long count() {
         return histogram.getTotalCount();
     }

@@ -1,0 +1,296 @@
+package org.verbena.samples.perf;
+
+import io.netty.util.concurrent.Future;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.samples.command.ByteSize;
+import org.verbena.samples.command.CommandFailure;
+import org.verbena.samples.command.ConnectionOptions;
+import org.verbena.samples.command.LoopOptions;
+import org.verbena.samples.command.Measurement;
+import org.verbena.samples.command.Pipelined;
+import picocli.CommandLine;
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+
+/** The active end: runs the tests one after another, each with all sizes. */
+@Command(
+        name = "client",
+        description = "Measures against a perf server, and prints a line for each test and size.",
+        footer =
+                "%nA latency (--lat) has one operation under way on each connection. Those of messages and streams are half"
+                        + " a round trip, as perftest's; all others are whole operations. With --rate, operations start when they"
+                        + " are due and are timed from then, so that what a stall delays is counted. Bandwidth (--bw) has --window"
+                        + " of them under way.")
+final class PerfClient implements Callable<Integer> {
+    private static final int BANDWIDTH_WINDOW = 64;
+
+    /** As {@code -a} of perftest goes: up to 8 MiB. */
+    private static final int LARGEST_POWER = 23;
+
+    @Parameters(index = "0", arity = "0..1", paramLabel = "HOST", description = "The server; the same as --host.")
+    private @Nullable String host;
+
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private ConnectionOptions options;
+
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private LoopOptions loop;
+
+    @Option(
+            names = {"-t", "--test"},
+            paramLabel = "TEST",
+            split = ",",
+            defaultValue = "request",
+            description = "What: ${COMPLETION-CANDIDATES}, or several with commas (${DEFAULT-VALUE}).")
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private List<PerfTest> tests;
+
+    @ArgGroup
+    private @Nullable Mode mode;
+
+    /** One of these. */
+    private static final class Mode {
+        @Option(names = "--lat", required = true, description = "Latency; the default.")
+        @SuppressWarnings("UnusedVariable") // the other one says it all
+        boolean latency;
+
+        @Option(names = "--bw", required = true, description = "Bandwidth and operations a second.")
+        boolean bandwidth;
+    }
+
+    @ArgGroup
+    private @Nullable Sizes sizes;
+
+    /** One of these. */
+    private static final class Sizes {
+        @Option(
+                names = {"-s", "--size"},
+                required = true,
+                split = ",",
+                paramLabel = "BYTES",
+                converter = ByteSize.class,
+                description = "Bytes of an operation, 1 to 1g; suffixes k, m; several with commas (64).")
+        @Nullable List<Integer> list;
+
+        @Option(
+                names = {"-a", "--all"},
+                required = true,
+                description = "All powers of two from 1 to 8m.")
+        boolean all;
+    }
+
+    @Option(
+            names = "--window",
+            paramLabel = "N",
+            defaultValue = "" + BANDWIDTH_WINDOW,
+            description = "With --bw, operations under way on each connection (${DEFAULT-VALUE}).")
+    private int window;
+
+    @Option(
+            names = {"-q", "--connections"},
+            paramLabel = "N",
+            defaultValue = "1",
+            description = "Connections at once (${DEFAULT-VALUE}).")
+    private int connections;
+
+    @Option(
+            names = "--threads",
+            paramLabel = "N",
+            defaultValue = "1",
+            description = "Event loops that the connections are spread over (${DEFAULT-VALUE}).")
+    private int threads;
+
+    @Option(
+            names = "--rate",
+            paramLabel = "N",
+            description = "With --lat: start so many operations a second, on all connections together.")
+    private @Nullable Double rate;
+
+    @Option(
+            names = {"-D", "--duration"},
+            paramLabel = "SECONDS",
+            defaultValue = "3",
+            description = "How long each test and size is measured (${DEFAULT-VALUE}).")
+    private double seconds;
+
+    @Option(
+            names = "--warm-up",
+            paramLabel = "SECONDS",
+            defaultValue = "2",
+            description = "How long each test and size runs before that (${DEFAULT-VALUE}).")
+    private double warmUpSeconds;
+
+    @Option(
+            names = "--histogram",
+            paramLabel = "FILE",
+            description = "Write the distribution of the times in microseconds, as HdrHistogram's plotter reads it; of"
+                    + " the last test and size, if there are several.")
+    private @Nullable Path histogram;
+
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private PerfReport report;
+
+    @CommandLine.Spec
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CommandLine.Model.CommandSpec spec;
+
+    /**
+     * How operations are started.
+     *
+     * @param connections on how many connections at once
+     * @param window how many are under way on each; 0 where a rate says when they start
+     * @param ratePerSecond of all connections together; 0 for none
+     */
+    record Load(int connections, int window, double ratePerSecond) {}
+
+    @Override
+    public Integer call() throws Exception {
+        boolean isLatency = mode == null || !mode.bandwidth;
+        check(isLatency);
+        Load load = new Load(connections, rate != null ? 0 : isLatency ? 1 : window, rate == null ? 0 : rate);
+        String server = host == null ? options.host : host;
+        List<PerfConnection> open = new ArrayList<>();
+        try (RdmaEventLoopGroup group = new RdmaEventLoopGroup(options.provider, threads, loop.completionLoop())) {
+            try {
+                for (int i = 0; i < connections; i++) {
+                    open.add(new PerfConnection(group, server, options.remotePort()));
+                }
+                report.begin(
+                        isLatency,
+                        group.provider().name(),
+                        open.getFirst().client().channel());
+                for (PerfTest test : tests) {
+                    if (test == PerfTest.STREAM) {
+                        for (PerfConnection connection : open) {
+                            connection.connectStream(group, server, isLatency);
+                        }
+                    }
+                    for (int size : sizesOf(test)) {
+                        measure(open, test, isLatency, size, load);
+                    }
+                }
+                report.end();
+            } finally {
+                open.forEach(PerfConnection::close);
+            }
+        }
+        return CommandLine.ExitCode.OK;
+    }
+
+    private void check(boolean isLatency) {
+        if (window < 1 || connections < 1 || threads < 1) {
+            throw wrong("--window, --connections and --threads must be 1 or more");
+        }
+        if (!(seconds > 0) || !(warmUpSeconds >= 0)) {
+            throw wrong("--duration must be more than 0, --warm-up 0 or more");
+        }
+        if (rate != null && !isLatency) {
+            throw wrong("--rate goes with --lat: bandwidth starts operations as others end");
+        }
+        if (rate != null && !(rate > 0)) {
+            throw wrong("--rate must be more than 0");
+        }
+        for (int size : allSizes()) {
+            if (size < 1 || size > PerfProtocol.MOST_MEMORY_BYTES) {
+                throw wrong("--size must be 1 to 1g; it is " + size);
+            }
+        }
+    }
+
+    private ParameterException wrong(String what) {
+        return new ParameterException(spec.commandLine(), what);
+    }
+
+    private List<Integer> allSizes() {
+        if (sizes != null && sizes.all) {
+            return IntStream.rangeClosed(0, LARGEST_POWER).mapToObj(i -> 1 << i).toList();
+        }
+        return sizes == null || sizes.list == null ? List.of(64) : sizes.list;
+    }
+
+    private List<Integer> sizesOf(PerfTest test) {
+        return test == PerfTest.ATOMIC ? List.of(Long.BYTES) : allSizes();
+    }
+
+    private void measure(List<PerfConnection> open, PerfTest test, boolean isLatency, int bytes, Load load)
+            throws InterruptedException, IOException {
+        List<Supplier<Future<?>>> operations = new ArrayList<>();
+        for (PerfConnection connection : open) {
+            operations.add(connection.operation(test, isLatency, bytes));
+        }
+        long countedBefore = counted(open, test, isLatency);
+        long uncounted = 0;
+        if (warmUpSeconds > 0) {
+            uncounted = run(open, test, operations, warmUpSeconds, load).count();
+        }
+        PerfUsage before = PerfUsage.untilNow();
+        Measurement all = run(open, test, operations, seconds, load);
+        PerfUsage used = PerfUsage.untilNow().since(before);
+        long arrived = counted(open, test, isLatency) - countedBefore;
+        if (test == PerfTest.MESSAGE && !isLatency && arrived != uncounted + all.count()) {
+            throw new CommandFailure(
+                    "of " + (uncounted + all.count()) + " messages that were sent, " + arrived + " arrived");
+        }
+        report.row(PerfFigures.of(test, isLatency, bytes, load, all, used));
+        if (histogram != null) {
+            try (PrintStream out = new PrintStream(Files.newOutputStream(histogram), false, StandardCharsets.UTF_8)) {
+                all.histogram().outputPercentileDistribution(out, 1e3 * test.divisor(isLatency));
+            }
+        }
+    }
+
+    /** How many one-way messages the server has had. */
+    private static long counted(List<PerfConnection> open, PerfTest test, boolean isLatency)
+            throws InterruptedException {
+        long counted = 0;
+        if (test == PerfTest.MESSAGE && !isLatency) {
+            for (PerfConnection connection : open) {
+                counted += connection.counted();
+            }
+        }
+        return counted;
+    }
+
+    private static Measurement run(
+            List<PerfConnection> open, PerfTest test, List<Supplier<Future<?>>> operations, double seconds, Load load)
+            throws InterruptedException {
+        long nanos = (long) (seconds * TimeUnit.SECONDS.toNanos(1));
+        List<Future<Measurement>> runs = new ArrayList<>();
+        if (load.ratePerSecond() > 0) {
+            runs.addAll(OpenLoop.runAll(
+                    open.stream().map(connection -> connection.loop(test)).toList(),
+                    load.ratePerSecond(),
+                    nanos,
+                    operations));
+        } else {
+            for (int i = 0; i < open.size(); i++) {
+                runs.add(
+                        Pipelined.run(open.get(i).loop(test), Long.MAX_VALUE, load.window(), nanos, operations.get(i)));
+            }
+        }
+        Measurement all = new Measurement();
+        for (Future<Measurement> run : runs) {
+            all.add(run.sync().getNow());
+        }
+        return all;
+    }
+}

@@ -1,0 +1,78 @@
+package org.verbena.samples.perf;
+
+import org.HdrHistogram.Histogram;
+import org.verbena.samples.command.Measurement;
+
+/**
+ * What one test with one size has measured. Times are in microseconds.
+ *
+ * @param test which
+ * @param mode {@code lat} or {@code bw}
+ * @param bytes of one operation
+ * @param connections over how many at once
+ * @param window operations under way on each; 0 where a rate was given
+ * @param ratePerSecond the rate that was asked for, of all connections together; 0 for none
+ * @param count operations measured
+ * @param minMicros the quickest
+ * @param p50Micros half took no longer
+ * @param p90Micros nine in ten took no longer
+ * @param p99Micros 99 in a hundred took no longer
+ * @param p999Micros 999 in a thousand took no longer
+ * @param maxMicros the slowest
+ * @param averageMicros the mean
+ * @param deviationMicros the standard deviation
+ * @param perSecond operations in a second
+ * @param megabytesPerSecond their bytes, in 10^6
+ * @param cpuSecondsPerMillion processor time of this process for a million of them
+ * @param allocatedBytesEach what this process took from its heap for each
+ */
+record PerfFigures(
+        String test,
+        String mode,
+        int bytes,
+        int connections,
+        int window,
+        double ratePerSecond,
+        long count,
+        double minMicros,
+        double p50Micros,
+        double p90Micros,
+        double p99Micros,
+        double p999Micros,
+        double maxMicros,
+        double averageMicros,
+        double deviationMicros,
+        double perSecond,
+        double megabytesPerSecond,
+        double cpuSecondsPerMillion,
+        double allocatedBytesEach) {
+
+    private static final double MILLION = 1e6;
+
+    static PerfFigures of(
+            PerfTest test, boolean isLatency, int bytes, PerfClient.Load load, Measurement all, PerfUsage used) {
+        Histogram times = all.histogram();
+        double nanosPerMicro = 1e3 * test.divisor(isLatency);
+        double count = Math.max(1, all.count());
+        return new PerfFigures(
+                test.toString(),
+                isLatency ? "lat" : "bw",
+                bytes,
+                load.connections(),
+                load.window(),
+                load.ratePerSecond(),
+                all.count(),
+                times.getMinValue() / nanosPerMicro,
+                times.getValueAtPercentile(50) / nanosPerMicro,
+                times.getValueAtPercentile(90) / nanosPerMicro,
+                times.getValueAtPercentile(99) / nanosPerMicro,
+                times.getValueAtPercentile(99.9) / nanosPerMicro,
+                times.getMaxValue() / nanosPerMicro,
+                times.getMean() / nanosPerMicro,
+                times.getStdDeviation() / nanosPerMicro,
+                all.perSecond(),
+                all.megabytesPerSecond(bytes),
+                used.cpuNanos() / 1e9 / count * MILLION,
+                used.allocatedBytes() / count);
+    }
+}

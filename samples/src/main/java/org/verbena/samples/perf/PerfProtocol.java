@@ -1,0 +1,96 @@
+package org.verbena.samples.perf;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.channel.Channel;
+import io.netty.util.AttributeKey;
+import java.lang.foreign.Arena;
+import java.util.EnumSet;
+import org.verbena.api.Exchange;
+import org.verbena.api.RdmaChannel;
+import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.RemoteMemory;
+
+/**
+ * What client and server of {@code perf} say to each other. The first byte of a message says what it is; streams
+ * have it once, at their beginning.
+ */
+final class PerfProtocol {
+    /** Send it back. */
+    static final byte ECHO = 'e';
+
+    /** Count it. */
+    static final byte COUNT = 'c';
+
+    /** A request: how many were counted on this connection? */
+    static final byte HOW_MANY = 'h';
+
+    /** A request for so many bytes of memory (an int), to read and to write; the reply is its token. */
+    static final byte MEMORY = 'm';
+
+    /** A request: on which port are streams? The reply is an int, 0 if the server is not that far yet. */
+    static final byte STREAM_PORT = 'p';
+
+    /** The most memory that a client gets, for each of its connections. */
+    static final int MOST_MEMORY_BYTES = 1 << 30;
+
+    private static final int PAGE_BYTES = 4096;
+
+    private static final AttributeKey<long[]> COUNTED = AttributeKey.valueOf(PerfProtocol.class, "counted");
+
+    private volatile int streamPort;
+
+    /** Where the server takes streams, once it does. */
+    void streamPort(int port) {
+        streamPort = port;
+    }
+
+    /** Serves one message of a client. */
+    void serve(Exchange exchange, ByteBuf message) {
+        switch (message.isReadable() ? message.getByte(message.readerIndex()) : ECHO) {
+            case ECHO -> exchange.send(message.retain());
+            case COUNT -> counted(exchange.channel())[0]++;
+            case HOW_MANY ->
+                exchange.send(exchange.channel().alloc().buffer(Long.BYTES).writeLong(counted(exchange.channel())[0]));
+            case STREAM_PORT ->
+                exchange.send(exchange.channel().alloc().buffer(Integer.BYTES).writeInt(streamPort));
+            case MEMORY ->
+                exchange.send(memory(exchange.channel(), message.getInt(message.readerIndex() + 1))
+                        .encode());
+            default -> throw new IllegalArgumentException("a message that no perf client sends");
+        }
+    }
+
+    private static long[] counted(Channel channel) {
+        long[] counted = channel.attr(COUNTED).get();
+        if (counted == null) {
+            counted = new long[1];
+            channel.attr(COUNTED).set(counted);
+        }
+        return counted;
+    }
+
+    /** Memory for the peer of this channel alone, which ends with the channel. */
+    private static RemoteMemory memory(RdmaChannel channel, int bytes) {
+        if (bytes < 1 || bytes > MOST_MEMORY_BYTES) {
+            throw new IllegalArgumentException(
+                    "a client may ask for 1 to " + MOST_MEMORY_BYTES + " bytes, not " + bytes);
+        }
+        EnumSet<Access> access = EnumSet.of(Access.LOCAL_WRITE, Access.REMOTE_READ, Access.REMOTE_WRITE);
+        if (channel.capabilities().atomics()) {
+            access.add(Access.REMOTE_ATOMIC);
+        }
+        RegisteredMemory region = channel.memory().register(Arena.ofAuto().allocate(bytes, PAGE_BYTES), access);
+        return region.remote();
+    }
+
+    /** The token in a server's reply. */
+    static RemoteMemory token(ByteBuf reply) {
+        try {
+            return RemoteMemory.decode(ByteBufUtil.getBytes(reply));
+        } finally {
+            reply.release();
+        }
+    }
+}

@@ -1,0 +1,36 @@
+package org.verbena.samples.perf;
+
+import java.util.Locale;
+
+/** What {@code perf} measures. */
+enum PerfTest {
+    /** Messages; a latency is half a round trip, as {@code ib_send_lat} has it. */
+    MESSAGE(true),
+    /** Requests with a reply of the same size; a latency is the whole of both. */
+    REQUEST(false),
+    /** A Netty {@code SocketChannel}; a latency is half a round trip of so many bytes. */
+    STREAM(true),
+    /** RDMA READ, as {@code ib_read_lat} and {@code ib_read_bw}. */
+    READ(false),
+    /** RDMA WRITE until it is completed: {@code ib_write_lat} has half a round trip of two writes instead. */
+    WRITE(false),
+    /** Fetch-and-add of eight bytes, as {@code ib_atomic_lat} and {@code ib_atomic_bw}. */
+    ATOMIC(false);
+
+    private final boolean isHalfARoundTrip;
+
+    PerfTest(boolean isHalfARoundTrip) {
+        this.isHalfARoundTrip = isHalfARoundTrip;
+    }
+
+    /** By what a measured time is divided to get a latency. */
+    int divisor(boolean isLatency) {
+        return isLatency && isHalfARoundTrip ? 2 : 1;
+    }
+
+    /** As it is written on the command line. */
+    @Override
+    public String toString() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+}

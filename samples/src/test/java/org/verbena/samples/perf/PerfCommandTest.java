@@ -1,0 +1,170 @@
+package org.verbena.samples.perf;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.samples.Main;
+import org.verbena.samples.ServerProcess;
+import picocli.CommandLine;
+
+/** {@code verbena perf} against a server in another process, on the soft provider. */
+@Timeout(240)
+class PerfCommandTest {
+    private static ServerProcess server;
+
+    private final StringWriter err = new StringWriter();
+
+    @BeforeAll
+    static void serve() throws Exception {
+        server = new ServerProcess("perf", "server", "--provider", "soft", "--port", "0");
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        server.close();
+    }
+
+    private String run(int exitCode, String... arguments) {
+        List<String> all = new ArrayList<>(List.of("perf", "client", "--provider", "soft"));
+        all.addAll(List.of(arguments));
+        List<List<String>> defaults =
+                List.of(List.of("-p", "" + server.port), List.of("--duration", "0.2"), List.of("--warm-up", "0.05"));
+        defaults.stream().filter(option -> !all.contains(option.getFirst())).forEach(all::addAll);
+        StringWriter out = new StringWriter();
+        CommandLine command = Main.commandLine(all.toArray(String[]::new));
+        command.setOut(new PrintWriter(out)).setErr(new PrintWriter(err));
+        assertThat(command.execute(all.toArray(String[]::new)))
+                .as("exit code; %s", err)
+                .isEqualTo(exitCode);
+        return out.toString();
+    }
+
+    private static List<JsonObject> tests(String json) {
+        return JsonParser.parseString(json).getAsJsonObject().getAsJsonArray("tests").asList().stream()
+                .map(JsonElement::getAsJsonObject)
+                .toList();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"--lat", "--bw"})
+    void measuresEveryTest(String mode) {
+        List<JsonObject> tests = tests(run(
+                0, mode, "-t", "message,request,stream,read,write,atomic", "-s", "1,4k", "--window", "8", "--json"));
+        assertThat(tests)
+                .extracting(it -> it.get("test").getAsString() + " " + it.get("bytes"))
+                .containsExactly(
+                        "message 1",
+                        "message 4096",
+                        "request 1",
+                        "request 4096",
+                        "stream 1",
+                        "stream 4096",
+                        "read 1",
+                        "read 4096",
+                        "write 1",
+                        "write 4096",
+                        "atomic 8");
+        assertThat(tests).allSatisfy(it -> {
+            assertThat(it.get("mode").getAsString()).isEqualTo(mode.substring(2));
+            assertThat(it.get("count").getAsLong()).isPositive();
+            assertThat(it.get("minMicros").getAsDouble()).isPositive();
+            assertThat(it.get("p50Micros").getAsDouble())
+                    .isBetween(
+                            it.get("minMicros").getAsDouble(),
+                            it.get("p999Micros").getAsDouble());
+            assertThat(it.get("megabytesPerSecond").getAsDouble())
+                    .isEqualTo(
+                            it.get("perSecond").getAsDouble() * it.get("bytes").getAsInt() / 1e6);
+        });
+    }
+
+    @Test
+    void aMessagesLatencyIsHalfItsRoundTrip() {
+        JsonObject it = tests(run(0, "-t", "message", "--json")).getFirst();
+        // One is under way, so its round trip is the time that each of them takes.
+        double each = 1e6 / it.get("perSecond").getAsDouble();
+        assertThat(it.get("averageMicros").getAsDouble()).isBetween(each / 8, each / 2 * 1.01);
+    }
+
+    @Test
+    void startsOperationsWhenTheyAreDue() {
+        JsonObject it = tests(run(
+                        0,
+                        "-t",
+                        "request",
+                        "--rate",
+                        "500",
+                        "--duration",
+                        "0.4",
+                        "-q",
+                        "2",
+                        "--threads",
+                        "2",
+                        "--json"))
+                .getFirst();
+        assertThat(it.get("count").getAsLong()).isEqualTo(200);
+        assertThat(it.get("window").getAsInt()).isZero();
+        assertThat(it.get("connections").getAsInt()).isEqualTo(2);
+    }
+
+    @Test
+    void printsATableAndCommaSeparatedValues() {
+        assertThat(run(0, "-t", "read").lines())
+                .satisfiesExactly(
+                        line -> assertThat(line).startsWith("provider soft, /127.0.0.1:"),
+                        line -> assertThat(line).startsWith("test        bytes      count    min us"),
+                        line -> assertThat(line).containsPattern("^read +64 +\\d+ +[\\d.]+ "));
+        List<String> lines = run(0, "-t", "read", "--bw", "--csv").lines().toList();
+        assertThat(lines).hasSize(2);
+        assertThat(lines.get(0)).startsWith("test,mode,bytes,connections,window,");
+        assertThat(lines.get(1)).startsWith("read,bw,64,1,64,0.000,");
+        assertThat(lines.get(1).split(",")).hasSameSizeAs(lines.get(0).split(","));
+    }
+
+    @Test
+    void writesTheDistribution(@TempDir Path folder) throws Exception {
+        Path file = folder.resolve("times.hgrm");
+        run(0, "-t", "write", "--histogram", file.toString());
+        assertThat(Files.readString(file)).contains("Percentile", "#[Mean", "#[Max");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "--size 0 | --size must be 1 to 1g; it is 0",
+                "--rate 5 --bw | --rate goes with --lat",
+                "--duration 0 | --duration must be more than 0",
+                "--window 0 | must be 1 or more",
+                "--lat --bw | mutually exclusive",
+                "-t ping | Invalid value for option '--test'",
+            })
+    void refusesWhatCannotBeMeant(String arguments, String why) {
+        run(2, arguments.split(" "));
+        assertThat(err.toString()).contains(why);
+    }
+
+    @Test
+    void aServerThatTalksSomethingElseIsNamed() throws Exception {
+        try (ServerProcess echo = new ServerProcess("echo-server", "--provider", "soft", "--port", "0")) {
+            run(1, "-p", "" + echo.port, "-t", "read");
+            assertThat(err.toString()).contains("what a perf server says");
+        }
+    }
+}
