@@ -118,11 +118,19 @@ final class DeviceChecks {
         }
         List<InetAddress> served = served(context.device().name());
         addresses.addAll(served);
+        String entries = gids.size() + (gids.size() == 1 ? " entry" : " entries");
+        if (served.isEmpty() && isElsewhere(interfaceName)) {
+            return Finding.failure(
+                    name,
+                    entries + ", but its interface " + interfaceName + " is not in this network namespace",
+                    "run in the namespace that has the interface (a container: with the host's network), or move it here"
+                            + " with ip link set " + interfaceName + " netns NAME, and the device with rdma dev set "
+                            + context.device().name() + " netns NAME");
+        }
         if (port.linkLayer() == LinkLayer.ETHERNET && served.isEmpty()) {
             return Finding.warning(
                     name,
-                    gids.size() + (gids.size() == 1 ? " entry" : " entries")
-                            + ", but rdma_cm takes the device for no address of this machine",
+                    entries + ", but rdma_cm takes the device for no address of this machine",
                     "ip address add ADDRESS dev " + (interfaceName.isEmpty() ? "INTERFACE" : interfaceName)
                             + ": connections are made by IP addresses");
         }
@@ -138,6 +146,15 @@ final class DeviceChecks {
         }
         return Finding.ok(
                 name, rows.isEmpty() ? gids.size() + " entries" : "rdma_cm takes it for " + String.join(", ", rows));
+    }
+
+    /** Whether the interface is known by name and this network namespace does not have it. */
+    private static boolean isElsewhere(String interfaceName) {
+        try {
+            return !interfaceName.isEmpty() && NetworkInterface.getByName(interfaceName) == null;
+        } catch (SocketException unreadable) {
+            return false;
+        }
     }
 
     /** The addresses of this machine for which rdma_cm takes a device. */

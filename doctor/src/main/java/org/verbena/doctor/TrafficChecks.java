@@ -19,6 +19,7 @@ import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
 import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.RdmaException;
 import org.verbena.transport.spi.RegisteredMemory;
@@ -145,12 +146,25 @@ final class TrafficChecks {
             if (peer.echoes()) {
                 echo(client, found);
             }
+        } catch (ConnectionException.TimedOut | ConnectionException.Unreachable silent) {
+            found.accept(Finding.failure(
+                    CONNECTION, String.valueOf(silent.getMessage()), whatMayBeInTheWay(provider, remote)));
         } catch (RdmaException refused) {
             found.accept(Finding.failure(CONNECTION, refused));
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
             found.accept(Finding.skipped(CONNECTION, "interrupted"));
         }
+    }
+
+    private static String whatMayBeInTheWay(String provider, InetSocketAddress remote) {
+        String tcp = "TCP port " + remote.getPort();
+        return "see that " + remote.getAddress().getHostAddress()
+                + " is up (ping), and that no firewall there or on the"
+                + " way drops "
+                + (provider.equals("verbs")
+                        ? "UDP port 4791 (RoCE) or " + tcp + " (iWARP); that its device is up, rdma link says there"
+                        : tcp);
     }
 
     private static void echo(RdmaClient client, Consumer<Finding> found) throws InterruptedException {

@@ -6,18 +6,30 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServer;
 import org.verbena.api.RdmaServerSocketChannel;
+import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.IncomingConnection;
+import org.verbena.transport.spi.ListenOptions;
+import org.verbena.transport.spi.Listener;
+import org.verbena.transport.spi.ListenerHandler;
 
 /** The examination of a machine that may have no device, and of peers on the software provider. */
 @Timeout(120)
@@ -94,6 +106,111 @@ class DoctorTest {
                     .contains("the server speaks STREAM, this channel MESSAGE: use RdmaSocketChannel");
         } finally {
             loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    /** A listener whose queue is full: Linux drops what comes, as a firewall does. */
+    @Test
+    void namesAFirewall() throws Exception {
+        List<SocketChannel> queued = new ArrayList<>();
+        try (ServerSocket deaf = new ServerSocket(0, 1, InetAddress.getByName(HOST))) {
+            while (queued.isEmpty() || isQueued(queued.getLast())) {
+                queued.add(SocketChannel.open());
+                queued.getLast().configureBlocking(false);
+                queued.getLast().connect(deaf.getLocalSocketAddress());
+            }
+            Diagnosis diagnosis = new Doctor()
+                    .peer(HOST, deaf.getLocalPort())
+                    .provider("soft")
+                    .examine();
+            assertThat(named(diagnosis, "connection").verdict()).isEqualTo(Verdict.FAILURE);
+            assertThat(named(diagnosis, "connection").evidence()).contains("not established after 5000 ms");
+            assertThat(named(diagnosis, "connection").remedy())
+                    .contains("no firewall there or on the way drops TCP port " + deaf.getLocalPort());
+        } finally {
+            for (SocketChannel channel : queued) {
+                channel.close();
+            }
+        }
+    }
+
+    /** Over loopback a connection is there at once, unless it is dropped. */
+    private static boolean isQueued(SocketChannel channel) throws Exception {
+        for (int i = 0; i < 20; i++) {
+            if (channel.finishConnect()) {
+                return true;
+            }
+            Thread.sleep(5);
+        }
+        return false;
+    }
+
+    @Test
+    void namesAServerOfAnotherVersion() {
+        MultiThreadIoEventLoopGroup loops = new MultiThreadIoEventLoopGroup(
+                1, ProviderChoice.choose("soft", null).provider().newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
+        try {
+            CompletableFuture<Integer> port = new CompletableFuture<>();
+            ProviderChoice.choose("soft", null)
+                    .provider()
+                    .listen(
+                            loops.next(),
+                            new InetSocketAddress(HOST, 0),
+                            ListenOptions.DEFAULTS,
+                            new RejectsAsANewerRelease(port));
+            Diagnosis diagnosis =
+                    new Doctor().peer(HOST, port.join()).provider("soft").examine();
+            assertThat(named(diagnosis, "connection").verdict()).isEqualTo(Verdict.FAILURE);
+            assertThat(named(diagnosis, "connection").evidence())
+                    .contains("this end speaks versions 1-1 of the protocol, the server 2: use the same release");
+        } finally {
+            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    /** Rejects as a server of a release that has left version 1 of the protocol behind. */
+    private record RejectsAsANewerRelease(CompletableFuture<Integer> port) implements ListenerHandler {
+        private static final String REASON = "protocol 1-1 is not 2";
+
+        @Override
+        public void onListening(Listener listener) {
+            port.complete(listener.localAddress().getPort());
+        }
+
+        @Override
+        public void onConnectRequest(Listener listener, IncomingConnection connection) {
+            byte[] reason = REASON.getBytes(StandardCharsets.UTF_8);
+            connection.reject(ByteBuffer.allocate(6 + reason.length)
+                    .put("VRBN".getBytes(StandardCharsets.US_ASCII))
+                    .put((byte) 0xff)
+                    .put((byte) reason.length)
+                    .put(reason)
+                    .array());
+        }
+
+        @Override
+        public void onClosed(Listener listener, @Nullable Throwable cause) {
+            port.completeExceptionally(new AssertionError("it does not listen", cause));
+        }
+    }
+
+    /** What a path does that drops packets over some size, as interfaces of different MTU make it. */
+    @Test
+    void namesAnMtuThatDiffers() {
+        MessageHandler dropsTheLarge = MessageHandler.ofBytes((exchange, message) -> {
+            if (message.length < 4_000) {
+                exchange.send(message);
+            }
+        });
+        try (RdmaServer server = RdmaServer.builder().provider("soft").bind(HOST, 0, dropsTheLarge)) {
+            Diagnosis diagnosis = new Doctor()
+                    .peer(HOST, server.port())
+                    .provider("soft")
+                    .peerEchoes()
+                    .examine();
+            assertThat(named(diagnosis, "messages of 4096 bytes").verdict()).isEqualTo(Verdict.FAILURE);
+            assertThat(named(diagnosis, "messages of 4096 bytes").remedy())
+                    .contains("smaller messages passed: compare the MTU of both interfaces");
         }
     }
 

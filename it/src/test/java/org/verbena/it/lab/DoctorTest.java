@@ -21,6 +21,8 @@ class DoctorTest {
     private static final int PORT = 7695;
     private static final int SILENT_PORT = 7696;
     private static final String INTERFACE = "clinic";
+    private static final String NAMESPACE = "ward";
+    private static final String NEIGHBOUR = "10.80.0.2";
 
     private static void run(String command) {
         PeerProgram.run(Patience.LIMIT, command.split(" "));
@@ -77,6 +79,52 @@ class DoctorTest {
                     .contains("-> ip link set " + INTERFACE + " up");
         } finally {
             run("ip link delete " + INTERFACE);
+        }
+    }
+
+    /** A neighbour in a network namespace, which has no device: it drops RoCE's packets, as a firewall does. */
+    @Test
+    @Tag("lab-full")
+    void namesANetworkWithoutADeviceAndAFirewall() throws Exception {
+        run("ip netns add " + NAMESPACE);
+        try {
+            run("ip link add " + INTERFACE + " type veth peer name bed netns " + NAMESPACE);
+            run("ip address add 10.80.0.1/24 dev " + INTERFACE);
+            run("ip link set " + INTERFACE + " up");
+            run("ip -n " + NAMESPACE + " address add " + NEIGHBOUR + "/24 dev bed");
+            run("ip -n " + NAMESPACE + " link set bed up");
+            assertThat(Command.run("doctor", NEIGHBOUR).out())
+                    .containsPattern(
+                            "WARNING +route: from 10\\.80\\.0\\.1, where no RDMA device is: the software provider");
+            run("rdma link add rxe9 type rxe netdev " + INTERFACE);
+            DeviceEventsTest.awaitLinks("rxe9/1 state ACTIVE", true);
+            Command doctor = Command.run("doctor", NEIGHBOUR + ":" + PORT);
+            assertThat(doctor.exitCode()).isOne();
+            assertThat(doctor.out())
+                    .containsPattern("ok +route: from 10\\.80\\.0\\.1, device rxe9")
+                    .containsPattern("FAILURE +connection: .*" + NEIGHBOUR)
+                    .contains("no firewall there or on the way drops UDP port 4791 (RoCE)");
+        } finally {
+            run("ip netns delete " + NAMESPACE); // with its end of the cable, and so with the other
+        }
+    }
+
+    @Test
+    @Tag("lab-full")
+    void namesADeviceOfAnotherNetworkNamespace() {
+        run("ip netns add " + NAMESPACE);
+        try {
+            run("ip -n " + NAMESPACE + " link set lo up");
+            List<String> command = new ArrayList<>(List.of("ip", "netns", "exec", NAMESPACE));
+            command.addAll(PeerProgram.javaCommand(Main.class.getName(), "doctor"));
+            try (PeerProgram doctor = PeerProgram.start(command)) {
+                doctor.awaitLine(
+                        "FAILURE +rxe0 port 1 GIDs: 3 entries, but its interface roce is not in this network namespace",
+                        Patience.LIMIT);
+                assertThat(doctor.awaitExit(Patience.LIMIT)).as(doctor.output()).isOne();
+            }
+        } finally {
+            run("ip netns delete " + NAMESPACE);
         }
     }
 
