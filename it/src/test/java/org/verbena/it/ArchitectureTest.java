@@ -11,6 +11,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaMethod;
+import com.tngtech.archunit.core.domain.JavaModifier;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.lang.ArchRule;
@@ -61,6 +63,24 @@ class ArchitectureTest {
                 .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
                 .withImportOption(location -> !location.contains("-tests.jar"))
                 .importPackages("org.verbena");
+    }
+
+    /** Which C functions have another way in Java instead, docs/coverage*.md say. */
+    @Test
+    void everyBoundFunctionIsCalled() {
+        List<JavaMethod> functions = Stream.of(
+                        "org.verbena.verbs.ffm.LibIbverbs",
+                        "org.verbena.verbs.ffm.WorkRequestOps",
+                        "org.verbena.verbs.ffm.CompletionQueueOps",
+                        "org.verbena.cm.ffm.RdmaCm")
+                .flatMap(name -> classes.get(name).getMethods().stream())
+                .filter(method -> method.getModifiers().contains(JavaModifier.PUBLIC))
+                .toList();
+        assertThat(functions).hasSizeGreaterThan(100);
+        assertThat(functions)
+                .filteredOn(method -> method.getAccessesToSelf().isEmpty())
+                .as("bound and called by nothing")
+                .isEmpty();
     }
 
     @Test

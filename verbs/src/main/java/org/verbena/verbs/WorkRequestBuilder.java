@@ -519,6 +519,8 @@ public final class WorkRequestBuilder {
     /**
      * Copies several pieces of data into the work request begun last.
      *
+     * <p>librxe of rdma-core 44 forgets to count them, and sends no byte without an error: take {@link #inline} there.
+     *
      * @param pieces native memory, all of each
      * @return this
      * @throws IllegalArgumentException too many, longer than may be inline, on the heap, or a read or atomic: abort the batch

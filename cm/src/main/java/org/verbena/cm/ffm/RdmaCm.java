@@ -83,18 +83,6 @@ public final class RdmaCm {
         }
     }
 
-    private static final NativeFunction DESTROY_EP =
-            LIBRARY.functionOrThrower("rdma_destroy_ep", FunctionDescriptor.ofVoid(CStruct.PTR), Errno.CAPTURE);
-
-    /** {@code void rdma_destroy_ep(struct rdma_cm_id *id);} Source: rdma_destroy_ep(3) */
-    public static void destroyEp(MemorySegment errno, long id) {
-        try {
-            DESTROY_EP.handle().invokeExact(DESTROY_EP.address(), errno, id);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
     private static final NativeFunction BIND_ADDR = LIBRARY.functionOrThrower(
             "rdma_bind_addr", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
@@ -344,30 +332,6 @@ public final class RdmaCm {
         }
     }
 
-    private static final NativeFunction GET_SRC_PORT = LIBRARY.functionOrThrower(
-            "rdma_get_src_port", FunctionDescriptor.of(CStruct.U16, CStruct.PTR), Errno.CAPTURE);
-
-    /** {@code __be16 rdma_get_src_port(struct rdma_cm_id *id);} Source: rdma_get_src_port(3) */
-    public static short getSrcPort(MemorySegment errno, long id) {
-        try {
-            return (short) GET_SRC_PORT.handle().invokeExact(GET_SRC_PORT.address(), errno, id);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final NativeFunction GET_DST_PORT = LIBRARY.functionOrThrower(
-            "rdma_get_dst_port", FunctionDescriptor.of(CStruct.U16, CStruct.PTR), Errno.CAPTURE);
-
-    /** {@code __be16 rdma_get_dst_port(struct rdma_cm_id *id);} Source: rdma_get_dst_port(3) */
-    public static short getDstPort(MemorySegment errno, long id) {
-        try {
-            return (short) GET_DST_PORT.handle().invokeExact(GET_DST_PORT.address(), errno, id);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
     private static final NativeFunction GET_DEVICES = LIBRARY.functionOrThrower(
             "rdma_get_devices", FunctionDescriptor.of(CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
@@ -387,18 +351,6 @@ public final class RdmaCm {
     public static void freeDevices(MemorySegment errno, long list) {
         try {
             FREE_DEVICES.handle().invokeExact(FREE_DEVICES.address(), errno, list);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final NativeFunction EVENT_STR =
-            LIBRARY.functionOrThrower("rdma_event_str", FunctionDescriptor.of(CStruct.PTR, CStruct.U32), Errno.CAPTURE);
-
-    /** {@code const char *rdma_event_str(enum rdma_cm_event_type event);} Source: rdma_event_str(3) */
-    public static long eventStr(MemorySegment errno, int event) {
-        try {
-            return (long) EVENT_STR.handle().invokeExact(EVENT_STR.address(), errno, event);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
@@ -490,44 +442,6 @@ public final class RdmaCm {
     public static int getRemoteEce(MemorySegment errno, long id, long ece) {
         try {
             return (int) GET_REMOTE_ECE.handle().invokeExact(GET_REMOTE_ECE.address(), errno, id, ece);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final NativeFunction CREATE_SRQ = LIBRARY.functionOrThrower(
-            "rdma_create_srq",
-            FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR),
-            Errno.CAPTURE);
-
-    /** {@code int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr);} Source: rdma_create_srq(3) */
-    public static int createSrq(MemorySegment errno, long id, long pd, long attr) {
-        try {
-            return (int) CREATE_SRQ.handle().invokeExact(CREATE_SRQ.address(), errno, id, pd, attr);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final NativeFunction CREATE_SRQ_EX = LIBRARY.functionOrThrower(
-            "rdma_create_srq_ex", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
-
-    /** {@code int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr);} Source: rdma_create_srq(3) */
-    public static int createSrqEx(MemorySegment errno, long id, long attr) {
-        try {
-            return (int) CREATE_SRQ_EX.handle().invokeExact(CREATE_SRQ_EX.address(), errno, id, attr);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final NativeFunction DESTROY_SRQ =
-            LIBRARY.functionOrThrower("rdma_destroy_srq", FunctionDescriptor.ofVoid(CStruct.PTR), Errno.CAPTURE);
-
-    /** {@code void rdma_destroy_srq(struct rdma_cm_id *id);} Source: rdma_destroy_srq(3) */
-    public static void destroySrq(MemorySegment errno, long id) {
-        try {
-            DESTROY_SRQ.handle().invokeExact(DESTROY_SRQ.address(), errno, id);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }

@@ -146,20 +146,6 @@ public final class LibIbverbs {
         }
     }
 
-    private static final NativeFunction QUERY_GID = LIBRARY.functionOrThrower(
-            "ibv_query_gid",
-            FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.U8, CStruct.U32, CStruct.PTR),
-            Errno.CAPTURE);
-
-    /** {@code int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid);} */
-    public static int queryGid(MemorySegment errno, long context, byte portNum, int index, long gid) {
-        try {
-            return (int) QUERY_GID.handle().invokeExact(QUERY_GID.address(), errno, context, portNum, index, gid);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
     private static final NativeFunction QUERY_GID_EX = LIBRARY.functionOrThrower(
             "_ibv_query_gid_ex",
             FunctionDescriptor.of(
