@@ -33,6 +33,15 @@ class DevicesCommandTest {
     }
 
     @Test
+    void listsWhatDevicesLists() {
+        String wanted = PeerProgram.run(Patience.LIMIT, "ibv_devices");
+        assertThat(wanted).contains("rxe0", "siw0");
+        Command command = Command.run("devices", "--list");
+        assertThat(command.exitCode()).as(command.err()).isZero();
+        assertThat(command.out()).isEqualTo(wanted + "\n"); // run strips the last one
+    }
+
+    @Test
     void printsMoreAsJsonOnRequest() {
         Command command = Command.run("devices", "--json", "-v");
         assertThat(command.exitCode()).as(command.err()).isZero();

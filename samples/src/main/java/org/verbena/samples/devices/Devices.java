@@ -6,6 +6,7 @@ import java.net.SocketException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import org.verbena.samples.command.CommandFailure;
@@ -39,12 +40,18 @@ public final class Devices implements Callable<Integer> {
             description = "Print everything that ibv_devinfo -v prints; with --json, the extended attributes as well.")
     private boolean verbose;
 
+    @Option(names = "--list", description = "Print names and GUIDs, as ibv_devices does; opens no device.")
+    private boolean list;
+
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private CommandLine.Model.CommandSpec spec;
 
     @Override
     public Integer call() {
+        if (list && (json || verbose)) {
+            throw new CommandLine.ParameterException(spec.commandLine(), "--list goes with neither --json nor -v");
+        }
         Throwable cause = Verbs.unavailabilityCause();
         PrintWriter out = spec.commandLine().getOut();
         if (cause != null) {
@@ -58,6 +65,10 @@ public final class Devices implements Callable<Integer> {
             throw new CommandFailure("no RDMA device can be used: " + cause.getMessage()
                     + "\nWithout one, everything but the raw samples runs on the software provider (--provider soft)."
                     + "\nverbena doctor looks at each step to a device.");
+        }
+        if (list) {
+            printNames(out);
+            return CommandLine.ExitCode.OK;
         }
         List<Record> described = new ArrayList<>();
         for (Device device : Verbs.devices()) {
@@ -86,6 +97,16 @@ public final class Devices implements Callable<Integer> {
         }
         out.flush();
         return CommandLine.ExitCode.OK;
+    }
+
+    /** To the letter what {@code ibv_devices} prints. */
+    private static void printNames(PrintWriter out) {
+        out.printf(Locale.ROOT, "    %-16s\t   node GUID%n", "device");
+        out.printf(Locale.ROOT, "    %-16s\t----------------%n", "------");
+        for (Device device : Verbs.devices()) {
+            out.printf(Locale.ROOT, "    %-16s\t%016x%n", device.name(), device.guid());
+        }
+        out.flush();
     }
 
     /** A device that does not open. */
