@@ -214,7 +214,7 @@ public abstract class GrpcSuite {
     }
 
     @Test
-    void manyCallsAreUnderWayAtOnce() throws Exception {
+    protected void manyCallsAreUnderWayAtOnce() throws Exception {
         ManagedChannel channel = channelTo(serve());
         List<ListenableFuture<byte[]>> calls = new ArrayList<>();
         for (int i = 0; i < callsAtOnce(); i++) {
@@ -307,7 +307,7 @@ public abstract class GrpcSuite {
     }
 
     @Test
-    void aClientThatDoesNotAskIsNotFlooded() throws Exception {
+    protected void aClientThatDoesNotAskIsNotFlooded() throws Exception {
         ManagedChannel channel = channelTo(serve());
         ClientCall<byte[], byte[]> call = channel.newCall(FLOOD, CallOptions.DEFAULT);
         AtomicInteger received = new AtomicInteger();

@@ -107,7 +107,7 @@ public final class DeviceLoss {
     /**
      * Runs.
      *
-     * @param arguments what to do, the device that will be lost, its network interface and address
+     * @param arguments the device that will be lost, its network interface and address
      */
     public static void main(String[] arguments) {
         try {
@@ -121,26 +121,36 @@ public final class DeviceLoss {
     }
 
     private static void lose(String[] arguments) throws Exception {
-        String device = arguments[1];
+        String device = arguments[0];
+        String netInterface = arguments[1];
+        String address = arguments[2];
         try (Pair kept = new Pair(LabDevice.RXE.address())) {
-            Pair lost = new Pair(arguments[3]);
             kept.exchange();
-            lost.exchange();
-            if (arguments[0].equals("port-down")) {
-                portDown(lost, kept, device, arguments[2]);
+            removal(connect(address), kept, device, netInterface);
+            kept.exchange();
+            try (PeerProgram theirs = PeerProgram.start("ibv_asyncwatch", "-d", device)) {
+                theirs.awaitLine("async event FD", LIMIT);
+                Pair lost = connect(address);
+                portDown(lost, kept, device, netInterface);
                 lost.close();
-                if (device.startsWith("siw")) {
-                    // Not so on rxe: its queue pair for the connection manager may not have survived.
-                    DeviceEventsTest.awaitLinks(device + "/1 state ACTIVE", true);
-                    try (Pair again = new Pair(arguments[3])) {
-                        again.exchange();
-                    }
+                theirs.awaitLine("IBV_EVENT_PORT_ERR", LIMIT);
+                theirs.awaitLine("IBV_EVENT_PORT_ACTIVE", LIMIT);
+            }
+            if (device.startsWith("siw")) {
+                // Not so on rxe: its queue pair for the connection manager may not have survived.
+                DeviceEventsTest.awaitLinks(device + "/1 state ACTIVE", true);
+                try (Pair again = connect(address)) {
+                    again.exchange();
                 }
-            } else {
-                removal(lost, kept, device, arguments[2]);
             }
             kept.exchange();
         }
+    }
+
+    private static Pair connect(String address) throws Exception {
+        Pair pair = new Pair(address);
+        pair.exchange();
+        return pair;
     }
 
     private static void portDown(Pair lost, Pair kept, String device, String netInterface) throws Exception {

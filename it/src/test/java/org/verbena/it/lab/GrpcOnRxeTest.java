@@ -41,4 +41,20 @@ class GrpcOnRxeTest extends GrpcSuite {
     protected void tlsAuthenticatesBothEnds() throws Exception {
         super.tlsAuthenticatesBothEnds();
     }
+
+    /** The windows of HTTP/2 are above the device; soft has it every day. */
+    @Test
+    @Tag("lab-full")
+    @Override
+    protected void aClientThatDoesNotAskIsNotFlooded() throws Exception {
+        super.aClientThatDoesNotAskIsNotFlooded();
+    }
+
+    /** The streams have many channels and many writes at once every day. */
+    @Test
+    @Tag("lab-full")
+    @Override
+    protected void manyCallsAreUnderWayAtOnce() throws Exception {
+        super.manyCallsAreUnderWayAtOnce();
+    }
 }
