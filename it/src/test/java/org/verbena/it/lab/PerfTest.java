@@ -1,0 +1,64 @@
+package org.verbena.it.lab;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.verbena.transport.spi.Patience;
+
+/** {@code verbena perf} on the lab's devices; how it counts is tested on soft. */
+@Tag("lab")
+@Tag("lab-full")
+@Timeout(350)
+class PerfTest {
+    private static final String PORT = "7702";
+
+    @ParameterizedTest
+    @EnumSource
+    void measuresOnVerbs(LabDevice device) {
+        try (PeerProgram server = PeerProgram.startJava(
+                "org.verbena.samples.Main", "perf", "server", "--host", device.address(), "--port", PORT)) {
+            server.awaitLine("perf server listens on .*\\(verbs\\)", Patience.LIMIT);
+            for (String mode : new String[] {"--lat", "--bw"}) {
+                Command client = client(device, "message,request,stream,read,write", mode, "--json");
+                System.out.println(client.out());
+                assertThat(client.exitCode()).as(client.err()).isZero();
+                assertThat(client.out())
+                        .contains("\"provider\": \"verbs\"")
+                        .contains("\"test\": \"message\"", "\"test\": \"request\"", "\"test\": \"stream\"")
+                        .contains("\"test\": \"read\"", "\"test\": \"write\"");
+            }
+            Command atomics = client(device, "atomic", "--bw", "--csv");
+            if (device == LabDevice.RXE) {
+                assertThat(atomics.exitCode()).as(atomics.err()).isZero();
+                assertThat(atomics.out()).contains("atomic,bw,8,1,16,");
+            } else {
+                assertThat(atomics.exitCode()).isOne();
+                assertThat(atomics.err()).contains("verbs has no atomics here");
+            }
+            server.terminate();
+            assertThat(server.awaitExit(Patience.LIMIT)).as(server.output()).isZero();
+        }
+    }
+
+    private static Command client(LabDevice device, String tests, String... options) {
+        String[] all = new String[options.length + 10];
+        String[] common = {
+            "perf",
+            "client",
+            device.address(),
+            "--port",
+            PORT,
+            "--test",
+            tests,
+            "--duration=0.5",
+            "--warm-up=0.5",
+            "--window=16"
+        };
+        System.arraycopy(common, 0, all, 0, common.length);
+        System.arraycopy(options, 0, all, common.length, options.length);
+        return Command.run(all);
+    }
+}
