@@ -21,6 +21,10 @@ class PerfTest {
         try (PeerProgram server = PeerProgram.startJava(
                 "org.verbena.samples.Main", "perf", "server", "--host", device.address(), "--port", PORT)) {
             server.awaitLine("perf server listens on .*\\(verbs\\)", Patience.LIMIT);
+            // A JVM that has just started may load classes for longer than a connection waits.
+            Patience.until(
+                    "the server serves",
+                    () -> client(device, "request,stream", "--csv").exitCode() == 0);
             for (String mode : new String[] {"--lat", "--bw"}) {
                 Command client = client(device, "message,request,stream,read,write", mode, "--json");
                 System.out.println(client.out());
