@@ -38,6 +38,7 @@ final class PerfProtocol {
     private static final int PAGE_BYTES = 4096;
 
     private static final AttributeKey<long[]> COUNTED = AttributeKey.valueOf(PerfProtocol.class, "counted");
+    private static final AttributeKey<RegisteredMemory> REGION = AttributeKey.valueOf(PerfProtocol.class, "region");
 
     private volatile int streamPort;
 
@@ -71,7 +72,7 @@ final class PerfProtocol {
         return counted;
     }
 
-    /** Memory for the peer of this channel alone, which ends with the channel. */
+    /** Memory for the peer of this channel alone, until it asks for other memory or the channel closes. */
     private static RemoteMemory memory(RdmaChannel channel, int bytes) {
         if (bytes < 1 || bytes > MOST_MEMORY_BYTES) {
             throw new IllegalArgumentException(
@@ -81,7 +82,12 @@ final class PerfProtocol {
         if (channel.capabilities().atomics()) {
             access.add(Access.REMOTE_ATOMIC);
         }
+        RegisteredMemory last = channel.attr(REGION).getAndSet(null);
+        if (last != null) {
+            last.close();
+        }
         RegisteredMemory region = channel.memory().register(Arena.ofAuto().allocate(bytes, PAGE_BYTES), access);
+        channel.attr(REGION).set(region);
         return region.remote();
     }
 
