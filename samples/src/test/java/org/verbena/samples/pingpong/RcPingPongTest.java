@@ -28,7 +28,7 @@ import org.verbena.samples.pingpong.SimulatedDevice.Side;
  * {@code pingpong rc} and {@code srq} with what no device of the lab has, with C's programs on the simulated device: both have to ask the
  * same of it.
  */
-@Timeout(240)
+@Timeout(400)
 class RcPingPongTest {
     @TempDir
     private static Path directory;

@@ -32,7 +32,7 @@ import org.verbena.samples.pingpong.SimulatedDevice.Side;
 import org.verbena.verbs.address.Gid;
 
 /** {@code pingpong xsrq} with itself and with C's program, on the simulated device of {@code src/test/c/simulated_ibverbs.c}: no adapter here has XRC. */
-@Timeout(240)
+@Timeout(400)
 class XsrqPingPongTest {
     @TempDir
     private static Path directory;
