@@ -2,6 +2,8 @@ package org.verbena.it.lab;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -48,21 +50,10 @@ class PerfTest {
     }
 
     private static Command client(LabDevice device, String tests, String... options) {
-        String[] all = new String[options.length + 10];
-        String[] common = {
-            "perf",
-            "client",
-            device.address(),
-            "--port",
-            PORT,
-            "--test",
-            tests,
-            "--duration=0.5",
-            "--warm-up=0.5",
-            "--window=16"
-        };
-        System.arraycopy(common, 0, all, 0, common.length);
-        System.arraycopy(options, 0, all, common.length, options.length);
-        return Command.run(all);
+        List<String> all =
+                new ArrayList<>(List.of("perf", "client", device.address(), "--port", PORT, "--test", tests));
+        all.addAll(List.of("--duration=0.5", "--warm-up=0.5", "--window=16"));
+        all.addAll(List.of(options));
+        return Command.run(all.toArray(String[]::new));
     }
 }

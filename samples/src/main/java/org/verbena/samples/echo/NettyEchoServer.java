@@ -2,14 +2,10 @@ package org.verbena.samples.echo;
 
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerChannel;
@@ -27,8 +23,6 @@ import picocli.CommandLine.Mixin;
         name = "netty-echo-server",
         description = "Sends back what netty-echo-client sends, with Netty's ServerBootstrap.")
 public final class NettyEchoServer implements Callable<Integer> {
-    private static final Logger LOG = LoggerFactory.getLogger(NettyEchoServer.class);
-
     @Mixin
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private ConnectionOptions options;
@@ -48,7 +42,7 @@ public final class NettyEchoServer implements Callable<Integer> {
                     .childHandler(new ChannelInitializer<RdmaChannel>() {
                         @Override
                         protected void initChannel(RdmaChannel channel) {
-                            channel.pipeline().addLast(new Echo());
+                            channel.pipeline().addLast(new EchoHandler());
                         }
                     })
                     .bind(options.host, options.listenPort())
@@ -61,29 +55,5 @@ public final class NettyEchoServer implements Callable<Integer> {
             server.closeFuture().sync();
         }
         return CommandLine.ExitCode.OK;
-    }
-
-    /** Writes what it reads, and stops reading while the peer does not take it. */
-    private static final class Echo extends ChannelInboundHandlerAdapter {
-        @Override
-        public void channelRead(ChannelHandlerContext context, Object message) {
-            context.write(message);
-        }
-
-        @Override
-        public void channelReadComplete(ChannelHandlerContext context) {
-            context.flush();
-        }
-
-        @Override
-        public void channelWritabilityChanged(ChannelHandlerContext context) {
-            context.channel().config().setAutoRead(context.channel().isWritable());
-        }
-
-        @Override
-        public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-            LOG.warn("{}: {}", context.channel(), cause.getMessage());
-            context.close();
-        }
     }
 }

@@ -34,7 +34,7 @@ import picocli.CommandLine.Parameters;
         description = "Measures against a perf server, and prints a line for each test and size.",
         footer =
                 "%nA latency (--lat) has one operation under way on each connection. Those of messages and streams are half"
-                        + " a round trip, as perftest's; all others are whole operations. With --rate, operations start when they"
+                        + " a round trip, as perftest's; all others are whole operations. With --rate, operations (round trips are whole then) start when they"
                         + " are due and are timed from then, so that what a stall delays is counted. Bandwidth (--bw) has --window"
                         + " of them under way.")
 final class PerfClient implements Callable<Integer> {
@@ -253,7 +253,7 @@ final class PerfClient implements Callable<Integer> {
         report.row(PerfFigures.of(test, isLatency, bytes, load, all, used));
         if (histogram != null) {
             try (PrintStream out = new PrintStream(Files.newOutputStream(histogram), false, StandardCharsets.UTF_8)) {
-                all.histogram().outputPercentileDistribution(out, 1e3 * test.divisor(isLatency));
+                all.histogram().outputPercentileDistribution(out, 1e3 * test.divisor(isLatency, load));
             }
         }
     }

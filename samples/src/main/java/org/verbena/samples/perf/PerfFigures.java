@@ -52,7 +52,7 @@ record PerfFigures(
     static PerfFigures of(
             PerfTest test, boolean isLatency, int bytes, PerfClient.Load load, Measurement all, PerfUsage used) {
         Histogram times = all.histogram();
-        double nanosPerMicro = 1e3 * test.divisor(isLatency);
+        double nanosPerMicro = 1e3 * test.divisor(isLatency, load);
         double count = Math.max(1, all.count());
         return new PerfFigures(
                 test.toString(),

@@ -7,18 +7,18 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.socket.SocketChannel;
+import io.netty.util.ReferenceCountUtil;
 import java.io.PrintWriter;
 import java.net.InetSocketAddress;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServer;
 import org.verbena.api.RdmaServerSocketChannel;
 import org.verbena.samples.command.ConnectionOptions;
 import org.verbena.samples.command.LoopOptions;
 import org.verbena.samples.command.ServerSignals;
+import org.verbena.samples.echo.EchoHandler;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -29,8 +29,6 @@ import picocli.CommandLine.Mixin;
         description = "Serves perf clients: streams on the port after --port, everything else on --port.",
         footer = "%nClients get memory to read and write, up to 1 GiB for each connection: for networks you trust.")
 final class PerfServer implements Callable<Integer> {
-    private static final Logger LOG = LoggerFactory.getLogger(PerfServer.class);
-
     private static final int HIGHEST_PORT = 65535;
 
     @Mixin
@@ -63,7 +61,7 @@ final class PerfServer implements Callable<Integer> {
                     .childHandler(new ChannelInitializer<SocketChannel>() {
                         @Override
                         protected void initChannel(SocketChannel channel) {
-                            channel.pipeline().addLast(new StreamPeer());
+                            channel.pipeline().addLast(new StreamMode());
                         }
                     })
                     .bind(options.host, streamPort)
@@ -79,41 +77,20 @@ final class PerfServer implements Callable<Integer> {
         return CommandLine.ExitCode.OK;
     }
 
-    /** Sends back all that follows the first byte of a stream, or drops it and says at its end how much it was. */
-    private static final class StreamPeer extends ChannelInboundHandlerAdapter {
-        private byte mode;
-        private long counted;
-
+    /** Does with a stream what its first byte says, and is gone then. */
+    private static final class StreamMode extends ChannelInboundHandlerAdapter {
         @Override
         public void channelRead(ChannelHandlerContext context, Object message) {
-            ByteBuf bytes = (ByteBuf) message;
-            if (mode == 0) {
-                mode = bytes.readByte();
-            }
-            counted += bytes.readableBytes();
-            if (mode == PerfProtocol.ECHO && bytes.isReadable()) {
-                context.write(bytes);
-            } else {
-                bytes.release();
-            }
+            boolean echoes = ((ByteBuf) message).readByte() == PerfProtocol.ECHO;
+            context.pipeline().replace(this, null, echoes ? new EchoHandler() : new Dropping());
+            context.fireChannelRead(message); // what follows the byte
         }
+    }
 
+    private static final class Dropping extends EchoHandler {
         @Override
-        public void channelReadComplete(ChannelHandlerContext context) {
-            context.flush();
-        }
-
-        @Override
-        public void channelWritabilityChanged(ChannelHandlerContext context) {
-            Channel channel = context.channel();
-            channel.config().setAutoRead(channel.isWritable());
-            context.fireChannelWritabilityChanged();
-        }
-
-        @Override
-        public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-            LOG.warn("{}: {} after {} bytes", context.channel().remoteAddress(), cause.getMessage(), counted);
-            context.close();
+        public void channelRead(ChannelHandlerContext context, Object message) {
+            ReferenceCountUtil.release(message);
         }
     }
 }

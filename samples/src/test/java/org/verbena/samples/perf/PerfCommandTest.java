@@ -103,6 +103,16 @@ class PerfCommandTest {
     }
 
     @Test
+    void onlyARoundTripWithoutARateIsHalved() {
+        PerfClient.Load oneByOne = new PerfClient.Load(1, 1, 0);
+        PerfClient.Load atARate = new PerfClient.Load(1, 0, 20);
+        assertThat(PerfTest.MESSAGE.divisor(true, oneByOne)).isEqualTo(2);
+        assertThat(PerfTest.MESSAGE.divisor(true, atARate)).isOne();
+        assertThat(PerfTest.MESSAGE.divisor(false, oneByOne)).isOne();
+        assertThat(PerfTest.REQUEST.divisor(true, oneByOne)).isOne();
+    }
+
+    @Test
     void startsOperationsWhenTheyAreDue() {
         JsonObject it = tests(run(
                         0,
