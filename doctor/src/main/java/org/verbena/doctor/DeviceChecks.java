@@ -144,8 +144,7 @@ final class DeviceChecks {
                     .ifPresent(gid -> row.append(" at index ").append(gid.index()));
             rows.add(row.toString());
         }
-        return Finding.ok(
-                name, rows.isEmpty() ? gids.size() + " entries" : "rdma_cm takes it for " + String.join(", ", rows));
+        return Finding.ok(name, rows.isEmpty() ? entries : "rdma_cm takes it for " + String.join(", ", rows));
     }
 
     /** Whether the interface is known by name and this network namespace does not have it. */
