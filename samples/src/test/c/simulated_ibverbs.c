@@ -14,6 +14,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,6 +273,8 @@ static int poll_cq(struct ibv_cq *ibcq, int entries, struct ibv_wc *wc)
 	for (; count < entries && pop(cq, &entry); count++)
 		wc[count] = entry.wc;
 	pthread_mutex_unlock(&lock);
+	if (!count)
+		sched_yield(); /* to whom it waits for: programs poll without a pause, and processors are few */
 	return count;
 }
 
@@ -282,8 +285,10 @@ static int next_poll(struct ibv_cq_ex *extended)
 	pthread_mutex_lock(&lock);
 	int popped = pop(cq, &cq->current);
 	pthread_mutex_unlock(&lock);
-	if (!popped)
+	if (!popped) {
+		sched_yield();
 		return ENOENT;
+	}
 	extended->wr_id = cq->current.wc.wr_id;
 	extended->status = cq->current.wc.status;
 	return 0;
