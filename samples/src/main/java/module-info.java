@@ -25,6 +25,8 @@ module org.verbena.samples {
             info.picocli;
     opens org.verbena.samples.echo to
             info.picocli;
+    opens org.verbena.samples.endpoint to
+            info.picocli;
     opens org.verbena.samples.files to
             info.picocli;
     opens org.verbena.samples.grpc to

@@ -16,6 +16,8 @@ import org.verbena.samples.echo.EchoClient;
 import org.verbena.samples.echo.EchoServer;
 import org.verbena.samples.echo.NettyEchoClient;
 import org.verbena.samples.echo.NettyEchoServer;
+import org.verbena.samples.endpoint.RdmaClientCommand;
+import org.verbena.samples.endpoint.RdmaServerCommand;
 import org.verbena.samples.files.RecvFile;
 import org.verbena.samples.files.SendFile;
 import org.verbena.samples.grpc.GrpcClient;
@@ -75,7 +77,7 @@ public final class Main implements Runnable {
                         "grpc-client",
                         "http-server",
                         "http-client"));
-        groups.put("The raw bindings", List.of("rping", "pingpong", "rdma-rc", "asyncwatch"));
+        groups.put("The raw bindings", List.of("rping", "pingpong", "rdma-rc", "rdma-server", "rdma-client", "asyncwatch"));
         return Collections.unmodifiableMap(groups);
     }
 
@@ -162,6 +164,8 @@ public final class Main implements Runnable {
             case "rping" -> Rping.class;
             case "pingpong" -> PingPong.class;
             case "rdma-rc" -> RdmaRc.class;
+            case "rdma-server" -> RdmaServerCommand.class;
+            case "rdma-client" -> RdmaClientCommand.class;
             case "asyncwatch" -> AsyncWatch.class;
             default -> throw new IllegalArgumentException(name);
         };

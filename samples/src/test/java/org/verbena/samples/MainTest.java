@@ -158,6 +158,9 @@ class MainTest {
                 "demo --port 65536",
                 "pingpong rc -p 65536",
                 "rdma-rc -p 70000",
+                "rdma-client -p 0",
+                "rdma-server -p 70000",
+                "rping -s -q --provider soft",
                 "echo-client --warm-up -1",
                 "grpc-client --count 0",
                 "echo-client --spin -1",
@@ -228,12 +231,12 @@ class MainTest {
         assertThat(help.get(at + 1)).startsWith("  recv-file ").contains("Receives files that send-file sends");
     }
 
-    @Test
-    void theRawSampleRefusesAtOnceWithoutADevice() {
-        Answer answer = run("rdma-rc", "-d", "no-such-device");
+    @ParameterizedTest
+    @ValueSource(strings = {"rdma-rc -d no-such-device", "rdma-client -s 127.0.0.1 -p 1", "rdma-server -s 192.0.2.1"})
+    void rawSamplesRefuseAtOnceWithoutADevice(String line) {
+        Answer answer = run(line.split(" "));
         assertThat(answer.exitCode()).isEqualTo(1);
-        assertThat(answer.err().lines()).hasSizeBetween(1, 2).first().asString().startsWith("rdma-rc: ");
-        assertThat(answer.out()).isEmpty();
+        assertThat(answer.err().lines()).hasSizeBetween(1, 2).first().asString().startsWith(line.split(" ")[0] + ": ");
     }
 
     @Test

@@ -267,7 +267,7 @@ class ConnectionManagerTest {
                 PeerProgram.start("rping", "-s", "-a", device.address(), "-p", "" + PORT, "-S", "65535")) {
             server.awaitListening(PORT);
             RpingClient client = new RpingClient(
-                    null, new InetSocketAddress(device.address(), PORT), 65535, 0, true, NOWHERE, false);
+                    null, new InetSocketAddress(device.address(), PORT), 65535, 0, true, false, NOWHERE, false);
             FutureTask<Void> pinging = new FutureTask<>(() -> {
                 client.run();
                 return null;
@@ -288,7 +288,7 @@ class ConnectionManagerTest {
     @EnumSource
     void aServerOutlivesAKilledClient(LabDevice device) throws Exception {
         try (RpingServer server =
-                new RpingServer(new InetSocketAddress(device.address(), PORT + 1), 65535, NOWHERE, false)) {
+                new RpingServer(new InetSocketAddress(device.address(), PORT + 1), 65535, false, NOWHERE, false)) {
             server.listen();
             FutureTask<Void> serving = new FutureTask<>(() -> {
                 server.serveOne();

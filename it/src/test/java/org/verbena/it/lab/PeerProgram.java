@@ -301,7 +301,7 @@ public final class PeerProgram implements AutoCloseable {
         }
     }
 
-    private static String capture(String... command) {
+    static String capture(String... command) {
         try {
             Process process =
                     new ProcessBuilder(command).redirectErrorStream(true).start();

@@ -1,6 +1,7 @@
 package org.verbena.it.lab;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -19,6 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.rping.RpingClient;
 import org.verbena.samples.rping.RpingServer;
 import org.verbena.transport.spi.Patience;
@@ -76,13 +78,13 @@ class RpingTest {
     }
 
     private static RpingServer listen(String address, int port, int sizeBytes) {
-        RpingServer server = new RpingServer(new InetSocketAddress(address, port), sizeBytes, NOWHERE, false);
+        RpingServer server = new RpingServer(new InetSocketAddress(address, port), sizeBytes, false, NOWHERE, false);
         server.listen();
         return server;
     }
 
     private static RpingClient client(String address, int port, int sizeBytes, int count) {
-        return new RpingClient(null, new InetSocketAddress(address, port), sizeBytes, count, true, NOWHERE, false);
+        return new RpingClient(null, new InetSocketAddress(address, port), sizeBytes, count, true, false, NOWHERE, false);
     }
 
     @ParameterizedTest(name = "{0}, {2} bytes")
@@ -184,13 +186,40 @@ class RpingTest {
         }
     }
 
+    /** Both sides make their queue pairs themselves, and change their states. iWARP's kernel does that. */
+    @Test
+    void queuePairsOfTheProgramsOwn() throws Exception {
+        String address = LabDevice.RXE.address();
+        int servedByUs = NEXT_PORT.incrementAndGet();
+        try (RpingServer server =
+                new RpingServer(new InetSocketAddress(address, servedByUs), 64, true, NOWHERE, false)) {
+            server.listen();
+            FutureTask<Void> serving = startServing(server);
+            PeerProgram.run(LIMIT, "rping", "-c", "-a", address, "-p", "" + servedByUs, "-C", "10", "-V", "-q");
+            serving.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
+        }
+        int servedByC = NEXT_PORT.incrementAndGet();
+        try (PeerProgram server = PeerProgram.start("rping", "-s", "-a", address, "-p", "" + servedByC, "-q")) {
+            server.awaitListening(servedByC);
+            new RpingClient(null, new InetSocketAddress(address, servedByC), 64, 10, true, true, NOWHERE, false).run();
+            assertThat(server.awaitExit(Patience.LIMIT)).isZero();
+        }
+        assertThatExceptionOfType(CommandFailure.class)
+                .isThrownBy(() -> {
+                    int silent = NEXT_PORT.incrementAndGet();
+                    InetSocketAddress iwarp = new InetSocketAddress(LabDevice.SIW.address(), silent);
+                    new RpingClient(null, iwarp, 64, 1, true, true, NOWHERE, false).run();
+                })
+                .withMessage("siw0 is iWARP: the kernel connects its queue pairs. Leave out -q");
+    }
+
     @Test
     void printsThePingsThatCSends() throws Exception {
         String address = LabDevice.RXE.address();
         int port = NEXT_PORT.incrementAndGet();
         StringWriter printed = new StringWriter();
         try (RpingServer server =
-                new RpingServer(new InetSocketAddress(address, port), 64, new PrintWriter(printed), true)) {
+                new RpingServer(new InetSocketAddress(address, port), 64, false, new PrintWriter(printed), true)) {
             server.listen();
             FutureTask<Void> serving = startServing(server);
             String output = PeerProgram.run(

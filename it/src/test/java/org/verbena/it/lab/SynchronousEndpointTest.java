@@ -26,6 +26,7 @@ import org.verbena.cm.CmId;
 import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
+import org.verbena.samples.Main;
 import org.verbena.transport.spi.Patience;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.SharedReceiveQueue;
@@ -37,9 +38,6 @@ import org.verbena.verbs.work.SendFlags;
 @Timeout(350)
 class SynchronousEndpointTest {
     private static final int PORT = 7850;
-
-    /** What rdma_server and rdma_client exchange. */
-    private static final int C_MESSAGE_BYTES = 16;
 
     private static final int WAIT_MILLIS = 15_000;
     private static final int EINVAL = 22;
@@ -58,18 +56,6 @@ class SynchronousEndpointTest {
     private static void requireSuccess(WorkCompletions completion) {
         assertThat(completion).as("a completion in time").isNotNull();
         assertThat(completion.isSuccess(0)).as(completion.describe(0)).isTrue();
-    }
-
-    private static void exchange(CmEndpoint endpoint, MemoryRegion region, boolean first) {
-        if (first) {
-            endpoint.postSend(2, region, C_MESSAGE_BYTES, C_MESSAGE_BYTES, SendFlags.SIGNALED);
-            requireSuccess(endpoint.awaitSend(WAIT_MILLIS));
-            requireSuccess(endpoint.awaitReceive(WAIT_MILLIS));
-        } else {
-            requireSuccess(endpoint.awaitReceive(WAIT_MILLIS));
-            endpoint.postSend(2, region, C_MESSAGE_BYTES, C_MESSAGE_BYTES, SendFlags.SIGNALED);
-            requireSuccess(endpoint.awaitSend(WAIT_MILLIS));
-        }
     }
 
     private static FutureTask<Void> serve(Runnable server) {
@@ -93,41 +79,24 @@ class SynchronousEndpointTest {
         int port = PORT + device.ordinal();
         try (PeerProgram server = PeerProgram.start("rdma_server", "-s", device.address(), "-p", "" + port)) {
             server.awaitListening(port);
-            try (CmId id = CmId.createEndpoint(active(device, port));
-                    CmEndpoint endpoint = CmEndpoint.create(id, 1, 1);
-                    Arena arena = Arena.ofShared();
-                    MemoryRegion region = endpoint.registerMessages(arena.allocate(2 * C_MESSAGE_BYTES))) {
-                assertThat(id.isSynchronous()).isTrue();
-                endpoint.postReceive(1, region, 0, C_MESSAGE_BYTES);
-                id.connect(ConnectionParameters.DEFAULT);
-                assertThat(Objects.requireNonNull(id.lastEvent()).type()).isEqualTo(CmEventType.ESTABLISHED);
-                exchange(endpoint, region, true);
-                id.disconnect();
-            }
+            assertThat(Main.run("rdma-client", "-s", device.address(), "-p", "" + port))
+                    .isZero();
             assertThat(server.awaitExit(Patience.LIMIT)).as(server.output()).isZero();
         }
     }
 
     @ParameterizedTest
     @EnumSource
-    void isVisitedByRdmaClient(LabDevice device) {
+    void isVisitedByRdmaClient(LabDevice device) throws Exception {
         int port = PORT + 2 + device.ordinal();
-        try (CmId listener = CmId.createEndpoint(passive(device, port))) {
-            listener.listen(4);
-            assertThat(listener.getRequest(100)).isNull();
-            try (PeerProgram client = PeerProgram.start("rdma_client", "-s", device.address(), "-p", "" + port);
-                    CmId id = Objects.requireNonNull(listener.getRequest(WAIT_MILLIS));
-                    CmEndpoint endpoint = CmEndpoint.create(id, 1, 1);
-                    Arena arena = Arena.ofShared();
-                    MemoryRegion region = endpoint.registerMessages(arena.allocate(2 * C_MESSAGE_BYTES))) {
-                assertThat(Objects.requireNonNull(id.lastEvent()).type()).isEqualTo(CmEventType.CONNECT_REQUEST);
-                endpoint.postReceive(1, region, 0, C_MESSAGE_BYTES);
-                id.accept(ConnectionParameters.DEFAULT);
-                exchange(endpoint, region, false);
-                id.disconnect();
-                assertThat(client.awaitExit(Patience.LIMIT)).as(client.output()).isZero();
-            }
-        }
+        FutureTask<Integer> serving =
+                new FutureTask<>(() -> Main.run("rdma-server", "-s", device.address(), "-p", "" + port));
+        Thread.ofPlatform().daemon().name("rdma-server").start(serving);
+        Patience.until(
+                "rdma-server listens",
+                () -> PeerProgram.capture("rdma", "resource", "show", "cm_id").contains(":" + port));
+        PeerProgram.run(Patience.LIMIT, "rdma_client", "-s", device.address(), "-p", "" + port);
+        assertThat(serving.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)).isZero();
     }
 
     @ParameterizedTest

@@ -114,6 +114,12 @@ public final class Rping implements Callable<Integer> {
             description = "Run on the Channel API with this provider, instead of on the bindings.")
     private @Nullable String provider;
 
+    @Option(
+            names = "-q",
+            description = "Create the queue pair, and take it from state to state, in this program instead of in librdmacm;"
+                    + " not on iWARP, whose queue pairs the kernel connects.")
+    private boolean ownQueuePair;
+
     @Option(names = "-P", description = "Server: keep serving clients, several at a time.")
     private boolean persistent;
 
@@ -135,13 +141,16 @@ public final class Rping implements Callable<Integer> {
         }
         PrintWriter out = spec.commandLine().getOut();
         PrintWriter pings = printing ? out : new PrintWriter(PrintWriter.nullWriter());
+        if (provider != null && ownQueuePair) {
+            throw usage("-q makes the queue pair on the bindings, and --provider uses none: give one of them");
+        }
         if (provider != null) {
             return onChannels(new ChannelRping(provider, sizeBytes, out, printing));
         }
         if (side.server) {
             InetSocketAddress local =
                     address == null ? new InetSocketAddress(port) : new InetSocketAddress(address, port);
-            try (RpingServer server = new RpingServer(local, sizeBytes, pings, printing)) {
+            try (RpingServer server = new RpingServer(local, sizeBytes, ownQueuePair, pings, printing)) {
                 server.listen();
                 ServerSignals.endWithZero();
                 out.println("rping listens on " + server.localAddress());
@@ -157,8 +166,8 @@ public final class Rping implements Callable<Integer> {
                 throw usage("The client needs the server's address: -a ADDR");
             }
             InetSocketAddress source = sourceAddress == null ? null : new InetSocketAddress(sourceAddress, 0);
-            new RpingClient(source, new InetSocketAddress(address, port), sizeBytes, count, validating, pings, printing)
-                    .run();
+            InetSocketAddress server = new InetSocketAddress(address, port);
+            new RpingClient(source, server, sizeBytes, count, validating, ownQueuePair, pings, printing).run();
         }
         pings.flush();
         return CommandLine.ExitCode.OK;

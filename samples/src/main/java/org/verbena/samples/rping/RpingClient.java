@@ -10,7 +10,6 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.cm.CmEvent;
 import org.verbena.cm.CmEventType;
 import org.verbena.cm.CmId;
-import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
 import org.verbena.samples.command.CommandFailure;
@@ -26,15 +25,12 @@ public final class RpingClient {
 
     private static final int LAST_CHARACTER = 'z';
 
-    /** As in C: one read or write at a time, and no giving up on a peer that is slow to post its receive. */
-    private static final ConnectionParameters PARAMETERS =
-            ConnectionParameters.DEFAULT.withReads(1, 1).withRetries(7, ConnectionParameters.RNR_RETRY_FOREVER);
-
     private final @Nullable InetSocketAddress source;
     private final InetSocketAddress server;
     private final int sizeBytes;
     private final int count;
     private final boolean validating;
+    private final boolean ownQueuePair;
     private final PrintWriter out;
     private final boolean printing;
 
@@ -46,6 +42,7 @@ public final class RpingClient {
      * @param sizeBytes of a ping
      * @param count how many pings; 0 for ever
      * @param validating whether to compare what comes back
+     * @param ownQueuePair whether the queue pair is made and modified here, and not by librdmacm
      * @param out for the pings
      * @param printing whether to print them
      */
@@ -55,6 +52,7 @@ public final class RpingClient {
             int sizeBytes,
             int count,
             boolean validating,
+            boolean ownQueuePair,
             PrintWriter out,
             boolean printing) {
         this.source = source;
@@ -62,6 +60,7 @@ public final class RpingClient {
         this.sizeBytes = sizeBytes;
         this.count = count;
         this.validating = validating;
+        this.ownQueuePair = ownQueuePair;
         this.out = out;
         this.printing = printing;
     }
@@ -75,9 +74,8 @@ public final class RpingClient {
             id.resolveRoute(RESOLVE_MILLIS);
             expect(events, CmEventType.ROUTE_RESOLVED, "finding the way to " + server);
             try (Arena arena = Arena.ofShared();
-                    RpingConnection connection = new RpingConnection("client", events, id, sizeBytes)) {
-                id.connect(PARAMETERS);
-                connection.awaitConnected();
+                    RpingConnection connection = new RpingConnection("client", events, id, sizeBytes, ownQueuePair)) {
+                connection.connect();
                 ping(connection, connection.register(arena.allocate(sizeBytes)));
                 connection.disconnect();
             }

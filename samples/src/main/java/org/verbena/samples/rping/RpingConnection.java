@@ -15,6 +15,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmEvent;
 import org.verbena.cm.CmEventType;
 import org.verbena.cm.CmId;
+import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.Descriptors;
 import org.verbena.cm.EventChannel;
 import org.verbena.samples.command.CommandFailure;
@@ -27,7 +28,9 @@ import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.queue.QueuePairState;
 import org.verbena.verbs.work.CompletionStatus;
 import org.verbena.verbs.work.SendFlags;
 
@@ -45,6 +48,10 @@ final class RpingConnection implements AutoCloseable {
     private static final QueuePairCapabilities QUEUES = new QueuePairCapabilities(16, 2, 1, 1, 0);
 
     private static final int COMPLETION_ENTRIES = 32;
+
+    /** As in C: one read or write at a time, and no giving up on a peer that is slow to post its receive. */
+    private static final ConnectionParameters PARAMETERS =
+            ConnectionParameters.DEFAULT.withReads(1, 1).withRetries(7, ConnectionParameters.RNR_RETRY_FOREVER);
 
     static final int ADVERTISEMENT_BYTES = 16;
 
@@ -74,6 +81,10 @@ final class RpingConnection implements AutoCloseable {
     private final CompletionChannel completionChannel;
     private final CompletionQueue completions;
     private final QueuePair queuePair;
+
+    /** Whether the queue pair is the program's, and not one of librdmacm. */
+    private final boolean ownQueuePair;
+
     private final WorkCompletions polled = new WorkCompletions(COMPLETION_ENTRIES);
 
     /** What the peer sends comes here. */
@@ -99,9 +110,11 @@ final class RpingConnection implements AutoCloseable {
      * @param events the id's
      * @param id bound to its device
      * @param sizeBytes of the data region
+     * @param ownQueuePair whether the queue pair is made and modified here, and not by librdmacm
      */
-    RpingConnection(String side, EventChannel events, CmId id, int sizeBytes) {
+    RpingConnection(String side, EventChannel events, CmId id, int sizeBytes, boolean ownQueuePair) {
         this.side = side;
+        this.ownQueuePair = ownQueuePair;
         this.events = events;
         this.id = id;
         resources.push(polled);
@@ -111,7 +124,12 @@ final class RpingConnection implements AutoCloseable {
             completionChannel = own(device.createCompletionChannel());
             completions = own(device.createCompletionQueue(COMPLETION_ENTRIES, completionChannel, 0));
             completions.requestNotify(false);
-            queuePair = own(id.createQueuePair(domain, QueuePairOptions.reliable(completions, QUEUES)));
+            QueuePairOptions options = QueuePairOptions.reliable(completions, QUEUES);
+            queuePair = own(ownQueuePair ? domain.createQueuePair(options) : id.createQueuePair(domain, options));
+            if (ownQueuePair) {
+                requireConnectableByHand(device);
+                modifyTo(QueuePairState.INIT);
+            }
             Arena arena = Arena.ofShared();
             resources.push(arena);
             received = own(domain.registerMemory(arena.allocate(ADVERTISEMENT_BYTES), Set.of(AccessFlag.LOCAL_WRITE)));
@@ -121,6 +139,20 @@ final class RpingConnection implements AutoCloseable {
         } catch (RuntimeException refused) {
             close();
             throw refused;
+        }
+    }
+
+    private static void requireConnectableByHand(Context device) {
+        if (device.device().transportType() == TransportType.IWARP) {
+            throw new CommandFailure(device.device().name()
+                    + " is iWARP: the kernel connects its queue pairs. Leave out -q");
+        }
+    }
+
+    /** Takes a queue pair of the program's own through states, with the attributes that the connection manager has found out. */
+    private void modifyTo(QueuePairState... states) {
+        for (QueuePairState state : states) {
+            queuePair.modify(id.queuePairAttributes(state));
         }
     }
 
@@ -141,7 +173,24 @@ final class RpingConnection implements AutoCloseable {
 
     // What to wait for
 
-    void awaitConnected() {
+    /** Connects to the server. */
+    void connect() {
+        id.connect(ownQueuePair ? PARAMETERS.withQueuePair(queuePair.number(), false) : PARAMETERS);
+        awaitConnected();
+    }
+
+    /** Accepts the client. */
+    void accept() {
+        if (ownQueuePair) {
+            modifyTo(QueuePairState.RTR, QueuePairState.RTS);
+            id.accept(ConnectionParameters.DEFAULT.withReads(1, 1).withQueuePair(queuePair.number(), false));
+        } else {
+            id.accept(ConnectionParameters.DEFAULT);
+        }
+        awaitConnected();
+    }
+
+    private void awaitConnected() {
         // The peer's first message may overtake the event.
         await("connecting", () -> connected || messagesReceived > 0);
     }
@@ -200,6 +249,11 @@ final class RpingConnection implements AutoCloseable {
             if (event.type() == CmEventType.CONNECT_REQUEST) {
                 // This server serves one client; others hear a no rather than nothing.
                 event.id().close();
+            } else if (event.type() == CmEventType.CONNECT_RESPONSE) {
+                // Only with a queue pair that librdmacm does not know.
+                modifyTo(QueuePairState.INIT, QueuePairState.RTR, QueuePairState.RTS);
+                id.establish();
+                connected = true;
             } else if (event.type() == CmEventType.ESTABLISHED) {
                 connected = true;
             } else if (event.type() == CmEventType.DISCONNECTED) {

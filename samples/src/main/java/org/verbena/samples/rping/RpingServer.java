@@ -11,7 +11,6 @@ import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmEvent;
 import org.verbena.cm.CmEventType;
 import org.verbena.cm.CmId;
-import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
 import org.verbena.samples.command.CommandFailure;
@@ -30,6 +29,7 @@ public final class RpingServer implements AutoCloseable {
 
     private final InetSocketAddress address;
     private final int sizeBytes;
+    private final boolean ownQueuePair;
     private final PrintWriter out;
     private final boolean printing;
     private final EventChannel events;
@@ -40,12 +40,15 @@ public final class RpingServer implements AutoCloseable {
      *
      * @param address where to listen
      * @param sizeBytes of the largest ping
+     * @param ownQueuePair whether the queue pair is made and modified here, and not by librdmacm
      * @param out for the pings
      * @param printing whether to print them
      */
-    public RpingServer(InetSocketAddress address, int sizeBytes, PrintWriter out, boolean printing) {
+    public RpingServer(
+            InetSocketAddress address, int sizeBytes, boolean ownQueuePair, PrintWriter out, boolean printing) {
         this.address = address;
         this.sizeBytes = sizeBytes;
+        this.ownQueuePair = ownQueuePair;
         this.out = out;
         this.printing = printing;
         this.events = EventChannel.open();
@@ -112,9 +115,8 @@ public final class RpingServer implements AutoCloseable {
     }
 
     private void serve(EventChannel channel, CmId client) {
-        try (RpingConnection connection = new RpingConnection("server", channel, client, sizeBytes)) {
-            client.accept(ConnectionParameters.DEFAULT);
-            connection.awaitConnected();
+        try (RpingConnection connection = new RpingConnection("server", channel, client, sizeBytes, ownQueuePair)) {
+            connection.accept();
             while (connection.awaitMessage()) {
                 connection.read(connection.advertisement());
                 String ping = connection.data().segment().getString(0, StandardCharsets.US_ASCII);
