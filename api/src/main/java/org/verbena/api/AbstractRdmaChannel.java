@@ -666,6 +666,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
 
     private MessageConnection start0(RdmaProvider provider, MessageConnection.Role role, MessageOptions options) {
         MessageConnection made = new MessageConnection(role, options, ChannelBuffers.SOURCE, listener);
+        made.limitTransfers(((RdmaEventLoop) eventLoop())::transferBudget0);
         made.setFrameListener(frameListener);
         PreSharedKeys keys = config.preSharedKeys();
         if (keys != null) {

@@ -7,11 +7,15 @@ import io.netty.channel.SingleThreadIoEventLoop;
 import io.netty.util.concurrent.Future;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.verbena.transport.protocol.TransferBudget;
+import org.verbena.transport.spi.MemoryDomain;
 
 /**
  * A loop that closes its channels before it ends. Netty's loops close them while they end, when timers no longer run
@@ -23,6 +27,9 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
 
     /** The channels registered here. Event loop only. */
     private final Set<Channel> channels = new HashSet<>();
+
+    /** What its channels may have out, for each device. Event loop only; an entry goes with its device. */
+    private final Map<MemoryDomain, TransferBudget> budgets = new WeakHashMap<>();
 
     /** The channels that still have to close before the loop may end. Event loop only. */
     private int closing;
@@ -97,6 +104,13 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
             throw new RejectedExecutionException("the event loop is shutting down and takes no more channels");
         }
         channels.add(channel);
+    }
+
+    /** The budget of this loop's channels for their long reads and writes on a device. */
+    TransferBudget transferBudget0(MemoryDomain domain) {
+        assert inEventLoop();
+        return budgets.computeIfAbsent(
+                domain, device -> new TransferBudget(((RdmaEventLoopGroup) parent()).transferBudgetBytes()));
     }
 
     /** A channel has left. */

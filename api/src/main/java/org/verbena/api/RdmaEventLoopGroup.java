@@ -32,6 +32,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     private static final long CLOSE_MILLIS = 5_000;
 
     private final RdmaProvider provider;
+    private final long transferBudgetBytes;
 
     /** Makes loops of the configured provider, as many as Netty makes by default: two for each processor. */
     public RdmaEventLoopGroup() {
@@ -88,6 +89,11 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
                         : threadFactory,
                 choice.provider().newIoHandlerFactory(options));
         provider = choice.provider();
+        transferBudgetBytes = options.transferBudgetBytes();
+    }
+
+    long transferBudgetBytes() {
+        return transferBudgetBytes;
     }
 
     /**

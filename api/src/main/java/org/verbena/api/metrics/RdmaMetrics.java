@@ -126,6 +126,12 @@ public final class RdmaMetrics implements MeterBinder {
                 s -> s.messages().memoryStalls());
         counter(
                 registry,
+                "verbena.stalls.transfer",
+                "waits of long reads and writes for their turn among connections",
+                null,
+                s -> s.messages().transferStalls());
+        counter(
+                registry,
                 "verbena.receives.low",
                 "times that receives ran low",
                 null,

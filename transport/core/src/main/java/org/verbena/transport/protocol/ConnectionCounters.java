@@ -30,7 +30,8 @@ final class ConnectionCounters {
     private static final int CREDITS = 17;
     private static final int CREDITS_GRANTED = 18;
     private static final int QUEUED_BYTES = 19;
-    private static final int COUNT = 20;
+    private static final int TRANSFER_STALLS = 20;
+    private static final int COUNT = 21;
 
     private final long[] values = new long[COUNT];
 
@@ -100,6 +101,10 @@ final class ConnectionCounters {
         add(MEMORY_STALLS, 1);
     }
 
+    void transferStallBegan() {
+        add(TRANSFER_STALLS, 1);
+    }
+
     void receiveQueueLow() {
         add(RECEIVE_QUEUE_LOW, 1);
     }
@@ -133,6 +138,7 @@ final class ConnectionCounters {
                 .creditStallNanos(get(CREDIT_STALL_NANOS))
                 .slotStalls(get(SLOT_STALLS))
                 .memoryStalls(get(MEMORY_STALLS))
+                .transferStalls(get(TRANSFER_STALLS))
                 .receiveQueueLow(get(RECEIVE_QUEUE_LOW))
                 .credits(get(CREDITS))
                 .creditsGranted(get(CREDITS_GRANTED))

@@ -90,7 +90,14 @@ final class Deadlines {
         retryNanos = clock.getAsLong() + MEMORY_RETRY_NANOS;
     }
 
-    /** Memory is tried again now if that is due. */
+    /** Schedules a call after this long, or sooner; returns the time now. */
+    long awaitTransfer(long nanos) {
+        long nowNanos = clock.getAsLong();
+        retryNanos = sooner(retryNanos, nowNanos + nanos);
+        return nowNanos;
+    }
+
+    /** Memory is tried again now if that is due, and so are transfers that wait. */
     void endRetry(long nowNanos) {
         if (isDue(retryNanos, nowNanos)) {
             retryNanos = NONE;

@@ -50,6 +50,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private final Callbacks callbacks;
     private final FrameTap tap;
     private final Deadlines deadlines;
+    private final Transfers transfers;
     private final Handshake handshake;
     private final Outbox outbox;
     private final SendLedger ledger;
@@ -70,6 +71,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     @SuppressWarnings("NullAway.Init") // set by onPrepared, before anything that reads it
     private MessageBuffers buffers;
+
+    private TransferBudget.@Nullable Source budgets;
 
     /** Something came in this batch. */
     private boolean heard;
@@ -112,11 +115,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         deadlines = new Deadlines(options, nanoClock);
         handshake = new Handshake(role, options);
         outbox = new Outbox(life, peer, counters, onThrown);
-        ledger = new SendLedger(options.maxInlineBytes(), counters);
+        transfers = new Transfers(deadlines, counters, this::onMemoryFreed);
+        ledger = new SendLedger(options.maxInlineBytes(), counters, transfers);
         sendMemory = new SendMemory(options, ledger, counters);
         window = new ReceiveWindow(options, credits, counters, this);
         inbox = new Inbox(life, window, counters, callbacks, this, stream);
-        rendezvous = new RendezvousReceiver(peer, options, inbox, ledger, counters, deadlines);
+        rendezvous = new RendezvousReceiver(peer, options, inbox, ledger, counters, deadlines, transfers);
         frames = new FrameSender(credits, ledger, counters, window, rendezvous, tap);
         rendezvousSender = new RendezvousSender(peer, options, ledger, sendMemory, frames, counters);
         framer = switch (options.framing()) {
@@ -126,7 +130,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
                 new StreamFramer(ledger, sendMemory, frames, window, inbox, handshake, rendezvousSender, rendezvous);
             case RAW -> new RawFramer(ledger, sendMemory, frames, window, inbox);
         };
-        oneSided = new OneSided(life, outbox, ledger, credits, handshake, raw, () -> settle(false));
+        oneSided = new OneSided(life, outbox, ledger, credits, handshake, transfers, raw, () -> settle(false));
         control = new ControlFrames(life, credits, ledger, frames, window, inbox, rendezvous, outbox, counters);
         greeting = new Greeting(
                 role, raw, life, peer, handshake, credits, ledger, window, inbox, frames, rendezvousSender);
@@ -148,6 +152,17 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      */
     public void authenticate(PreSharedKeys keys) {
         handshake.authenticate(keys);
+    }
+
+    /**
+     * Makes long reads and writes, those of messages by rendezvous included, take turns with those of other connections
+     * of this loop. Without this they go when the send queue and the read depth allow. Call it before the endpoint is
+     * made.
+     *
+     * @param source finds the loop's budget for the endpoint's device
+     */
+    public void limitTransfers(TransferBudget.Source source) {
+        budgets = source;
     }
 
     /**
@@ -527,6 +542,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         peer.setPrepared();
         EndpointCapabilities capabilities = endpoint.capabilities();
         buffers = source.forDomain(endpoint.memoryDomain());
+        TransferBudget.Source limit = budgets;
+        if (limit != null) {
+            transfers.prepare(limit.forDomain(endpoint.memoryDomain()));
+        }
         ledger.prepare(capabilities, buffers, options.framing());
         sendMemory.prepare(endpoint, buffers);
         inbox.prepare(buffers);
@@ -674,6 +693,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private void pump() {
         Endpoint current = peer.endpoint();
         if (current == null || !life.isUp()) {
+            transfers.leave();
             return;
         }
         try {
@@ -788,6 +808,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             }
         }
         ledger.release();
+        transfers.leave();
     }
 
     private void becomeInactive(@Nullable Throwable cause) {

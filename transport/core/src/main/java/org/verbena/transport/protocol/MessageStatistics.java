@@ -20,6 +20,7 @@ package org.verbena.transport.protocol;
  *     that found no credit until none waited any more
  * @param slotStalls how often operations began to wait for slots of the send queue or for the read depth
  * @param memoryStalls how often a receive or a copy waited for registered memory
+ * @param transferStalls how often long reads or writes began to wait for their turn among the connections of the loop
  * @param receiveQueueLow how often the receives posted fell below a quarter of the depth: this side is slower than its
  *     peer, or does not read. With a shared receive queue, each of its connections that notices counts
  * @param credits now: message frames that the peer would accept
@@ -43,6 +44,7 @@ public record MessageStatistics(
         long creditStallNanos,
         long slotStalls,
         long memoryStalls,
+        long transferStalls,
         long receiveQueueLow,
         long credits,
         long creditsGranted,
@@ -75,6 +77,7 @@ public record MessageStatistics(
                 .creditStallNanos(creditStallNanos + other.creditStallNanos)
                 .slotStalls(slotStalls + other.slotStalls)
                 .memoryStalls(memoryStalls + other.memoryStalls)
+                .transferStalls(transferStalls + other.transferStalls)
                 .receiveQueueLow(receiveQueueLow + other.receiveQueueLow)
                 .credits(credits + other.credits)
                 .creditsGranted(creditsGranted + other.creditsGranted)
@@ -100,6 +103,7 @@ public record MessageStatistics(
         private long creditStallNanos;
         private long slotStalls;
         private long memoryStalls;
+        private long transferStalls;
         private long receiveQueueLow;
         private long credits;
         private long creditsGranted;
@@ -185,6 +189,11 @@ public record MessageStatistics(
             return this;
         }
 
+        Builder transferStalls(long value) {
+            transferStalls = value;
+            return this;
+        }
+
         Builder receiveQueueLow(long value) {
             receiveQueueLow = value;
             return this;
@@ -223,6 +232,7 @@ public record MessageStatistics(
                     creditStallNanos,
                     slotStalls,
                     memoryStalls,
+                    transferStalls,
                     receiveQueueLow,
                     credits,
                     creditsGranted,

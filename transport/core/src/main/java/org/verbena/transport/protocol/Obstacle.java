@@ -8,7 +8,9 @@ enum Obstacle {
     /** The send queue is full, or as many reads or rendezvous are under way as may be. */
     SLOT("a slot"),
     /** There is no registered memory to send a copy from. */
-    MEMORY("memory");
+    MEMORY("memory"),
+    /** It is the turn of other connections of the loop. */
+    BUDGET("its turn among the connections of its loop");
 
     private final String words;
 

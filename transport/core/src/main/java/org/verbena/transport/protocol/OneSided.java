@@ -20,6 +20,7 @@ public final class OneSided {
     private final SendLedger ledger;
     private final Credits credits;
     private final Handshake handshake;
+    private final Transfers transfers;
     private final boolean raw;
     private final Runnable onSubmitted;
 
@@ -37,6 +38,7 @@ public final class OneSided {
             SendLedger ledger,
             Credits credits,
             Handshake handshake,
+            Transfers transfers,
             boolean raw,
             Runnable onSubmitted) {
         this.life = life;
@@ -45,6 +47,7 @@ public final class OneSided {
         this.ledger = ledger;
         this.credits = credits;
         this.handshake = handshake;
+        this.transfers = transfers;
         this.raw = raw;
     }
 
@@ -273,6 +276,16 @@ public final class OneSided {
         return new UnsupportedOperationException("this end's or the peer's device has no " + what);
     }
 
+    /** What waits is posted now, as far as it goes. */
+    void beginPosting() {
+        transfers.operations().beginAsking();
+    }
+
+    /** What waits was posted, as far as it goes. */
+    void endPosting() {
+        transfers.operations().endAsking();
+    }
+
     /** Posts the next work request of an operation; says why not. */
     Obstacle post(Endpoint endpoint, Operation operation) {
         WorkRequest request = ledger.request();
@@ -337,7 +350,10 @@ public final class OneSided {
             // The operation holds them until it has its outcome.
             request.buffers().addHeld(operation.regions[i], operation.offsets[i], operation.lengths[i]);
         }
-        if (!ledger.post(endpoint, operation)) {
+        if (!transfers.tryBegin(transfers.operations(), bytes)) {
+            return Obstacle.BUDGET;
+        }
+        if (!ledger.postTransfer(endpoint, operation, bytes)) {
             return Obstacle.SLOT;
         }
         if (last && operation.kind == Operation.Kind.WRITE_WITH_IMMEDIATE && !raw) {

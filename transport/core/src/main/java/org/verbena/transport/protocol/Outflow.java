@@ -49,6 +49,15 @@ final class Outflow {
      * @throws RuntimeException a message was refused of which a part has gone: the connection cannot go on
      */
     void post(Endpoint endpoint) {
+        oneSided.beginPosting();
+        try {
+            postWaiting(endpoint);
+        } finally {
+            oneSided.endPosting();
+        }
+    }
+
+    private void postWaiting(Endpoint endpoint) {
         Operation operation = outbox.firstWaiting();
         while (operation != null) {
             Obstacle obstacle;
@@ -113,8 +122,8 @@ final class Outflow {
             }
             case SLOT -> counters.slotStallBegan();
             case MEMORY -> counters.memoryStallBegan();
-            case NONE -> {
-                // Nothing waits.
+            case BUDGET, NONE -> {
+                // Transfers are counted where they wait, or nothing waits.
             }
         }
     }

@@ -33,6 +33,7 @@ final class RendezvousReceiver {
     private final ConnectionCounters counters;
     private final Peer peer;
     private final Deadlines deadlines;
+    private final Transfers transfers;
 
     // Set by prepare.
     @SuppressWarnings("NullAway.Init")
@@ -55,13 +56,15 @@ final class RendezvousReceiver {
             Inbox inbox,
             SendLedger ledger,
             ConnectionCounters counters,
-            Deadlines deadlines) {
+            Deadlines deadlines,
+            Transfers transfers) {
         this.peer = peer;
         this.options = options;
         this.inbox = inbox;
         this.ledger = ledger;
         this.counters = counters;
         this.deadlines = deadlines;
+        this.transfers = transfers;
     }
 
     void prepare(EndpointCapabilities endpointCapabilities, MessageBuffers memory) {
@@ -142,8 +145,17 @@ final class RendezvousReceiver {
         return null;
     }
 
-    /** Reads advertised messages, in order, as far as the read depth, slots and memory go. */
+    /** Reads advertised messages, in order, as far as the read depth, slots, memory and the loop's budget go. */
     void post(Endpoint endpoint, boolean closing) {
+        transfers.messages().beginAsking();
+        try {
+            postReads(endpoint, closing);
+        } finally {
+            transfers.messages().endAsking();
+        }
+    }
+
+    private void postReads(Endpoint endpoint, boolean closing) {
         while (head != null) {
             Inbound inbound = head;
             if (inbound.message == null && !((inbox.isReading() || closing) && takeMemory(endpoint, inbound))) {
@@ -196,6 +208,9 @@ final class RendezvousReceiver {
         }
         int piece = inbound.nextPiece;
         int length = Math.min(READ_CHUNK_BYTES, inbound.lengths[piece] - inbound.pieceOffset);
+        if (!transfers.tryBegin(transfers.messages(), length)) {
+            return false;
+        }
         WorkRequest request = ledger.request();
         request.asRead(ledger.nextId(), 0, inbound.addresses[piece] + inbound.pieceOffset, inbound.keys[piece]);
         RegisteredMemory sink = inbound.registration;
@@ -205,7 +220,7 @@ final class RendezvousReceiver {
             throw new IllegalStateException(
                     "a receive buffer is not one piece of memory registered with this device: " + message);
         }
-        if (!ledger.post(endpoint, inbound)) {
+        if (!ledger.postTransfer(endpoint, inbound, length)) {
             return false;
         }
         readsOut++;

@@ -27,6 +27,7 @@ final class SendLedger {
 
     private final int maxInlineBytes;
     private final ConnectionCounters counters;
+    private final Transfers transfers;
 
     // Set by prepare, before anything that reads them.
     @SuppressWarnings("NullAway.Init")
@@ -40,6 +41,8 @@ final class SendLedger {
     private @Nullable ByteBuf[] copies = new ByteBuf[0];
     /** How many messages a frame has bytes of, its owner being the first. Made for the first frame with several. */
     private int[] messages = new int[0];
+    /** What transfers are charged with. Made for the first that is. */
+    private long[] charges = new long[0];
 
     private int mask;
     /** Room for the most that the endpoint accepts. */
@@ -67,9 +70,10 @@ final class SendLedger {
 
     private long headerOffset;
 
-    SendLedger(int maxInlineBytes, ConnectionCounters counters) {
+    SendLedger(int maxInlineBytes, ConnectionCounters counters, Transfers transfers) {
         this.maxInlineBytes = maxInlineBytes;
         this.counters = counters;
+        this.transfers = transfers;
     }
 
     /**
@@ -134,6 +138,7 @@ final class SendLedger {
         Work[] moreOwners = new Work[greatestRing];
         ByteBuf[] moreCopies = new ByteBuf[copies.length == 0 ? 0 : greatestRing];
         int[] moreMessages = new int[messages.length == 0 ? 0 : greatestRing];
+        long[] moreCharges = new long[charges.length == 0 ? 0 : greatestRing];
         for (long id = head; id < tail; id++) {
             int from = (int) id & old;
             int to = (int) id & mask;
@@ -144,10 +149,14 @@ final class SendLedger {
             if (messages.length > 0) {
                 moreMessages[to] = messages[from];
             }
+            if (charges.length > 0) {
+                moreCharges[to] = charges[from];
+            }
         }
         owners = moreOwners;
         copies = moreCopies;
         messages = moreMessages;
+        charges = moreCharges;
     }
 
     /** What is posted next is described here. */
@@ -249,6 +258,21 @@ final class SendLedger {
         return taken;
     }
 
+    /** Posts a read or write that may go now, as {@link #post} does, and charges it until it is taken. */
+    boolean postTransfer(Endpoint endpoint, Work owner, long bytes) {
+        if (!post(endpoint, owner)) {
+            return false;
+        }
+        long charge = transfers.shareOf(owner).begun(bytes);
+        if (charge > 0 && charges.length == 0) {
+            charges = new long[owners.length];
+        }
+        if (charges.length > 0) {
+            charges[(int) (tail - 1) & mask] = charge;
+        }
+        return true;
+    }
+
     /** The work request is not posted: what was staged for it is let go. */
     void dropStaged() {
         if (stagedRegistration != null) {
@@ -291,6 +315,11 @@ final class SendLedger {
         ByteBuf copy = copies.length == 0 ? null : copies[index];
         takenMessages = messages.length == 0 ? 1 : messages[index];
         owners[index] = null;
+        if (owner != null && charges.length > 0 && charges[index] > 0) {
+            long charge = charges[index];
+            charges[index] = 0;
+            transfers.shareOf(owner).ended(charge);
+        }
         readsOut -= reads(owner) ? 1 : 0;
         head++;
         if (retired != null && head >= retiredAt) {

@@ -3,6 +3,8 @@ package org.verbena.transport.protocol;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageConnection.Role;
 import org.verbena.transport.protocol.SimulatedNetwork.Device;
 
@@ -20,6 +22,9 @@ final class Crowd {
     private final MessageOptions options;
     private final long leftPoolBytes;
     private final long rightPoolBytes;
+
+    /** The turns of the right side's transfers; null for none. */
+    @Nullable TransferBudget rightBudget;
 
     Crowd(
             Random random,
@@ -53,6 +58,10 @@ final class Crowd {
         networks.add(network);
         lefts.add(left);
         rights.add(right);
+        TransferBudget budget = rightBudget;
+        if (budget != null) {
+            right.connection.limitTransfers(domain -> budget);
+        }
         byte[] data = PrivateData.of(options);
         network.connect(left.connection, data, right.connection, data);
         return left;
@@ -68,6 +77,18 @@ final class Crowd {
                     moved = true;
                 }
             }
+        }
+    }
+
+    /** Lets time pass, and calls connections whose deadline has come. */
+    void pass(long millis) {
+        for (long i = 0; i < millis; i++) {
+            for (SimulatedNetwork network : networks) {
+                network.nowNanos += TimeUnit.MILLISECONDS.toNanos(1);
+            }
+            lefts.forEach(Party::tick);
+            rights.forEach(Party::tick);
+            settle();
         }
     }
 

@@ -96,6 +96,8 @@ class MessageConnectionRandomTest {
         private final Party right;
         private final int largest;
         private final boolean stream;
+        /** Both ends' connections are of one loop, for that matter. */
+        private final TransferBudget budget;
         /** Actions that are left to do from within callbacks. */
         private int whims;
 
@@ -111,6 +113,9 @@ class MessageConnectionRandomTest {
             right = party("right", MessageConnection.Role.ACCEPTOR, network.right);
             left.other = right;
             right.other = left;
+            budget = new TransferBudget(random.nextBoolean() ? Long.MAX_VALUE : 1 + random.nextInt(2 * largest), 0);
+            left.connection.limitTransfers(domain -> budget);
+            right.connection.limitTransfers(domain -> budget);
             whims = random.nextBoolean() ? 0 : 1 << random.nextInt(8);
             left.whim = () -> whim(left);
             right.whim = () -> whim(right);
@@ -208,6 +213,8 @@ class MessageConnectionRandomTest {
                 party.checkMemory();
             }
             assertThat(network.receiverNotReady).isZero();
+            assertThat(budget.outBytes()).as("what transfers are charged with").isZero();
+            assertThat(budget.isAwaited()).as("someone waits for a turn").isFalse();
         }
 
         private void network() {

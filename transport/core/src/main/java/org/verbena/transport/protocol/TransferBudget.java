@@ -1,0 +1,286 @@
+package org.verbena.transport.protocol;
+
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.MemoryDomain;
+
+/**
+ * How many bytes of long reads and writes the connections of one loop may have out on one device at once. What does not
+ * fit waits here, outside the device, and goes round robin: whoever got a turn and wants another goes to the end of the
+ * queue. So a connection waits for one transfer of each other one, not for all that they have to do, and short messages
+ * meet no more than the budget in front of them on the wire.
+ *
+ * <p>A transfer is charged when the device has taken it, and no earlier: nobody holds a part of the budget while
+ * waiting for something else. It is given back with its completion. One that is longer than the whole budget goes when
+ * nothing else is out. On the loop's thread only.
+ *
+ * <p>A peer could keep others waiting if it answered no reads. The budget is there for the device's time, of which such
+ * a read takes none: a share that has had nothing completed for {@link #STALLED_NANOS} while others wait is not charged
+ * any more for what it has out.
+ */
+public final class TransferBudget {
+    /**
+     * Up to this size a read or write neither waits nor counts: it is no longer than a receive on devices, so it holds
+     * others up no more than a message does.
+     */
+    static final int SHORT_BYTES = 16 << 10;
+
+    /** Long for a device: 8 MiB take less on a network of 1 Gbit/s. */
+    static final long STALLED_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+    /** Finds the budget for a device. */
+    @FunctionalInterface
+    public interface Source {
+        /**
+         * The budget of the calling loop for a device.
+         *
+         * @param domain an endpoint's memory domain
+         * @return shared by all connections of that loop and device
+         */
+        TransferBudget forDomain(MemoryDomain domain);
+    }
+
+    private final long maxBytes;
+    private final int shortBytes;
+    private long outBytes;
+    private @Nullable Share firstWaiting;
+    private @Nullable Share lastWaiting;
+    private @Nullable Share firstCharged;
+    private long checkedNanos;
+    private boolean checked;
+
+    /**
+     * Creates one.
+     *
+     * @param maxBytes the most that may be out at once, beside a single transfer that is longer; 1 or more
+     * @throws IllegalArgumentException it is less
+     */
+    public TransferBudget(long maxBytes) {
+        this(maxBytes, SHORT_BYTES);
+    }
+
+    /** With another limit up to which transfers neither wait nor count, for tests. */
+    TransferBudget(long maxBytes, int shortBytes) {
+        if (maxBytes < 1) {
+            throw new IllegalArgumentException("a budget of " + maxBytes + " bytes: 1 or more");
+        }
+        this.maxBytes = maxBytes;
+        this.shortBytes = shortBytes;
+    }
+
+    /** What long transfers have out now and are charged for. */
+    long outBytes() {
+        return outBytes;
+    }
+
+    /** Whether anyone waits. */
+    boolean isAwaited() {
+        return firstWaiting != null;
+    }
+
+    private boolean fits(long bytes) {
+        return outBytes == 0 || bytes <= maxBytes - outBytes;
+    }
+
+    /** Notifies the first that waits, once, when there is room for it. */
+    private void tellFirst() {
+        Share first = firstWaiting;
+        if (first != null && !first.told && fits(first.wantedBytes)) {
+            first.told = true;
+            first.waiter.run();
+        }
+    }
+
+    /**
+     * Stops charging shares that have had nothing completed since the last check but one. For those that wait to call
+     * now and then.
+     */
+    void check(long nowNanos) {
+        if (checked && nowNanos - checkedNanos < STALLED_NANOS) {
+            return;
+        }
+        checked = true;
+        checkedNanos = nowNanos;
+        Share share = firstCharged;
+        while (share != null) {
+            Share next = share.nextCharged;
+            if (share.stalled) {
+                share.uncharge(share.chargedBytes);
+            } else {
+                share.stalled = true;
+            }
+            share = next;
+        }
+        tellFirst();
+    }
+
+    @Override
+    public String toString() {
+        return outBytes + " of " + maxBytes + " bytes out" + (isAwaited() ? ", awaited" : "");
+    }
+
+    /** One taker of turns: what a connection fetches of its peer's messages, or its program's own reads and writes. */
+    final class Share {
+        private final Runnable waiter;
+        private final Runnable onWait;
+        private long chargedBytes;
+        private long wantedBytes;
+        private boolean waiting;
+        /** It asked in this round and was refused. */
+        private boolean refused;
+        /** The waiter was told that it is its turn, and has not asked since. */
+        private boolean told;
+        /** Nothing has completed since the last check. */
+        private boolean stalled;
+
+        private @Nullable Share nextWaiting;
+        private @Nullable Share previousWaiting;
+        private @Nullable Share nextCharged;
+        private @Nullable Share previousCharged;
+
+        /**
+         * Makes one that has nothing out and waits for nothing.
+         *
+         * @param waiter run when it is worth asking again; must not call back
+         * @param onWait run when it begins to wait
+         */
+        Share(Runnable waiter, Runnable onWait) {
+            this.waiter = waiter;
+            this.onWait = onWait;
+        }
+
+        /** A round of asking begins. */
+        void beginAsking() {
+            refused = false;
+        }
+
+        /** A round has ended: if nothing was refused in it, this share wants nothing now and lets others go first. */
+        void endAsking() {
+            if (waiting && !refused) {
+                leave();
+            }
+        }
+
+        /** Whether a transfer may go now. If not, this share has its place in the queue. */
+        boolean tryBegin(long bytes) {
+            if (bytes <= shortBytes) {
+                return true;
+            }
+            told = false;
+            Share first = firstWaiting;
+            if ((first == null || first.equals(this)) && fits(bytes)) {
+                return true;
+            }
+            wantedBytes = bytes;
+            refused = true;
+            if (!waiting) {
+                append();
+                onWait.run();
+            }
+            return false;
+        }
+
+        /** The device has taken a transfer that might go; returns what it is charged, to be {@link #ended}. */
+        long begun(long bytes) {
+            if (bytes <= shortBytes) {
+                return 0;
+            }
+            outBytes += bytes;
+            if (chargedBytes == 0) {
+                addCharged();
+            }
+            chargedBytes += bytes;
+            leave();
+            return bytes;
+        }
+
+        /** A transfer is over, whatever became of it. */
+        void ended(long bytes) {
+            stalled = false;
+            uncharge(Math.min(bytes, chargedBytes));
+            Share first = firstWaiting;
+            if (first != null && !first.equals(this)) { // this one asks again at the end of its batch
+                tellFirst();
+            }
+        }
+
+        /** Waits no longer. */
+        void leave() {
+            if (!waiting) {
+                return;
+            }
+            waiting = false;
+            told = false;
+            Share before = previousWaiting;
+            Share after = nextWaiting;
+            if (before == null) {
+                firstWaiting = after;
+            } else {
+                before.nextWaiting = after;
+            }
+            if (after == null) {
+                lastWaiting = before;
+            } else {
+                after.previousWaiting = before;
+            }
+            previousWaiting = null;
+            nextWaiting = null;
+            tellFirst();
+        }
+
+        boolean isWaiting() {
+            return waiting;
+        }
+
+        long chargedBytes() {
+            return chargedBytes;
+        }
+
+        void check(long nowNanos) {
+            TransferBudget.this.check(nowNanos);
+        }
+
+        private void append() {
+            waiting = true;
+            previousWaiting = lastWaiting;
+            if (lastWaiting == null) {
+                firstWaiting = this;
+            } else {
+                lastWaiting.nextWaiting = this;
+            }
+            lastWaiting = this;
+        }
+
+        private void addCharged() {
+            stalled = false;
+            nextCharged = firstCharged;
+            if (firstCharged != null) {
+                firstCharged.previousCharged = this;
+            }
+            firstCharged = this;
+        }
+
+        private void uncharge(long bytes) {
+            if (bytes == 0) {
+                return;
+            }
+            outBytes -= bytes;
+            chargedBytes -= bytes;
+            if (chargedBytes > 0) {
+                return;
+            }
+            Share before = previousCharged;
+            Share after = nextCharged;
+            if (before == null) {
+                firstCharged = after;
+            } else {
+                before.nextCharged = after;
+            }
+            if (after != null) {
+                after.previousCharged = before;
+            }
+            previousCharged = null;
+            nextCharged = null;
+        }
+    }
+}
