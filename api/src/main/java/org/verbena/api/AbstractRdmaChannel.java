@@ -100,6 +100,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     private @Nullable Endpoint endpoint;
     private @Nullable ConnectAttempt attempt;
     private boolean over;
+    private int announced;
 
     private final CauseMemo translations = new CauseMemo(RemoteAccessException::translate);
 
@@ -293,6 +294,24 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         if (begun != null) {
             begun.setFrameListener(value);
         }
+    }
+
+    /** What this end's program tells the peer's in the handshake. Event loop only, before the connection is made. */
+    final void announce0(int features) {
+        announced = features;
+    }
+
+    /** Whether the peer's program announced this feature. Event loop only, once active. */
+    final boolean peerTakes0(int feature) {
+        MessageConnection open = connection;
+        return open != null && (open.peerAnnounced() & feature) != 0;
+    }
+
+    /** When the message began to come that is being read, as far as this end can tell. Event loop only. */
+    final long arrivalNanos0() {
+        long turnNanos = inboundBridge.turnNanos();
+        MessageConnection open = connection;
+        return open == null ? turnNanos : open.arrivalNanos(turnNanos);
     }
 
     /** Whether the options have been read. Any thread. */
@@ -667,6 +686,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     private MessageConnection start0(RdmaProvider provider, MessageConnection.Role role, MessageOptions options) {
         MessageConnection made = new MessageConnection(role, options, ChannelBuffers.SOURCE, listener);
         made.limitTransfers(((RdmaEventLoop) eventLoop())::transferBudget0);
+        made.announce(announced);
         made.setFrameListener(frameListener);
         PreSharedKeys keys = config.preSharedKeys();
         if (keys != null) {

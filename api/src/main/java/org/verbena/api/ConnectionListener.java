@@ -62,7 +62,7 @@ final class ConnectionListener implements MessageListener {
     @Override
     public void onReadComplete(MessageConnection from) {
         if (channel.isOpen()) {
-            channel.inboundBridge0().endBatch();
+            channel.inboundBridge0().endTurn();
         }
     }
 

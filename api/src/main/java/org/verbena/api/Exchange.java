@@ -3,6 +3,7 @@ package org.verbena.api;
 import io.netty.buffer.ByteBuf;
 import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
@@ -12,15 +13,40 @@ public final class Exchange {
     private final Messenger messenger;
     private final long correlation;
     private final boolean request;
+    /** Whether the peer said how long it waits for the reply. */
+    private final boolean timed;
+
+    private final long deadlineNanos;
     private final AtomicBoolean replied = new AtomicBoolean();
 
     /** The message that a handler on a virtual thread has now. Written by that thread. */
     private volatile @Nullable ByteBuf handled;
 
-    Exchange(Messenger messenger, long correlation, boolean request) {
+    private Exchange(Messenger messenger, long correlation, boolean request, boolean timed, long deadlineNanos) {
         this.messenger = messenger;
         this.correlation = correlation;
         this.request = request;
+        this.timed = timed;
+        this.deadlineNanos = deadlineNanos;
+    }
+
+    /** Of a message that is not a request. */
+    static Exchange ofMessage(Messenger messenger) {
+        return new Exchange(messenger, 0, false, false, 0);
+    }
+
+    /** Of a request whose peer does not say how long it waits. */
+    static Exchange ofRequest(Messenger messenger, long correlation) {
+        return new Exchange(messenger, correlation, true, false, 0);
+    }
+
+    /**
+     * Of a request with a deadline.
+     *
+     * @param deadlineNanos a time of {@link System#nanoTime()}
+     */
+    static Exchange ofRequest(Messenger messenger, long correlation, long deadlineNanos) {
+        return new Exchange(messenger, correlation, true, true, deadlineNanos);
     }
 
     /**
@@ -68,6 +94,38 @@ public final class Exchange {
         return message != null && request && replied.compareAndSet(false, true)
                 ? messenger.send(Messenger.REPLY, correlation, message)
                 : messenger.send(Messenger.MESSAGE, 0, message);
+    }
+
+    /**
+     * Tells how long the peer still waits for the reply. Its time began when the first part of the request arrived
+     * here; how long that was on its way is not known.
+     *
+     * @return in nanoseconds; 0 when its time is over; {@link Long#MAX_VALUE} for a message that is not a request, and
+     *     for a request of a peer that does not say how long it waits
+     */
+    public long remainingNanos() {
+        return timed ? Math.max(0, deadlineNanos - System.nanoTime()) : Long.MAX_VALUE;
+    }
+
+    /**
+     * The timeout for a request that the handler makes of its own to answer this one: what remains of this one's time.
+     *
+     * <pre>{@code
+     * byte[] part = backend.request(question, exchange.remaining(Duration.ofSeconds(5))).get();
+     * }</pre>
+     *
+     * @param most for a peer that does not say how long it waits, and for one that waits longer; more than zero
+     * @return at least a nanosecond, so that the request fails with its timeout if this one's time is over
+     * @throws IllegalArgumentException {@code most} is not positive
+     */
+    public Duration remaining(Duration most) {
+        long mostNanos = ShortForm.positive("most", most);
+        return Duration.ofNanos(Math.max(1, Math.min(mostNanos, remainingNanos())));
+    }
+
+    /** Whether the peer waits no longer. */
+    boolean isExpired() {
+        return timed && deadlineNanos - System.nanoTime() <= 0;
     }
 
     /**

@@ -41,6 +41,10 @@ final class InboundBridge {
 
     private boolean readPending;
     private boolean inBatch;
+    /** Whether {@link #turnNanos} was asked in this turn of the connection, which may be several batches. */
+    private boolean turnTimed;
+
+    private long turnNanos;
     private int messagesInBatch;
 
     InboundBridge(Host host, int usualMessagesPerRead) {
@@ -126,6 +130,21 @@ final class InboundBridge {
             host.pipeline().fireChannelReadComplete(); // with auto-read on, this reads again
             pauseIfUnasked();
         }
+    }
+
+    /** What came together was delivered. */
+    void endTurn() {
+        turnTimed = false;
+        endBatch();
+    }
+
+    /** When the delivery of what came together began: when this was asked first. */
+    long turnNanos() {
+        if (!turnTimed) {
+            turnTimed = true;
+            turnNanos = System.nanoTime();
+        }
+        return turnNanos;
     }
 
     /** {@code MAX_MESSAGES_PER_READ}, which Netty keeps there. */

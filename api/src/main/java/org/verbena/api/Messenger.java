@@ -33,6 +33,9 @@ import org.verbena.transport.spi.ConnectionException;
  *  0      1                  8
  * | kind | correlation      | payload ...     big endian; correlation is 0 for plain messages
  * }</pre>
+ *
+ * <p>Behind that, a timed request has 4 bytes that say how long its sender waits for the reply, in microseconds. It goes
+ * to servers alone that {@linkplain ShortForm#TAKES_TIMED_REQUESTS announced} that they take it.
  */
 final class Messenger extends ChannelDuplexHandler {
     private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
@@ -41,8 +44,17 @@ final class Messenger extends ChannelDuplexHandler {
     static final int REQUEST = 1;
     static final int REPLY = 2;
     static final int FAILURE = 3;
+    static final int TIMED_REQUEST = 4;
 
     private static final int HEADER_BYTES = 8;
+    private static final int TIME_BYTES = 4;
+
+    /** The most that fits there, which stands for all longer times: more than an hour, and no deadline. */
+    private static final long UNLIMITED_MICROS = 0xffff_ffffL;
+
+    /** For messages of other kinds. */
+    private static final long NO_TIME = -1;
+
     private static final int KIND_SHIFT = 56;
     private static final long CORRELATION_MASK = (1L << KIND_SHIFT) - 1;
 
@@ -71,6 +83,7 @@ final class Messenger extends ChannelDuplexHandler {
     private final @Nullable VirtualHandlers virtual;
 
     private final HandlerLog log;
+    private final RequestCounters counters;
     private final LongAdder lateReplies = new LongAdder();
 
     // Written by the loop, read by any thread.
@@ -79,7 +92,7 @@ final class Messenger extends ChannelDuplexHandler {
 
     // Confined to the event loop.
     private final LongObjectHashMap<Request<?>> pending = new LongObjectHashMap<>();
-    private final Exchange plain = new Exchange(this, 0, false);
+    private final Exchange plain = Exchange.ofMessage(this);
     private long lastCorrelation;
     private boolean inactive;
 
@@ -98,22 +111,37 @@ final class Messenger extends ChannelDuplexHandler {
             MessageHandler handler,
             boolean virtualThreads,
             boolean pausesReading,
-            boolean describesFailures) {
+            boolean describesFailures,
+            RequestCounters counters) {
         this.channel = channel;
         this.handler = handler;
         this.pausesReading = pausesReading;
         this.describesFailures = describesFailures;
+        this.counters = counters;
         virtual = virtualThreads ? new VirtualHandlers(this) : null;
         log = new HandlerLog(channel);
     }
 
-    static Messenger ofClient(RdmaChannel channel, MessageHandler handler, boolean virtualThreads) {
-        return new Messenger(channel, handler, virtualThreads, false, false);
+    static Messenger ofClient(
+            RdmaChannel channel, MessageHandler handler, boolean virtualThreads, RequestCounters counters) {
+        return new Messenger(channel, handler, virtualThreads, false, false, counters);
     }
 
     static Messenger ofServer(
-            RdmaChannel channel, MessageHandler handler, boolean virtualThreads, boolean describesFailures) {
-        return new Messenger(channel, handler, virtualThreads, true, describesFailures);
+            RdmaChannel channel,
+            MessageHandler handler,
+            boolean virtualThreads,
+            boolean describesFailures,
+            RequestCounters counters) {
+        return new Messenger(channel, handler, virtualThreads, true, describesFailures, counters);
+    }
+
+    /** Only servers have requests to take. The connection is not made before its handlers are there. */
+    @Override
+    public void handlerAdded(ChannelHandlerContext context) {
+        if (pausesReading) {
+            channel.announce0(ShortForm.TAKES_TIMED_REQUESTS);
+        }
     }
 
     RdmaChannel channel() {
@@ -146,10 +174,14 @@ final class Messenger extends ChannelDuplexHandler {
      * @return done when the send has completed
      */
     Future<Void> send(int kind, long correlation, @Nullable ByteBuf payload) {
+        return send(kind, correlation, NO_TIME, payload);
+    }
+
+    private Future<Void> send(int kind, long correlation, long timeMicros, @Nullable ByteBuf payload) {
         Sent sent = new Sent();
         ByteBuf frame;
         try {
-            frame = frame(kind, correlation, checkUsable(payload));
+            frame = frame(kind, correlation, timeMicros, checkUsable(payload));
         } catch (RuntimeException | Error cause) {
             // The message is null or released, or there is no memory for its header.
             if (payload != null && payload.refCnt() > 0) {
@@ -202,16 +234,21 @@ final class Messenger extends ChannelDuplexHandler {
                 copy(text.substring(0, Math.min(text.length(), FAILURE_CHARS)).getBytes(StandardCharsets.UTF_8)));
     }
 
-    private ByteBuf frame(int kind, long correlation, ByteBuf payload) {
+    private ByteBuf frame(int kind, long correlation, long timeMicros, ByteBuf payload) {
         long header = (long) kind << KIND_SHIFT | correlation;
+        boolean timed = timeMicros != NO_TIME;
         int bytes = payload.readableBytes();
-        if (bytes <= COPIED_BYTES) {
-            ByteBuf whole = channel.alloc().directBuffer(HEADER_BYTES + bytes);
-            whole.writeLong(header).writeBytes(payload);
-            payload.release();
-            return whole;
+        int copiedBytes = bytes <= COPIED_BYTES ? bytes : 0;
+        ByteBuf head = channel.alloc().directBuffer(HEADER_BYTES + (timed ? TIME_BYTES : 0) + copiedBytes);
+        head.writeLong(header);
+        if (timed) {
+            head.writeInt((int) timeMicros);
         }
-        ByteBuf head = channel.alloc().directBuffer(HEADER_BYTES).writeLong(header);
+        if (bytes <= COPIED_BYTES) {
+            head.writeBytes(payload);
+            payload.release();
+            return head;
+        }
         return channel.alloc().compositeDirectBuffer(2).addComponents(true, head, payload);
     }
 
@@ -364,7 +401,11 @@ final class Messenger extends ChannelDuplexHandler {
             long now = System.nanoTime();
             deadlineNanos = now + Math.min(timeoutNanos, MAX_TIMEOUT_NANOS);
             sweepBy0(deadlineNanos, now);
-            send(REQUEST, correlation, message).addListener(sent -> {
+            long micros = Math.min(TimeUnit.NANOSECONDS.toMicros(timeoutNanos), UNLIMITED_MICROS);
+            Future<Void> sending = channel.peerTakes0(ShortForm.TAKES_TIMED_REQUESTS)
+                    ? send(TIMED_REQUEST, correlation, micros, message)
+                    : send(REQUEST, correlation, message);
+            sending.addListener(sent -> {
                 if (!sent.isSuccess()) {
                     forget0();
                     tryFailure(sent.cause());
@@ -472,7 +513,9 @@ final class Messenger extends ChannelDuplexHandler {
         int kind = (int) (header >>> KIND_SHIFT);
         long correlation = header & CORRELATION_MASK;
         switch (kind) {
-            case MESSAGE, REQUEST -> receive(kind, correlation, frame);
+            case MESSAGE -> receive(virtual == null ? plain : Exchange.ofMessage(this), frame);
+            case REQUEST -> receive(Exchange.ofRequest(this, correlation), frame);
+            case TIMED_REQUEST -> receiveTimed(correlation, frame);
             case REPLY, FAILURE -> answer(kind, correlation, frame);
             default -> {
                 frame.release();
@@ -486,23 +529,46 @@ final class Messenger extends ChannelDuplexHandler {
                 + " use one, or serve it with a plain RdmaChannel");
     }
 
-    private void receive(int kind, long correlation, ByteBuf message) {
+    private void receiveTimed(long correlation, ByteBuf frame) {
+        if (frame.readableBytes() < TIME_BYTES) {
+            int bytes = HEADER_BYTES + frame.readableBytes();
+            frame.release();
+            throw notTheShortForm("of kind " + TIMED_REQUEST + " and " + bytes + " bytes");
+        }
+        long micros = frame.readUnsignedInt();
+        if (micros == UNLIMITED_MICROS) {
+            receive(Exchange.ofRequest(this, correlation), frame);
+            return;
+        }
+        long deadlineNanos = channel.arrivalNanos0() + TimeUnit.MICROSECONDS.toNanos(micros);
+        receive(Exchange.ofRequest(this, correlation, deadlineNanos), frame);
+    }
+
+    private void receive(Exchange exchange, ByteBuf message) {
         VirtualHandlers elsewhere = virtual;
         if (elsewhere != null) {
-            elsewhere.start(new Exchange(this, correlation, kind == REQUEST), message);
+            elsewhere.start(exchange, message);
             return;
         }
         ByteBuf outer = handled;
         handled = message;
         try {
-            handle(kind == REQUEST ? new Exchange(this, correlation, true) : plain, message);
+            handle(exchange, message);
         } finally {
             handled = outer;
         }
     }
 
-    /** Runs the handler, then releases its message. On the loop, or on a virtual thread. */
+    /**
+     * Runs the handler, unless nobody waits for its reply any more, then releases its message. On the loop, or on a
+     * virtual thread.
+     */
     void handle(Exchange exchange, ByteBuf message) {
+        if (exchange.isExpired()) {
+            message.release();
+            counters.countExpired();
+            return;
+        }
         Throwable failure = null;
         try {
             handler.onMessage(exchange, message);

@@ -4,6 +4,7 @@ import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.LongAdder;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.MessageStatistics;
 import org.verbena.transport.spi.MemoryDomain;
@@ -15,6 +16,7 @@ final class ProviderAccount {
 
     private final RdmaProvider provider;
     private final Set<MemoryDomain> domains = ConcurrentHashMap.newKeySet();
+    private final LongAdder expiredRequests = new LongAdder();
 
     // Guarded by this.
     private final Set<MessageConnection> open = new HashSet<>();
@@ -40,6 +42,11 @@ final class ProviderAccount {
         if (domains.add(domain)) {
             domain.whenLost(() -> domains.remove(domain));
         }
+    }
+
+    /** A request of the short form was dropped because its time was over. */
+    void requestExpired() {
+        expiredRequests.increment();
     }
 
     /** Idempotent. */
@@ -70,6 +77,7 @@ final class ProviderAccount {
                 begun,
                 lost,
                 messages,
+                expiredRequests.sum(),
                 provider.counters(),
                 ChannelBuffers.sendBuffers(domains),
                 ChannelBuffers.receiveBuffers(domains));

@@ -13,6 +13,8 @@ import org.verbena.transport.spi.RdmaProvider;
  * @param connections connections so far, including attempts
  * @param lostConnections how many of these could not be set up, or were lost
  * @param messages the sum over all connections, those that have ended included
+ * @param expiredRequests requests of the short form that were dropped before their handler, because the time that their
+ *     client waits for the reply was over
  * @param loops the completion loops, and how much memory is registered
  * @param sendBuffers the pools that {@code channel.alloc()} allocates from, of all devices
  * @param receiveBuffers the pools that messages are received into, of all devices
@@ -23,6 +25,7 @@ public record ProviderStatistics(
         long connections,
         long lostConnections,
         MessageStatistics messages,
+        long expiredRequests,
         ProviderCounters loops,
         BufferPoolMetrics sendBuffers,
         BufferPoolMetrics receiveBuffers) {

@@ -112,7 +112,8 @@ public final class RdmaClient implements AutoCloseable {
     }
 
     /**
-     * Sends a request. Its reply may take as long as the {@linkplain Builder#requestTimeout request timeout}.
+     * Sends a request. Its reply may take as long as the {@linkplain Builder#requestTimeout request timeout}, which the
+     * server is told: it does not begin with a request whose time is over.
      *
      * @param message its ownership is taken
      * @return the reply, for the caller to release. Fails with {@link RequestException}, or with the connection's
@@ -379,13 +380,14 @@ public final class RdmaClient implements AutoCloseable {
             RdmaEventLoopGroup group = shared == null ? ShortForm.newGroup(provider, address, 1, loopOptions) : shared;
             MessageHandler onMessage = handler;
             boolean virtual = virtualThreads;
+            RequestCounters counters = new RequestCounters(group.provider());
             Bootstrap bootstrap = new Bootstrap()
                     .group(group)
                     .channelFactory(RdmaChannel::new)
                     .handler(new ChannelInitializer<RdmaChannel>() {
                         @Override
                         protected void initChannel(RdmaChannel connecting) {
-                            connecting.pipeline().addLast(Messenger.ofClient(connecting, onMessage, virtual));
+                            connecting.pipeline().addLast(Messenger.ofClient(connecting, onMessage, virtual, counters));
                         }
                     });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));

@@ -38,13 +38,19 @@ public final class RdmaServer implements AutoCloseable {
     private final RdmaEventLoopGroup group;
     private final boolean ownsGroup;
     private final ChannelGroup connections;
+    private final RequestCounters counters;
 
     private RdmaServer(
-            RdmaServerChannel channel, RdmaEventLoopGroup group, boolean ownsGroup, ChannelGroup connections) {
+            RdmaServerChannel channel,
+            RdmaEventLoopGroup group,
+            boolean ownsGroup,
+            ChannelGroup connections,
+            RequestCounters counters) {
         this.channel = channel;
         this.group = group;
         this.ownsGroup = ownsGroup;
         this.connections = connections;
+        this.counters = counters;
     }
 
     /**
@@ -103,6 +109,16 @@ public final class RdmaServer implements AutoCloseable {
      */
     public ChannelGroup connections() {
         return connections;
+    }
+
+    /**
+     * Returns how many requests were dropped before their handler, because the time that their client waits for the
+     * reply was over: they waited too long for their turn.
+     *
+     * @return a count
+     */
+    public long expiredRequests() {
+        return counters.expired();
     }
 
     /**
@@ -294,6 +310,7 @@ public final class RdmaServer implements AutoCloseable {
             RdmaEventLoopGroup group =
                     shared == null ? ShortForm.newGroup(provider, address, threads, loopOptions) : shared;
             ChannelGroup connections = new DefaultChannelGroup("verbena", GlobalEventExecutor.INSTANCE);
+            RequestCounters counters = new RequestCounters(group.provider());
             ServerBootstrap bootstrap = new ServerBootstrap()
                     .group(group)
                     .channelFactory(RdmaServerChannel::new)
@@ -301,7 +318,8 @@ public final class RdmaServer implements AutoCloseable {
                         @Override
                         protected void initChannel(RdmaChannel accepted) {
                             accepted.pipeline().addLast(new Welcome(accepted, connections, onConnect));
-                            accepted.pipeline().addLast(Messenger.ofServer(accepted, handler, virtual, describe));
+                            accepted.pipeline()
+                                    .addLast(Messenger.ofServer(accepted, handler, virtual, describe, counters));
                         }
                     });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));
@@ -309,7 +327,7 @@ public final class RdmaServer implements AutoCloseable {
             try {
                 RdmaServerChannel channel = (RdmaServerChannel)
                         ShortForm.await(bootstrap.bind(address)).channel();
-                return new RdmaServer(channel, group, shared == null, connections);
+                return new RdmaServer(channel, group, shared == null, connections, counters);
             } catch (Throwable failure) {
                 if (shared == null) {
                     group.shutdownGracefully(0, 0, TimeUnit.MILLISECONDS);

@@ -23,6 +23,9 @@ final class ShortForm {
     /** Long enough for CLOSE frames in flight. */
     static final int CLOSE_MILLIS = 5_000;
 
+    /** What a server announces in the handshake: it takes requests that say how long their client waits. */
+    static final int TAKES_TIMED_REQUESTS = 1;
+
     private static final int MAX_PORT = 65_535;
 
     private ShortForm() {}

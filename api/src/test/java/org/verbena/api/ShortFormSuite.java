@@ -116,7 +116,8 @@ public abstract class ShortFormSuite extends ApiSuite {
             for (String[] exchange : new String[][] {
                 {"00 00000000000000 68656c6c6f", "00 00000000000000 68656c6c6f"},
                 {"01 01020304050607 68656c6c6f", "02 01020304050607 68656c6c6f"},
-                {"01 00000000000009", "03 00000000000009" + failure}
+                {"01 00000000000009", "03 00000000000009" + failure},
+                {"04 01020304050607 ffffffff 68656c6c6f", "02 01020304050607 68656c6c6f"}
             }) {
                 client.writeAndFlush(Unpooled.wrappedBuffer(HexFormat.of().parseHex(exchange[0].replace(" ", ""))));
                 assertThat(HexFormat.of().formatHex(inbox(client).next())).isEqualTo(exchange[1].replace(" ", ""));
@@ -140,18 +141,124 @@ public abstract class ShortFormSuite extends ApiSuite {
         appender.start();
         logger.addAppender(appender);
         try (RdmaServer server = serve((exchange, message) -> {})) {
-            for (byte[] message : new byte[][] {{'h', 'e', 'l', 'l', 'o'}, {9, 0, 0, 0, 0, 0, 0, 0}}) {
+            for (byte[] message :
+                    new byte[][] {{'h', 'e', 'l', 'l', 'o'}, {9, 0, 0, 0, 0, 0, 0, 0}, {4, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3}
+                    }) {
                 RdmaChannel client =
                         (RdmaChannel) done("connecting", bootstrap().connect(server.localAddress()))
                                 .channel();
                 client.writeAndFlush(Unpooled.wrappedBuffer(message));
                 done("the server closing the connection", client.closeFuture());
                 assertThat(Patience.take("a warning", logged))
-                        .contains(message[0] == 9 ? "of kind 9" : "of 5 bytes")
+                        .contains(
+                                switch (message[0]) {
+                                    case 9 -> "of kind 9";
+                                    case 4 -> "of kind 4 and 11 bytes";
+                                    default -> "of 5 bytes";
+                                })
                         .contains("not from an RdmaClient or RdmaServer");
             }
         } finally {
             logger.detachAppender(appender);
+        }
+    }
+
+    @Test
+    void aServerThatDoesNotAnnounceThatItTakesTimesGetsNone() {
+        try (Server old = listen();
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .connect(host(), old.address().getPort())) {
+            CompletableFuture<byte[]> request = client.request("hello".getBytes(StandardCharsets.UTF_8));
+            RdmaChannel server = old.next();
+            byte[] frame = inbox(server).next();
+            assertThat(HexFormat.of().formatHex(frame)).isEqualTo("0100000000000001" + "68656c6c6f");
+            frame[0] = 2;
+            server.writeAndFlush(Unpooled.wrappedBuffer(frame));
+            assertThat(Patience.await("the reply", request)).isEqualTo("hello".getBytes(StandardCharsets.UTF_8));
+        }
+    }
+
+    @Test
+    void aRequestWhoseTimeIsOverIsNotHandled() throws Exception {
+        BlockingQueue<RdmaChannel> accepted = new LinkedBlockingQueue<>();
+        BlockingQueue<String> handled = new LinkedBlockingQueue<>();
+        MessageHandler notes = MessageHandler.ofBytes((exchange, message) -> {
+            handled.add(new String(message, StandardCharsets.UTF_8));
+            exchange.send(message);
+        });
+        for (boolean virtual : new boolean[] {false, true}) {
+            try (RdmaServer server = RdmaServer.builder()
+                            .group(group)
+                            .virtualThreads(virtual)
+                            .onConnect(accepted::add)
+                            .bind(host(), 0, notes);
+                    RdmaClient client = client(server)) {
+                RdmaChannel channel = Patience.take("the connection", accepted);
+                long before = group.providerStatistics().expiredRequests();
+                channel.config().setAutoRead(false);
+                settle(client.channel(), channel);
+                long frames = channel.statistics().framesReceived();
+                CompletableFuture<byte[]> late =
+                        client.request("late".getBytes(StandardCharsets.UTF_8), Duration.ofMillis(50));
+                CompletableFuture<byte[]> patient = client.request("patient".getBytes(StandardCharsets.UTF_8));
+                Patience.until(
+                        "both requests arrive", () -> channel.statistics().framesReceived() >= frames + 2);
+                Thread.sleep(51); // from its arrival on
+                channel.config().setAutoRead(true);
+                assertThat(Patience.await("a reply", patient)).hasSize(7);
+                assertThat(Patience.take("what is handled", handled)).isEqualTo("patient");
+                assertThat(handled).isEmpty();
+                assertThat(catchThrowable(() -> late.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)))
+                        .hasCauseInstanceOf(RequestException.TimedOut.class);
+                assertThat(server.expiredRequests()).isEqualTo(1);
+                assertThat(group.providerStatistics().expiredRequests()).isEqualTo(before + 1);
+                assertThat(client.lateReplies()).isZero();
+            }
+        }
+    }
+
+    @Test
+    void aHandlerKnowsHowLongItsClientWaits() {
+        BlockingQueue<Long> remaining = new LinkedBlockingQueue<>();
+        MessageHandler notes = (exchange, message) -> {
+            remaining.add(exchange.remainingNanos());
+            Thread.sleep(20);
+            remaining.add(exchange.remainingNanos());
+            remaining.add(exchange.remaining(Duration.ofHours(1)).toNanos());
+            remaining.add(exchange.remaining(Duration.ofMillis(1)).toNanos());
+            exchange.send(message.retain());
+        };
+        for (boolean virtual : new boolean[] {false, true}) {
+            try (RdmaServer server = RdmaServer.builder()
+                            .group(group)
+                            .virtualThreads(virtual)
+                            .bind(host(), 0, notes);
+                    RdmaClient client = client(server)) {
+                long timeNanos = Duration.ofMinutes(5).toNanos();
+                Patience.await("a reply", client.request(new byte[3], Duration.ofNanos(timeNanos)));
+                long first = Patience.take("the time at first", remaining);
+                long second = Patience.take("the time 20 ms later", remaining);
+                assertThat(first).isPositive().isLessThanOrEqualTo(timeNanos);
+                assertThat(second)
+                        .isPositive()
+                        .isLessThanOrEqualTo(first - Duration.ofMillis(20).toNanos());
+                assertThat(Patience.take("a timeout", remaining)).isPositive().isLessThanOrEqualTo(second);
+                assertThat(Patience.take("a timeout", remaining)).isEqualTo(1_000_000);
+
+                Patience.await("a reply", client.request(new byte[3], Duration.ofHours(2)));
+                assertThat(Patience.take("more than fits", remaining)).isEqualTo(Long.MAX_VALUE);
+                assertThat(Patience.take("the same", remaining)).isEqualTo(Long.MAX_VALUE);
+                assertThat(Patience.take("the most", remaining))
+                        .isEqualTo(Duration.ofHours(1).toNanos());
+                remaining.clear();
+
+                client.send(new byte[3]);
+                assertThat(Patience.take("no request", remaining)).isEqualTo(Long.MAX_VALUE);
+                for (int i = 0; i < 3; i++) {
+                    Patience.take("the rest", remaining);
+                }
+            }
         }
     }
 

@@ -156,6 +156,12 @@ public final class RdmaMetrics implements MeterBinder {
                 s -> s.messages().queuedBytes());
         counter(
                 registry,
+                "verbena.requests.expired",
+                "requests dropped because their time was over",
+                null,
+                ProviderStatistics::expiredRequests);
+        counter(
+                registry,
                 "verbena.polls",
                 "polls of completion queues",
                 null,

@@ -12,6 +12,7 @@ final class Handshake {
     private final MessageConnection.Role role;
     private final MessageOptions options;
     private int features;
+    private int programFeatures;
     private Wire.@Nullable Hello peer;
     private @Nullable Negotiated negotiated;
     private int peerPayloadBytes;
@@ -42,6 +43,17 @@ final class Handshake {
                     + Authentication.LEAST_RECEIVE_BYTES + " or more");
         }
         authentication = new Authentication(role, keys);
+    }
+
+    /** What this end's program tells the peer's; 0 to 255. Before HELLO. */
+    void announce(int program) {
+        programFeatures = program;
+    }
+
+    /** What the peer's program tells this one; 0 before HELLO, and with RAW. */
+    int peerAnnounced() {
+        Wire.Hello hello = peer;
+        return hello == null ? 0 : hello.features() >>> Wire.PROGRAM_FEATURES_SHIFT;
     }
 
     /** Whether the peer still has to prove its key. */
@@ -94,7 +106,7 @@ final class Handshake {
         promise(buffers);
         return new Wire.Hello.Builder()
                 .framing(options.framing().wireValue())
-                .features(features)
+                .features(features | programFeatures << Wire.PROGRAM_FEATURES_SHIFT)
                 .receiveBufferBytes(receiveBytes)
                 .window(firstGrant, greatestWindow)
                 .maxMessageBytes(maxInboundBytes)

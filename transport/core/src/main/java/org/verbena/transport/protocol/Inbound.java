@@ -26,6 +26,9 @@ final class Inbound implements Work {
 
     int noticeLengthBytes;
 
+    /** When the first of it came. */
+    long arrivedNanos;
+
     // Fragments: how much is still to come, and what waits in receives for memory.
     int remainingBytes;
     int parkedFragments;

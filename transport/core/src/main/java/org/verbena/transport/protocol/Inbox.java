@@ -3,6 +3,7 @@ package org.verbena.transport.protocol;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import java.util.ArrayDeque;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.spi.RdmaException;
@@ -32,6 +33,7 @@ final class Inbox {
     private final Callbacks callbacks;
     private final MessageBuffers.Waiter waiter;
     private final boolean stream;
+    private final LongSupplier clock;
     /** Bytes of messages, other than in receive buffers, that the user holds or that are on their way to it. */
     private final HeldByUser heldByUser;
 
@@ -62,6 +64,10 @@ final class Inbox {
 
     private boolean reading = true;
     private boolean delivered;
+    /** The message that is being delivered came earlier: its first part, or its advertisement. */
+    private boolean delayed;
+
+    private long arrivedNanos;
     /** Receives of what is not delivered, and of fragments that came while the user did not read. */
     private int held;
 
@@ -72,6 +78,7 @@ final class Inbox {
      *
      * @param callbacks given what is delivered
      * @param waiter told when there may be memory for a message
+     * @param clock asked when a message begins that is not delivered at once
      */
     Inbox(
             Lifecycle life,
@@ -79,13 +86,15 @@ final class Inbox {
             ConnectionCounters counters,
             Callbacks callbacks,
             MessageBuffers.Waiter waiter,
-            boolean stream) {
+            boolean stream,
+            LongSupplier clock) {
         this.life = life;
         this.window = window;
         this.counters = counters;
         this.callbacks = callbacks;
         this.waiter = waiter;
         this.stream = stream;
+        this.clock = clock;
         heldByUser = new HeldByUser(waiter::onMemoryFreed);
     }
 
@@ -157,11 +166,13 @@ final class Inbox {
     Inbound newInbound() {
         Inbound inbound = free;
         if (inbound == null) {
-            return new Inbound();
+            inbound = new Inbound();
+        } else {
+            free = inbound.next;
+            freeCount--;
+            inbound.next = null;
         }
-        free = inbound.next;
-        freeCount--;
-        inbound.next = null;
+        inbound.arrivedNanos = clock.getAsLong();
         return inbound;
     }
 
@@ -455,6 +466,8 @@ final class Inbox {
             int word = inbound.noticeWord;
             int lengthBytes = inbound.noticeLengthBytes;
             boolean end = inbound.end;
+            delayed = true;
+            arrivedNanos = inbound.arrivedNanos;
             recycle(inbound);
             if (end) {
                 deliverEnd();
@@ -462,6 +475,12 @@ final class Inbox {
                 deliver(message, inReceive, notice, word, lengthBytes);
             }
         }
+        delayed = false;
+    }
+
+    /** When the message that is being delivered began to come; {@code otherwise} if it is delivered as it comes. */
+    long arrivalNanos(long otherwise) {
+        return delayed ? arrivedNanos : otherwise;
     }
 
     private void deliver(@Nullable ByteBuf message, boolean inReceive, Notice notice, int word, int lengthBytes) {

@@ -119,7 +119,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         ledger = new SendLedger(options.maxInlineBytes(), counters, transfers);
         sendMemory = new SendMemory(options, ledger, counters);
         window = new ReceiveWindow(options, credits, counters, this);
-        inbox = new Inbox(life, window, counters, callbacks, this, stream);
+        inbox = new Inbox(life, window, counters, callbacks, this, stream, nanoClock);
         rendezvous = new RendezvousReceiver(peer, options, inbox, ledger, counters, deadlines, transfers);
         frames = new FrameSender(credits, ledger, counters, window, rendezvous, tap);
         rendezvousSender = new RendezvousSender(peer, options, ledger, sendMemory, frames, counters);
@@ -163,6 +163,41 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      */
     public void limitTransfers(TransferBudget.Source source) {
         budgets = source;
+    }
+
+    /**
+     * Tells the peer's program in the handshake what this end's program can do, so that a protocol above this one can
+     * grow: a peer of another release announces less, and ignores what it does not know. Call it before the endpoint is
+     * made.
+     *
+     * @param features 8 bits, whose meaning is the programs' own
+     * @throws IllegalArgumentException more than 8 bits
+     */
+    public void announce(int features) {
+        if (features < 0 || features > 0xff) {
+            throw new IllegalArgumentException("features 0x" + Integer.toHexString(features) + " of a program: 8 bits");
+        }
+        handshake.announce(features);
+    }
+
+    /**
+     * What the peer's program announced.
+     *
+     * @return 8 bits; 0 before the listener's {@code onActive}, and with RAW
+     */
+    public int peerAnnounced() {
+        return handshake.peerAnnounced();
+    }
+
+    /**
+     * When the message began to come that is being delivered: its first fragment, or its advertisement. For {@code
+     * onMessage}.
+     *
+     * @param otherwise returned for a message that is delivered as it comes
+     * @return a time of {@link System#nanoTime()}
+     */
+    public long arrivalNanos(long otherwise) {
+        return inbox.arrivalNanos(otherwise);
     }
 
     /**

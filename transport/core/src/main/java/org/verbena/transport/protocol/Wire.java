@@ -71,6 +71,9 @@ final class Wire {
     /** This side's device serves atomics. */
     static final int FEATURE_ATOMICS = 1 << 2;
 
+    /** From this bit on, features are those of the program above this protocol, which has eight of them. */
+    static final int PROGRAM_FEATURES_SHIFT = 24;
+
     /** A flag of the header: more grants would have let the sender go on. */
     static final int WAITED = 1;
     /** A flag of the header: the sender wants grants back. */
