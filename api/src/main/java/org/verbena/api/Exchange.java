@@ -13,40 +13,55 @@ public final class Exchange {
     private final Messenger messenger;
     private final long correlation;
     private final boolean request;
-    /** Whether the peer said how long it waits for the reply. */
-    private final boolean timed;
+    /** The peer knows that it may be refused. */
+    private final boolean refusable;
 
-    private final long deadlineNanos;
+    private final long arrivedNanos;
+    /** How long the peer waits from then on; {@link Long#MAX_VALUE} if it did not say. */
+    private final long timeNanos;
+
     private final AtomicBoolean replied = new AtomicBoolean();
 
     /** The message that a handler on a virtual thread has now. Written by that thread. */
     private volatile @Nullable ByteBuf handled;
 
-    private Exchange(Messenger messenger, long correlation, boolean request, boolean timed, long deadlineNanos) {
+    private Exchange(
+            Messenger messenger,
+            long correlation,
+            boolean request,
+            boolean refusable,
+            long arrivedNanos,
+            long timeNanos) {
         this.messenger = messenger;
         this.correlation = correlation;
         this.request = request;
-        this.timed = timed;
-        this.deadlineNanos = deadlineNanos;
+        this.refusable = refusable;
+        this.arrivedNanos = arrivedNanos;
+        this.timeNanos = timeNanos;
     }
 
     /** Of a message that is not a request. */
     static Exchange ofMessage(Messenger messenger) {
-        return new Exchange(messenger, 0, false, false, 0);
-    }
-
-    /** Of a request whose peer does not say how long it waits. */
-    static Exchange ofRequest(Messenger messenger, long correlation) {
-        return new Exchange(messenger, correlation, true, false, 0);
+        return new Exchange(messenger, 0, false, false, 0, Long.MAX_VALUE);
     }
 
     /**
-     * Of a request with a deadline.
+     * Of a request whose peer does not say how long it waits.
      *
-     * @param deadlineNanos a time of {@link System#nanoTime()}
+     * @param arrivedNanos a time of {@link System#nanoTime()}
      */
-    static Exchange ofRequest(Messenger messenger, long correlation, long deadlineNanos) {
-        return new Exchange(messenger, correlation, true, true, deadlineNanos);
+    static Exchange ofRequest(Messenger messenger, long correlation, long arrivedNanos) {
+        return new Exchange(messenger, correlation, true, false, arrivedNanos, Long.MAX_VALUE);
+    }
+
+    /**
+     * Of a request with a deadline, or with none.
+     *
+     * @param arrivedNanos a time of {@link System#nanoTime()}
+     * @param timeNanos how long the peer waits from then on; {@link Long#MAX_VALUE} without a deadline
+     */
+    static Exchange ofTimedRequest(Messenger messenger, long correlation, long arrivedNanos, long timeNanos) {
+        return new Exchange(messenger, correlation, true, true, arrivedNanos, timeNanos);
     }
 
     /**
@@ -104,7 +119,9 @@ public final class Exchange {
      *     for a request of a peer that does not say how long it waits
      */
     public long remainingNanos() {
-        return timed ? Math.max(0, deadlineNanos - System.nanoTime()) : Long.MAX_VALUE;
+        return timeNanos == Long.MAX_VALUE
+                ? Long.MAX_VALUE
+                : Math.max(0, timeNanos - (System.nanoTime() - arrivedNanos));
     }
 
     /**
@@ -125,7 +142,12 @@ public final class Exchange {
 
     /** Whether the peer waits no longer. */
     boolean isExpired() {
-        return timed && deadlineNanos - System.nanoTime() <= 0;
+        return timeNanos != Long.MAX_VALUE && System.nanoTime() - arrivedNanos >= timeNanos;
+    }
+
+    /** When the first part of the request arrived. */
+    long arrivedNanos() {
+        return arrivedNanos;
     }
 
     /**
@@ -141,6 +163,13 @@ public final class Exchange {
     void fail(Throwable cause) {
         if (request && replied.compareAndSet(false, true)) {
             messenger.sendFailure(correlation, cause);
+        }
+    }
+
+    /** Tells the peer that the server is overloaded, if it still waits for a reply. */
+    void refuse(long retryAfterNanos) {
+        if (request && replied.compareAndSet(false, true)) {
+            messenger.sendOverloaded(correlation, refusable, retryAfterNanos);
         }
     }
 

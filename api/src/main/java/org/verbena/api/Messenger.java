@@ -2,6 +2,7 @@ package org.verbena.api;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
@@ -13,6 +14,8 @@ import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CancellationException;
@@ -35,7 +38,8 @@ import org.verbena.transport.spi.ConnectionException;
  * }</pre>
  *
  * <p>Behind that, a timed request has 4 bytes that say how long its sender waits for the reply, in microseconds. It goes
- * to servers alone that {@linkplain ShortForm#TAKES_TIMED_REQUESTS announced} that they take it.
+ * to servers alone that {@linkplain ShortForm#TAKES_TIMED_REQUESTS announced} that they take it. A refusal answers timed
+ * requests alone, and has 4 bytes as well: after how many microseconds the request may be sent again.
  */
 final class Messenger extends ChannelDuplexHandler {
     private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
@@ -45,6 +49,7 @@ final class Messenger extends ChannelDuplexHandler {
     static final int REPLY = 2;
     static final int FAILURE = 3;
     static final int TIMED_REQUEST = 4;
+    static final int OVERLOADED = 5;
 
     private static final int HEADER_BYTES = 8;
     private static final int TIME_BYTES = 4;
@@ -84,6 +89,10 @@ final class Messenger extends ChannelDuplexHandler {
 
     private final HandlerLog log;
     private final RequestCounters counters;
+
+    /** Says which requests have waited too long; null to refuse none for that. */
+    private final @Nullable QueueAge queueAge;
+
     private final LongAdder lateReplies = new LongAdder();
 
     // Written by the loop, read by any thread.
@@ -106,34 +115,23 @@ final class Messenger extends ChannelDuplexHandler {
     private @Nullable Future<?> sweep;
     private long sweepNanos;
 
-    private Messenger(
-            RdmaChannel channel,
-            MessageHandler handler,
-            boolean virtualThreads,
-            boolean pausesReading,
-            boolean describesFailures,
-            RequestCounters counters) {
+    private Messenger(RdmaChannel channel, Serving serving, boolean pausesReading) {
         this.channel = channel;
-        this.handler = handler;
         this.pausesReading = pausesReading;
-        this.describesFailures = describesFailures;
-        this.counters = counters;
-        virtual = virtualThreads ? new VirtualHandlers(this) : null;
+        handler = serving.handler();
+        describesFailures = serving.describesFailures();
+        counters = serving.counters();
+        queueAge = serving.queueAge();
+        virtual = serving.virtualThreads() ? new VirtualHandlers(this, serving.limit()) : null;
         log = new HandlerLog(channel);
     }
 
-    static Messenger ofClient(
-            RdmaChannel channel, MessageHandler handler, boolean virtualThreads, RequestCounters counters) {
-        return new Messenger(channel, handler, virtualThreads, false, false, counters);
+    static Messenger ofClient(RdmaChannel channel, Serving serving) {
+        return new Messenger(channel, serving, false);
     }
 
-    static Messenger ofServer(
-            RdmaChannel channel,
-            MessageHandler handler,
-            boolean virtualThreads,
-            boolean describesFailures,
-            RequestCounters counters) {
-        return new Messenger(channel, handler, virtualThreads, true, describesFailures, counters);
+    static Messenger ofServer(RdmaChannel channel, Serving serving) {
+        return new Messenger(channel, serving, true);
     }
 
     /** Only servers have requests to take. The connection is not made before its handlers are there. */
@@ -232,6 +230,21 @@ final class Messenger extends ChannelDuplexHandler {
                 FAILURE,
                 correlation,
                 copy(text.substring(0, Math.min(text.length(), FAILURE_CHARS)).getBytes(StandardCharsets.UTF_8)));
+    }
+
+    /** Tells the peer that its request was not begun: in words if it does not know refusals. */
+    void sendOverloaded(long correlation, boolean refusable, long retryAfterNanos) {
+        if (refusable) {
+            long micros = Math.min(TimeUnit.NANOSECONDS.toMicros(retryAfterNanos), UNLIMITED_MICROS);
+            send(OVERLOADED, correlation, micros, Unpooled.EMPTY_BUFFER);
+            return;
+        }
+        String text = "the server is overloaded, try again in " + inMillis(retryAfterNanos) + " ms";
+        send(FAILURE, correlation, copy(text.getBytes(StandardCharsets.UTF_8)));
+    }
+
+    private static long inMillis(long nanos) {
+        return Math.max(1, TimeUnit.NANOSECONDS.toMillis(nanos));
     }
 
     private ByteBuf frame(int kind, long correlation, long timeMicros, ByteBuf payload) {
@@ -416,8 +429,7 @@ final class Messenger extends ChannelDuplexHandler {
         private void timeOut0() {
             forget0();
             tryFailure(new RequestException.TimedOut("request to " + channel.remoteAddress() + ": no reply within "
-                    + Math.max(1, TimeUnit.NANOSECONDS.toMillis(timeoutNanos))
-                    + " ms; the peer may still be working on it"));
+                    + inMillis(timeoutNanos) + " ms; the peer may still be working on it"));
         }
 
         void forget0() {
@@ -514,9 +526,9 @@ final class Messenger extends ChannelDuplexHandler {
         long correlation = header & CORRELATION_MASK;
         switch (kind) {
             case MESSAGE -> receive(virtual == null ? plain : Exchange.ofMessage(this), frame);
-            case REQUEST -> receive(Exchange.ofRequest(this, correlation), frame);
+            case REQUEST -> receive(Exchange.ofRequest(this, correlation, channel.arrivalNanos0()), frame);
             case TIMED_REQUEST -> receiveTimed(correlation, frame);
-            case REPLY, FAILURE -> answer(kind, correlation, frame);
+            case REPLY, FAILURE, OVERLOADED -> answer(kind, correlation, frame);
             default -> {
                 frame.release();
                 throw notTheShortForm("of kind " + kind);
@@ -536,12 +548,8 @@ final class Messenger extends ChannelDuplexHandler {
             throw notTheShortForm("of kind " + TIMED_REQUEST + " and " + bytes + " bytes");
         }
         long micros = frame.readUnsignedInt();
-        if (micros == UNLIMITED_MICROS) {
-            receive(Exchange.ofRequest(this, correlation), frame);
-            return;
-        }
-        long deadlineNanos = channel.arrivalNanos0() + TimeUnit.MICROSECONDS.toNanos(micros);
-        receive(Exchange.ofRequest(this, correlation, deadlineNanos), frame);
+        long timeNanos = micros == UNLIMITED_MICROS ? Long.MAX_VALUE : TimeUnit.MICROSECONDS.toNanos(micros);
+        receive(Exchange.ofTimedRequest(this, correlation, channel.arrivalNanos0(), timeNanos), frame);
     }
 
     private void receive(Exchange exchange, ByteBuf message) {
@@ -560,14 +568,22 @@ final class Messenger extends ChannelDuplexHandler {
     }
 
     /**
-     * Runs the handler, unless nobody waits for its reply any more, then releases its message. On the loop, or on a
-     * virtual thread.
+     * Runs the handler, unless nobody waits for its reply any more or too many wait for theirs, then releases its
+     * message. On the loop, or on a virtual thread.
      */
     void handle(Exchange exchange, ByteBuf message) {
         if (exchange.isExpired()) {
             message.release();
             counters.countExpired();
             return;
+        }
+        if (queueAge != null && exchange.isRequest()) {
+            long now = System.nanoTime();
+            long waitedNanos = now - exchange.arrivedNanos();
+            if (queueAge.refuses(waitedNanos, now)) {
+                refuse(exchange, message, waitedNanos);
+                return;
+            }
         }
         Throwable failure = null;
         try {
@@ -586,7 +602,19 @@ final class Messenger extends ChannelDuplexHandler {
         }
     }
 
+    /** Refuses a request, since the server is overloaded. On the loop, or on a virtual thread. */
+    void refuse(Exchange exchange, ByteBuf message, long retryAfterNanos) {
+        message.release();
+        counters.countOverloaded();
+        exchange.refuse(retryAfterNanos);
+    }
+
     private void answer(int kind, long correlation, ByteBuf frame) {
+        if (kind == OVERLOADED && frame.readableBytes() < TIME_BYTES) {
+            int bytes = HEADER_BYTES + frame.readableBytes();
+            frame.release();
+            throw notTheShortForm("of kind " + OVERLOADED + " and " + bytes + " bytes");
+        }
         Request<?> request = pending.get(correlation);
         if (request == null) {
             lateReplies.increment();
@@ -596,6 +624,13 @@ final class Messenger extends ChannelDuplexHandler {
         request.forget0();
         if (kind == REPLY) {
             request.answer0(frame);
+        } else if (kind == OVERLOADED) {
+            Duration retryAfter = Duration.of(frame.readUnsignedInt(), ChronoUnit.MICROS);
+            frame.release();
+            request.tryFailure(new RequestException.Overloaded(
+                    "request to " + channel.remoteAddress() + ": the server is overloaded and did not begin with it;"
+                            + " try again in " + inMillis(retryAfter.toNanos()) + " ms",
+                    retryAfter));
         } else {
             String text = frame.toString(StandardCharsets.UTF_8);
             frame.release();

@@ -17,6 +17,7 @@ final class ProviderAccount {
     private final RdmaProvider provider;
     private final Set<MemoryDomain> domains = ConcurrentHashMap.newKeySet();
     private final LongAdder expiredRequests = new LongAdder();
+    private final LongAdder overloadedRequests = new LongAdder();
 
     // Guarded by this.
     private final Set<MessageConnection> open = new HashSet<>();
@@ -49,6 +50,11 @@ final class ProviderAccount {
         expiredRequests.increment();
     }
 
+    /** A request of the short form was refused because its server was overloaded. */
+    void requestOverloaded() {
+        overloadedRequests.increment();
+    }
+
     /** Idempotent. */
     synchronized void ended(MessageConnection connection, boolean lost) {
         if (open.remove(connection)) {
@@ -78,6 +84,7 @@ final class ProviderAccount {
                 lost,
                 messages,
                 expiredRequests.sum(),
+                overloadedRequests.sum(),
                 provider.counters(),
                 ChannelBuffers.sendBuffers(domains),
                 ChannelBuffers.receiveBuffers(domains));

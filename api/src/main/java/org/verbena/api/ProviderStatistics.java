@@ -15,6 +15,8 @@ import org.verbena.transport.spi.RdmaProvider;
  * @param messages the sum over all connections, those that have ended included
  * @param expiredRequests requests of the short form that were dropped before their handler, because the time that their
  *     client waits for the reply was over
+ * @param overloadedRequests requests of the short form that servers refused before their handler, because they were
+ *     overloaded
  * @param loops the completion loops, and how much memory is registered
  * @param sendBuffers the pools that {@code channel.alloc()} allocates from, of all devices
  * @param receiveBuffers the pools that messages are received into, of all devices
@@ -26,6 +28,7 @@ public record ProviderStatistics(
         long lostConnections,
         MessageStatistics messages,
         long expiredRequests,
+        long overloadedRequests,
         ProviderCounters loops,
         BufferPoolMetrics sendBuffers,
         BufferPoolMetrics receiveBuffers) {

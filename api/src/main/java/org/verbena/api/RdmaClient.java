@@ -378,16 +378,15 @@ public final class RdmaClient implements AutoCloseable {
                 ShortForm.checkMayWait(shared, "RdmaClient.connect()", "use connectAsync()");
             }
             RdmaEventLoopGroup group = shared == null ? ShortForm.newGroup(provider, address, 1, loopOptions) : shared;
-            MessageHandler onMessage = handler;
-            boolean virtual = virtualThreads;
-            RequestCounters counters = new RequestCounters(group.provider());
+            Serving serving =
+                    new Serving(handler, virtualThreads, false, new RequestCounters(group.provider()), null, null);
             Bootstrap bootstrap = new Bootstrap()
                     .group(group)
                     .channelFactory(RdmaChannel::new)
                     .handler(new ChannelInitializer<RdmaChannel>() {
                         @Override
                         protected void initChannel(RdmaChannel connecting) {
-                            connecting.pipeline().addLast(Messenger.ofClient(connecting, onMessage, virtual, counters));
+                            connecting.pipeline().addLast(Messenger.ofClient(connecting, serving));
                         }
                     });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));

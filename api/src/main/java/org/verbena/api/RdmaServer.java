@@ -5,16 +5,20 @@ import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.group.ChannelGroup;
 import io.netty.channel.group.DefaultChannelGroup;
+import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.spi.CompletionLoopOptions;
@@ -34,6 +38,9 @@ import org.verbena.transport.spi.CompletionLoopOptions;
  * or virtual.
  */
 public final class RdmaServer implements AutoCloseable {
+    /** Enough for any program, and far from where times overflow. */
+    private static final long MAX_SHEDDING_NANOS = TimeUnit.DAYS.toNanos(1);
+
     private final RdmaServerChannel channel;
     private final RdmaEventLoopGroup group;
     private final boolean ownsGroup;
@@ -122,6 +129,16 @@ public final class RdmaServer implements AutoCloseable {
     }
 
     /**
+     * Returns how many requests were refused before their handler because the server was overloaded: see {@link
+     * Builder#shedding} and {@link Builder#maxHandlers}.
+     *
+     * @return a count
+     */
+    public long overloadedRequests() {
+        return counters.overloaded();
+    }
+
+    /**
      * Returns the listening channel.
      *
      * @return the channel, for programs that use Netty
@@ -172,6 +189,14 @@ public final class RdmaServer implements AutoCloseable {
         private Consumer<RdmaChannel> onConnect = connected -> {};
         private boolean describeFailures;
         private boolean virtualThreads;
+        /** 0 for any number. */
+        private int maxRunning;
+
+        private int maxWaiting;
+        /** 0 to shed nothing. */
+        private long targetNanos;
+
+        private long intervalNanos;
 
         private Builder() {}
 
@@ -289,6 +314,67 @@ public final class RdmaServer implements AutoCloseable {
         }
 
         /**
+         * Limits how many requests are in handlers at once, those of all connections together. The others wait in the
+         * order of their arrival. A request that finds too many waiting is refused, and fails at its client with {@link
+         * RequestException.Overloaded}. Needs {@link #virtualThreads}; messages that are not requests do not count. No
+         * limit by default.
+         *
+         * @param running in handlers at once, 1 or more
+         * @param waiting how many may wait, 0 or more
+         * @return this
+         */
+        public Builder maxHandlers(int running, int waiting) {
+            ShortForm.positive("running", running);
+            if (waiting < 0) {
+                throw new IllegalArgumentException("waiting " + waiting + " is below 0");
+            }
+            maxRunning = running;
+            maxWaiting = waiting;
+            return this;
+        }
+
+        /**
+         * Refuses requests while the server is overloaded, so that those that it takes are answered in time. It is
+         * overloaded when every request of an interval has waited longer than the target before its handler began. Then
+         * a request that has waited twice as long is refused, and fails at its client with {@link
+         * RequestException.Overloaded}, until one of an interval has waited less than the target.
+         *
+         * <p>A request waits from the arrival of its first part: for the rest of it, for its turn under {@link
+         * #maxHandlers}, and for a virtual thread. On the event loop it waits for the handlers of the requests that came
+         * together with it; requests that the loop has not received yet are not seen, so handlers that take long belong
+         * on virtual threads. Off by default.
+         *
+         * @param target how long a request may always wait, for instance 5 ms; more than zero
+         * @param interval how long a burst may take, for instance 100 ms; the target or more
+         * @return this
+         */
+        public Builder shedding(Duration target, Duration interval) {
+            long least = ShortForm.positive("target", target);
+            long nanos = ShortForm.positive("interval", interval);
+            if (nanos < least) {
+                throw new IllegalArgumentException("interval " + interval + " is shorter than target " + target);
+            }
+            targetNanos = Math.min(least, MAX_SHEDDING_NANOS);
+            intervalNanos = Math.min(nanos, MAX_SHEDDING_NANOS);
+            return this;
+        }
+
+        /** What finds the age of the queue that a loop's requests wait in: its own, or that of virtual threads. */
+        private Function<EventExecutor, @Nullable QueueAge> queueAges() {
+            if (targetNanos == 0) {
+                return loop -> null;
+            }
+            long target = targetNanos;
+            long interval = intervalNanos;
+            if (virtualThreads) {
+                QueueAge one = new QueueAge(target, interval, System.nanoTime());
+                return loop -> one;
+            }
+            Map<EventExecutor, QueueAge> ages = new ConcurrentHashMap<>();
+            return loop -> ages.computeIfAbsent(loop, key -> new QueueAge(target, interval, System.nanoTime()));
+        }
+
+        /**
          * Listens.
          *
          * @param host a name or address of this host; {@code 0.0.0.0} or {@code ::} for all of them
@@ -297,12 +383,19 @@ public final class RdmaServer implements AutoCloseable {
          * @return the server, listening
          * @throws org.verbena.transport.spi.ConnectionException it cannot listen there; the message says why
          * @throws org.verbena.transport.ProviderUnavailableException the provider that was named cannot work here
+         * @throws IllegalStateException handlers are limited and not on virtual threads
          */
         public RdmaServer bind(String host, int port, MessageHandler handler) {
             Objects.requireNonNull(handler, "the handler is null");
             InetSocketAddress address = ShortForm.resolve("listen on ", host, port, 0);
             boolean describe = describeFailures;
             boolean virtual = virtualThreads;
+            if (maxRunning > 0 && !virtual) {
+                throw new IllegalStateException("maxHandlers limits handlers on virtual threads: build with"
+                        + " virtualThreads(true). On the event loop one runs at a time");
+            }
+            HandlerLimit limit = maxRunning > 0 ? new HandlerLimit(maxRunning, maxWaiting) : null;
+            Function<EventExecutor, @Nullable QueueAge> ages = queueAges();
             RdmaEventLoopGroup shared = sharedGroup;
             if (shared != null) {
                 ShortForm.checkMayWait(shared, "RdmaServer.bind()", "bind before the loops are busy");
@@ -319,7 +412,15 @@ public final class RdmaServer implements AutoCloseable {
                         protected void initChannel(RdmaChannel accepted) {
                             accepted.pipeline().addLast(new Welcome(accepted, connections, onConnect));
                             accepted.pipeline()
-                                    .addLast(Messenger.ofServer(accepted, handler, virtual, describe, counters));
+                                    .addLast(Messenger.ofServer(
+                                            accepted,
+                                            new Serving(
+                                                    handler,
+                                                    virtual,
+                                                    describe,
+                                                    counters,
+                                                    ages.apply(accepted.eventLoop()),
+                                                    limit)));
                         }
                     });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));

@@ -7,6 +7,7 @@ import org.verbena.transport.spi.RdmaProvider;
 final class RequestCounters {
     private final ProviderAccount account;
     private final LongAdder expired = new LongAdder();
+    private final LongAdder overloaded = new LongAdder();
 
     RequestCounters(RdmaProvider provider) {
         account = ProviderAccount.of(provider);
@@ -15,6 +16,15 @@ final class RequestCounters {
     void countExpired() {
         expired.increment();
         account.requestExpired();
+    }
+
+    void countOverloaded() {
+        overloaded.increment();
+        account.requestOverloaded();
+    }
+
+    long overloaded() {
+        return overloaded.sum();
     }
 
     long expired() {

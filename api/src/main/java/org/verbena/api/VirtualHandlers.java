@@ -7,6 +7,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -29,9 +30,16 @@ final class VirtualHandlers {
     private static final ThreadFactory THREADS =
             Thread.ofVirtual().name("verbena-handler").factory();
 
-    private record Work(Exchange exchange, ByteBuf message) {}
+    /** A message and the handlers of its connection. */
+    record Work(VirtualHandlers owner, Exchange exchange, ByteBuf message) implements Runnable {
+        @Override
+        public void run() {
+            owner.run(this);
+        }
+    }
 
     private final Messenger messenger;
+    private final @Nullable HandlerLimit limit;
     private final AtomicInteger unfinished = new AtomicInteger();
     private final Queue<Work> inOrder = new ConcurrentLinkedQueue<>();
 
@@ -44,8 +52,13 @@ final class VirtualHandlers {
     /** Event loop only. */
     private boolean full;
 
-    VirtualHandlers(Messenger messenger) {
+    VirtualHandlers(Messenger messenger, @Nullable HandlerLimit limit) {
         this.messenger = messenger;
+        this.limit = limit;
+    }
+
+    static void startThread(Work work) {
+        THREADS.newThread(work).start();
     }
 
     /** Handles a message, of which it takes ownership. On the loop. */
@@ -54,9 +67,15 @@ final class VirtualHandlers {
             full = true;
             messenger.updateReading0();
         }
-        Work work = new Work(exchange, message);
+        Work work = new Work(this, exchange, message);
         if (exchange.isRequest()) {
-            THREADS.newThread(() -> run(work)).start();
+            HandlerLimit most = limit;
+            if (most == null) {
+                startThread(work);
+            } else if (!most.start(work)) {
+                messenger.refuse(exchange, message, most.longestWaitNanos(System.nanoTime()));
+                finished();
+            }
             return;
         }
         inOrder.add(work);
@@ -77,9 +96,17 @@ final class VirtualHandlers {
             messenger.handle(work.exchange, work.message);
         } finally {
             work.exchange.setHandled(null);
-            if (unfinished.decrementAndGet() == FEW) {
-                resume();
+            HandlerLimit most = limit;
+            if (most != null && work.exchange.isRequest()) {
+                most.ended();
             }
+            finished();
+        }
+    }
+
+    private void finished() {
+        if (unfinished.decrementAndGet() == FEW) {
+            resume();
         }
     }
 

@@ -162,6 +162,12 @@ public final class RdmaMetrics implements MeterBinder {
                 ProviderStatistics::expiredRequests);
         counter(
                 registry,
+                "verbena.requests.overloaded",
+                "requests refused because the server was overloaded",
+                null,
+                ProviderStatistics::overloadedRequests);
+        counter(
+                registry,
                 "verbena.polls",
                 "polls of completion queues",
                 null,

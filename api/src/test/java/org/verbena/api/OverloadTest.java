@@ -1,0 +1,239 @@
+package org.verbena.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.verbena.transport.spi.Patience;
+
+/** Servers that take no more requests than they can serve. */
+class OverloadTest extends ApiSuite {
+    private final Semaphore turns = new Semaphore(0);
+    private final AtomicInteger atOnce = new AtomicInteger();
+    private final AtomicInteger most = new AtomicInteger();
+    private final BlockingQueue<Integer> begun = new LinkedBlockingQueue<>();
+
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+
+    private RdmaServer.Builder server() {
+        return RdmaServer.builder().group(group).virtualThreads(true);
+    }
+
+    private RdmaClient client(RdmaServer server) {
+        return RdmaClient.builder().group(group).connect(host(), server.port());
+    }
+
+    /** Notes that it began, and replies when it has a turn. */
+    private void handle(Exchange exchange, ByteBuf message) throws InterruptedException {
+        most.accumulateAndGet(atOnce.incrementAndGet(), Math::max);
+        begun.add((int) message.getByte(message.readerIndex()));
+        turns.acquire();
+        atOnce.decrementAndGet();
+        exchange.send(message.retain());
+    }
+
+    private static RequestException.Overloaded refusal(CompletableFuture<byte[]> request) {
+        AtomicReference<Throwable> cause = new AtomicReference<>();
+        Patience.until("the request fails", () -> request.isCompletedExceptionally());
+        request.whenComplete((reply, failure) -> cause.set(failure));
+        assertThat(cause.get()).isInstanceOf(RequestException.Overloaded.class);
+        return (RequestException.Overloaded) cause.get();
+    }
+
+    @Test
+    void someRunSomeWaitAndTheRestIsRefused() {
+        try (RdmaServer server = server().maxHandlers(2, 3).bind(host(), 0, this::handle);
+                RdmaClient client = client(server)) {
+            long before = group.providerStatistics().overloadedRequests();
+            List<CompletableFuture<byte[]>> requests = new ArrayList<>();
+            for (int i = 0; i < 6; i++) {
+                requests.add(client.request(new byte[] {(byte) i}));
+            }
+            RequestException.Overloaded refused = refusal(requests.get(5));
+            assertThat(refused.isRetriable()).isTrue();
+            assertThat(refused.retryAfter()).isBetween(Duration.ZERO, Patience.LIMIT);
+            assertThat(refused).hasMessageContaining("overloaded").hasMessageContaining("try again in");
+            assertThat(server.overloadedRequests()).isEqualTo(1);
+            assertThat(group.providerStatistics().overloadedRequests()).isEqualTo(before + 1);
+            turns.release(5);
+            for (int i = 0; i < 5; i++) {
+                assertThat(Patience.await("a reply", requests.get(i))).containsExactly(i);
+            }
+            assertThat(most).hasValue(2);
+            // The first two begin side by side, those that wait in their order.
+            assertThat(List.of(begun.remove(), begun.remove())).containsExactlyInAnyOrder(0, 1);
+            turns.release();
+            assertThat(Patience.await("room again", client.request(new byte[] {6})))
+                    .containsExactly(6);
+        }
+    }
+
+    @Test
+    void messagesThatAreNoRequestsAreNotLimited() {
+        try (RdmaServer server = server().maxHandlers(1, 0).bind(host(), 0, this::handle);
+                RdmaClient client = client(server)) {
+            CompletableFuture<byte[]> request = client.request(new byte[] {1});
+            assertThat(Patience.take("the request", begun)).isEqualTo(1);
+            client.send(new byte[] {2});
+            assertThat(Patience.take("the message", begun)).isEqualTo(2);
+            turns.release(2);
+            Patience.await("a reply", request);
+        }
+    }
+
+    /** Byte for byte. */
+    @Test
+    void aPeerOfAnotherReleaseIsToldInWords() {
+        try (RdmaServer server = server().maxHandlers(1, 0).bind(host(), 0, this::handle)) {
+            RdmaChannel old = (RdmaChannel) done("connecting", bootstrap().connect(server.localAddress()))
+                    .channel();
+            old.writeAndFlush(Unpooled.wrappedBuffer(HexFormat.of().parseHex("010000000000000101")));
+            assertThat(Patience.take("the request", begun)).isEqualTo(1);
+            old.writeAndFlush(Unpooled.wrappedBuffer(HexFormat.of().parseHex("010000000000000202")));
+            byte[] failure = inbox(old).next();
+            assertThat(HexFormat.of().formatHex(failure, 0, 8)).isEqualTo("0300000000000002");
+            assertThat(new String(failure, 8, failure.length - 8, StandardCharsets.UTF_8))
+                    .startsWith("the server is overloaded");
+            old.writeAndFlush(Unpooled.wrappedBuffer(HexFormat.of().parseHex("0400000000000003" + "ffffffff" + "03")));
+            byte[] refusal = inbox(old).next();
+            assertThat(HexFormat.of().formatHex(refusal))
+                    .startsWith("0500000000000003")
+                    .hasSize(24);
+            turns.release();
+            assertThat(HexFormat.of().formatHex(inbox(old).next())).isEqualTo("020000000000000101");
+            done("closing", old.close());
+        }
+    }
+
+    @Test
+    void sheddingBeginsWithAStandingQueueAndEndsWithIt() {
+        MessageHandler slow = (exchange, message) -> {
+            Thread.sleep(5);
+            exchange.send(message.retain());
+        };
+        try (RdmaServer server = server().maxHandlers(1, 1000)
+                        .shedding(Duration.ofMillis(1), Duration.ofMillis(20))
+                        .bind(host(), 0, slow);
+                RdmaClient client = client(server)) {
+            List<CompletableFuture<byte[]>> requests = new ArrayList<>();
+            for (int i = 0; i < 200; i++) {
+                requests.add(client.request(new byte[1]));
+            }
+            int replies = 0;
+            int refusals = 0;
+            for (CompletableFuture<byte[]> request : requests) {
+                Patience.until("an outcome", request::isDone);
+                if (request.isCompletedExceptionally()) {
+                    assertThat(refusal(request).retryAfter()).isGreaterThanOrEqualTo(Duration.ofMillis(2));
+                    refusals++;
+                } else {
+                    replies++;
+                }
+            }
+            assertThat(replies).as("those of the first interval at least").isPositive();
+            assertThat(refusals).isPositive();
+            assertThat(server.overloadedRequests()).isEqualTo(refusals);
+            Patience.until("requests are served again", () -> {
+                CompletableFuture<byte[]> again = client.request(new byte[1]);
+                Patience.until("an outcome", again::isDone);
+                return !again.isCompletedExceptionally();
+            });
+        }
+    }
+
+    @Test
+    void aHandlerOnTheLoopShedsWhatWaitedWithItsBatch() {
+        MessageHandler slow = (exchange, message) -> {
+            Thread.sleep(5);
+            exchange.send(message.retain());
+        };
+        try (RdmaServer server = RdmaServer.builder()
+                        .group(group)
+                        .shedding(Duration.ofMillis(1), Duration.ofMillis(20))
+                        .bind(host(), 0, slow);
+                RdmaClient client = client(server)) {
+            Patience.until("a request is refused", () -> {
+                List<CompletableFuture<byte[]>> requests = new ArrayList<>();
+                for (int i = 0; i < 60; i++) {
+                    requests.add(client.request(new byte[1]));
+                }
+                requests.forEach(request -> Patience.until("an outcome", request::isDone));
+                return server.overloadedRequests() > 0;
+            });
+            Patience.until("requests are served again", () -> {
+                CompletableFuture<byte[]> again = client.request(new byte[1]);
+                Patience.until("an outcome", again::isDone);
+                return !again.isCompletedExceptionally();
+            });
+        }
+    }
+
+    @Test
+    void aTruncatedRefusalEndsTheConnection() {
+        try (Server server = listen();
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .connect(host(), server.address().getPort())) {
+            CompletableFuture<byte[]> request = client.request(new byte[1]);
+            RdmaChannel accepted = server.next();
+            inbox(accepted).next();
+            accepted.writeAndFlush(Unpooled.wrappedBuffer(HexFormat.of().parseHex("0500000000000001" + "0000")));
+            Patience.until("the request fails", request::isCompletedExceptionally);
+            done("the client closing", client.channel().closeFuture());
+        }
+    }
+
+    @Test
+    void optionsAreChecked() {
+        assertThatThrownBy(() -> RdmaServer.builder().maxHandlers(0, 1)).isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> RdmaServer.builder().maxHandlers(1, -1)).isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> RdmaServer.builder().shedding(Duration.ofMillis(2), Duration.ofMillis(1)))
+                .isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> RdmaServer.builder().shedding(Duration.ZERO, Duration.ofMillis(1)))
+                .isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() ->
+                        RdmaServer.builder().group(group).maxHandlers(1, 1).bind(host(), 0, this::handle))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("virtualThreads");
+    }
+
+    /** Ends and arrivals meet in every order; none is lost, and never are there too many. */
+    @Test
+    void noRequestIsForgotten() {
+        MessageHandler quick = (exchange, message) -> {
+            most.accumulateAndGet(atOnce.incrementAndGet(), Math::max);
+            Thread.yield();
+            atOnce.decrementAndGet();
+            exchange.send(message.retain());
+        };
+        try (RdmaServer server = server().maxHandlers(3, 100_000).bind(host(), 0, quick)) {
+            List<RdmaClient> clients = List.of(client(server), client(server), client(server));
+            for (int round = 0; round < 20; round++) {
+                List<CompletableFuture<byte[]>> requests = new ArrayList<>();
+                for (int i = 0; i < 60; i++) {
+                    requests.add(clients.get(i % 3).request(new byte[1]));
+                }
+                requests.forEach(request -> Patience.await("a reply", request));
+            }
+            clients.forEach(RdmaClient::close);
+            assertThat(most.get()).isBetween(1, 3);
+            assertThat(server.overloadedRequests()).isZero();
+        }
+    }
+}
