@@ -93,6 +93,9 @@ final class Messenger extends ChannelDuplexHandler {
     /** Says which requests have waited too long; null to refuse none for that. */
     private final @Nullable QueueAge queueAge;
 
+    /** Says which of this end's requests are sent again; null for none. */
+    private final @Nullable Retries retries;
+
     private final LongAdder lateReplies = new LongAdder();
 
     // Written by the loop, read by any thread.
@@ -122,6 +125,7 @@ final class Messenger extends ChannelDuplexHandler {
         describesFailures = serving.describesFailures();
         counters = serving.counters();
         queueAge = serving.queueAge();
+        retries = serving.retries();
         virtual = serving.virtualThreads() ? new VirtualHandlers(this, serving.limit()) : null;
         log = new HandlerLog(channel);
     }
@@ -376,6 +380,10 @@ final class Messenger extends ChannelDuplexHandler {
         private final long timeoutNanos;
         private long correlation;
         private long deadlineNanos;
+        /** The message, while it may have to be sent again. */
+        private @Nullable ByteBuf kept;
+
+        private int sentAgain;
 
         Request(@Nullable ByteBuf message, long timeoutNanos) {
             super(channel.eventLoop());
@@ -409,15 +417,26 @@ final class Messenger extends ChannelDuplexHandler {
                 giveUp(closed("request", new ClosedChannelException()));
                 return;
             }
-            correlation = ++lastCorrelation & CORRELATION_MASK;
-            pending.put(correlation, this);
+            number0();
             long now = System.nanoTime();
             deadlineNanos = now + Math.min(timeoutNanos, MAX_TIMEOUT_NANOS);
             sweepBy0(deadlineNanos, now);
-            long micros = Math.min(TimeUnit.NANOSECONDS.toMicros(timeoutNanos), UNLIMITED_MICROS);
+            if (retries != null) {
+                kept = message.retainedDuplicate();
+            }
+            send0(message, timeoutNanos);
+        }
+
+        private void number0() {
+            correlation = ++lastCorrelation & CORRELATION_MASK;
+            pending.put(correlation, this);
+        }
+
+        private void send0(ByteBuf bytes, long timeNanos) {
+            long micros = Math.min(TimeUnit.NANOSECONDS.toMicros(timeNanos), UNLIMITED_MICROS);
             Future<Void> sending = channel.peerTakes0(ShortForm.TAKES_TIMED_REQUESTS)
-                    ? send(TIMED_REQUEST, correlation, micros, message)
-                    : send(REQUEST, correlation, message);
+                    ? send(TIMED_REQUEST, correlation, micros, bytes)
+                    : send(REQUEST, correlation, bytes);
             sending.addListener(sent -> {
                 if (!sent.isSuccess()) {
                     forget0();
@@ -434,6 +453,36 @@ final class Messenger extends ChannelDuplexHandler {
 
         void forget0() {
             pending.remove(correlation);
+            if (kept != null) {
+                kept.release();
+                kept = null;
+            }
+        }
+
+        /**
+         * The server has refused it. If it may be sent again within its time, it is, with a number of its own that waits
+         * for its reply from now on, so that it ends with its time or with the connection.
+         */
+        boolean sendsAgain0(long hintNanos) {
+            if (retries == null || kept == null || isDone()) {
+                return false;
+            }
+            long delayNanos = Retries.delayNanos(hintNanos, sentAgain);
+            if (System.nanoTime() + delayNanos - deadlineNanos >= 0 || !retries.tryTake(sentAgain)) {
+                return false;
+            }
+            sentAgain++;
+            pending.remove(correlation);
+            number0();
+            channel.eventLoop().schedule(this::sendAgain0, delayNanos, TimeUnit.NANOSECONDS);
+            return true;
+        }
+
+        private void sendAgain0() {
+            ByteBuf bytes = kept;
+            if (bytes != null) { // else it has its outcome
+                send0(bytes.retainedDuplicate(), Math.max(0, deadlineNanos - System.nanoTime()));
+            }
         }
 
         @Override
@@ -621,16 +670,25 @@ final class Messenger extends ChannelDuplexHandler {
             frame.release();
             return;
         }
-        request.forget0();
-        if (kind == REPLY) {
-            request.answer0(frame);
-        } else if (kind == OVERLOADED) {
+        if (retries != null && kind != OVERLOADED) {
+            retries.answered();
+        }
+        if (kind == OVERLOADED) {
             Duration retryAfter = Duration.of(frame.readUnsignedInt(), ChronoUnit.MICROS);
             frame.release();
+            if (request.sendsAgain0(retryAfter.toNanos())) {
+                return;
+            }
+            request.forget0();
             request.tryFailure(new RequestException.Overloaded(
                     "request to " + channel.remoteAddress() + ": the server is overloaded and did not begin with it;"
                             + " try again in " + inMillis(retryAfter.toNanos()) + " ms",
                     retryAfter));
+            return;
+        }
+        request.forget0();
+        if (kind == REPLY) {
+            request.answer0(frame);
         } else {
             String text = frame.toString(StandardCharsets.UTF_8);
             frame.release();

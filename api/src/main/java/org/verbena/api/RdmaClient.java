@@ -248,6 +248,7 @@ public final class RdmaClient implements AutoCloseable {
         private long requestTimeoutNanos = TimeUnit.SECONDS.toNanos(30);
         private @Nullable String localHost;
         private boolean virtualThreads;
+        private int retries;
         private MessageHandler handler = (exchange, message) -> {
             throw new IllegalStateException("the client was built without onMessage");
         };
@@ -360,6 +361,23 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
+         * Sends requests again that an overloaded server has refused ({@link RequestException.Overloaded}), within their
+         * timeout: no sooner than the server's hint says, twice as late each time, and up to as long again at random.
+         * The message is kept until then. All requests of the client together are retried for a tenth of those that are
+         * answered at the most, beside a burst of ten, so that retries do not keep a server overloaded. 0 by default.
+         *
+         * @param most how often each request may be sent again, 0 or more
+         * @return this
+         */
+        public Builder retries(int most) {
+            if (most < 0) {
+                throw new IllegalArgumentException("retries " + most + " is below 0");
+            }
+            retries = most;
+            return this;
+        }
+
+        /**
          * Connects, and waits until that is done.
          *
          * @param host a name or address
@@ -378,8 +396,14 @@ public final class RdmaClient implements AutoCloseable {
                 ShortForm.checkMayWait(shared, "RdmaClient.connect()", "use connectAsync()");
             }
             RdmaEventLoopGroup group = shared == null ? ShortForm.newGroup(provider, address, 1, loopOptions) : shared;
-            Serving serving =
-                    new Serving(handler, virtualThreads, false, new RequestCounters(group.provider()), null, null);
+            Serving serving = new Serving(
+                    handler,
+                    virtualThreads,
+                    false,
+                    new RequestCounters(group.provider()),
+                    null,
+                    null,
+                    retries > 0 ? new Retries(retries) : null);
             Bootstrap bootstrap = new Bootstrap()
                     .group(group)
                     .channelFactory(RdmaChannel::new)

@@ -420,7 +420,8 @@ public final class RdmaServer implements AutoCloseable {
                                                     describe,
                                                     counters,
                                                     ages.apply(accepted.eventLoop()),
-                                                    limit)));
+                                                    limit,
+                                                    null)));
                         }
                     });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));

@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
  * @param counters of the requests that do not reach the handler
  * @param queueAge says which requests have waited too long; null to refuse none for that
  * @param limit of handlers on virtual threads; null for none
+ * @param retries of this end's own requests; null for none
  */
 record Serving(
         MessageHandler handler,
@@ -18,4 +19,5 @@ record Serving(
         boolean describesFailures,
         RequestCounters counters,
         @Nullable QueueAge queueAge,
-        @Nullable HandlerLimit limit) {}
+        @Nullable HandlerLimit limit,
+        @Nullable Retries retries) {}

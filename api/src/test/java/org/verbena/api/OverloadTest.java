@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
@@ -184,6 +186,102 @@ class OverloadTest extends ApiSuite {
         }
     }
 
+    /** Answers the next request with a kind and what follows; returns the request. */
+    private static byte[] answer(RdmaChannel server, int kind, byte... rest) {
+        byte[] frame = inbox(server).next();
+        server.writeAndFlush(Unpooled.wrappedBuffer(new byte[] {(byte) kind}, Arrays.copyOfRange(frame, 1, 8), rest));
+        return frame;
+    }
+
+    private static byte[] afterMicros(int micros) {
+        return ByteBuffer.allocate(4).putInt(micros).array();
+    }
+
+    @Test
+    void aClientMaySendARefusedRequestAgain() {
+        try (Server server = listen();
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .retries(2)
+                        .connect(host(), server.address().getPort())) {
+            RdmaChannel accepted = server.next();
+            for (int size : new int[] {100, 100_000}) { // eight retries, within the burst
+                byte[] message = patternBytes(size, size);
+                CompletableFuture<byte[]> request = client.request(message);
+                byte[] first = answer(accepted, 5, afterMicros(1000));
+                byte[] second = answer(accepted, 5, afterMicros(0));
+                byte[] third = answer(accepted, 2, (byte) 7);
+                assertThat(Patience.await("the reply", request)).containsExactly(7);
+                for (byte[] frame : List.of(first, second, third)) {
+                    assertThat(Arrays.copyOfRange(frame, 8, frame.length)).isEqualTo(message);
+                }
+                assertThat(List.of(first[7], second[7], third[7])).doesNotHaveDuplicates();
+
+                request = client.request(message);
+                for (int i = 0; i < 3; i++) {
+                    answer(accepted, 5, afterMicros(1000));
+                }
+                assertThat(refusal(request).retryAfter()).isEqualTo(Duration.ofMillis(1));
+            }
+        }
+    }
+
+    @Test
+    void retriesAreATenthOfTheReplies() {
+        try (Server server = listen();
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .retries(1)
+                        .connect(host(), server.address().getPort())) {
+            RdmaChannel accepted = server.next();
+            for (int i = 0; i < Retries.BURST; i++) {
+                CompletableFuture<byte[]> request = client.request(new byte[1]);
+                answer(accepted, 5, afterMicros(0));
+                answer(accepted, 5, afterMicros(0));
+                refusal(request);
+            }
+            for (int round = 0; round < 2; round++) {
+                CompletableFuture<byte[]> request = client.request(new byte[1]);
+                answer(accepted, 5, afterMicros(0));
+                refusal(request); // at once
+                for (int i = 0; i < Retries.REPLIES_PER_RETRY; i++) {
+                    CompletableFuture<byte[]> other = client.request(new byte[1]);
+                    answer(accepted, 2);
+                    Patience.await("a reply", other);
+                }
+                request = client.request(new byte[1]);
+                answer(accepted, 5, afterMicros(0));
+                answer(accepted, 5, afterMicros(0));
+                refusal(request);
+            }
+        }
+    }
+
+    @Test
+    void nothingIsSentAgainAfterItsTimeOrTheConnectionsEnd() {
+        try (Server server = listen();
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .retries(5)
+                        .connect(host(), server.address().getPort())) {
+            RdmaChannel accepted = server.next();
+            CompletableFuture<byte[]> request = client.request(new byte[1], Duration.ofMinutes(5));
+            answer(accepted, 5, afterMicros(400_000_000));
+            refusal(request);
+            CompletableFuture<byte[]> waiting = client.request(new byte[3000], Duration.ofMinutes(5));
+            answer(accepted, 5, afterMicros(100_000_000));
+            CompletableFuture<byte[]> cancelled = client.request(new byte[3000], Duration.ofMinutes(5));
+            answer(accepted, 5, afterMicros(100_000_000));
+            CompletableFuture<byte[]> last = client.request(new byte[1]);
+            answer(accepted, 2);
+            Patience.await("both refusals have arrived", last);
+            assertThat(waiting).isNotDone();
+            assertThat(cancelled.cancel(false)).isTrue();
+            accepted.close();
+            Patience.until("it ends with the connection", waiting::isCompletedExceptionally);
+        }
+    }
+
     @Test
     void aTruncatedRefusalEndsTheConnection() {
         try (Server server = listen();
@@ -201,6 +299,7 @@ class OverloadTest extends ApiSuite {
 
     @Test
     void optionsAreChecked() {
+        assertThatThrownBy(() -> RdmaClient.builder().retries(-1)).isInstanceOf(IllegalArgumentException.class);
         assertThatThrownBy(() -> RdmaServer.builder().maxHandlers(0, 1)).isInstanceOf(IllegalArgumentException.class);
         assertThatThrownBy(() -> RdmaServer.builder().maxHandlers(1, -1)).isInstanceOf(IllegalArgumentException.class);
         assertThatThrownBy(() -> RdmaServer.builder().shedding(Duration.ofMillis(2), Duration.ofMillis(1)))
