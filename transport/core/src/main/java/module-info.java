@@ -12,6 +12,7 @@ module org.verbena.transport {
     exports org.verbena.transport.protocol;
     exports org.verbena.transport.buffer;
     exports org.verbena.transport.spi;
+    exports org.verbena.transport.stat;
 
     uses org.verbena.transport.spi.RdmaProvider;
 }

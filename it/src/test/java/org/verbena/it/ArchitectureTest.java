@@ -53,7 +53,8 @@ class ArchitectureTest {
             SPI,
             "org.verbena.transport.protocol..",
             "org.verbena.transport.buffer..",
-            "org.verbena.transport.ffm..");
+            "org.verbena.transport.ffm..",
+            "org.verbena.transport.stat..");
 
     private static JavaClasses classes;
 

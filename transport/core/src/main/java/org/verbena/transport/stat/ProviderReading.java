@@ -1,0 +1,19 @@
+package org.verbena.transport.stat;
+
+/**
+ * A provider of a process.
+ *
+ * @param name of the provider
+ * @param description of its devices
+ * @param registeredBytes memory registered with it, up to a second ago
+ * @param openConnections connections now
+ * @param connections connections so far
+ * @param lostConnections how many of these did not come up, or were lost
+ */
+public record ProviderReading(
+        String name,
+        String description,
+        long registeredBytes,
+        long openConnections,
+        long connections,
+        long lostConnections) {}

@@ -1,0 +1,287 @@
+package org.verbena.transport.stat;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.BitSet;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The file of counters of a process, which {@code verbena stat} reads. The process maps it, so a reader needs nothing
+ * from the process, not even that it runs.
+ *
+ * <p>What it costs: a connection's counters stay in the heap, where they are anyway, and its loop copies them here at
+ * most ten times a second while something happens on the loop, and once more after that. So a flush costs a comparison
+ * and a message nothing; a copy is some 25 stores for each connection. Counters that lived here would cost each message
+ * bounds checks instead, and only connections with a row would have them. Written at once are a loop's number of polls
+ * (a store for each poll), whether it waits (a few stores and a look at the clock for each time that it blocks, which
+ * takes microseconds), and the duration of a request (a load and a store; a client has read the clock already, a server
+ * reads it). There is no lock, and nothing is allocated for a message. Connections that begin or end take a lock for a
+ * moment.
+ *
+ * <p>All of the file is written once when it is made, so that a full disk fails here rather than at a store.
+ */
+public final class StatFile {
+    /** The system property that switches it off: {@code false}. */
+    public static final String PROPERTY = "org.verbena.stat";
+
+    /** The system property that says how many connections have a row. */
+    public static final String CONNECTIONS_PROPERTY = "org.verbena.stat.connections";
+
+    /** More than a person reads; the file has half a MiB. */
+    private static final int DEFAULT_CONNECTIONS = 256;
+
+    private static final Logger LOG = LoggerFactory.getLogger(StatFile.class);
+
+    /** That of {@link Own}, once it is made: to remove a file must not make one. */
+    private static volatile @Nullable StatFile made;
+
+    private final Path path;
+    private final MemorySegment memory;
+
+    // Guarded by this.
+    private final BitSet loops = new BitSet();
+    private final BitSet connections = new BitSet();
+    private final int connectionRows;
+    private int providers;
+    private long open;
+    private long withoutRow;
+    private long endedTotal;
+
+    private StatFile(Path path, MemorySegment memory, int connectionRows) {
+        this.path = path;
+        this.memory = memory;
+        this.connectionRows = connectionRows;
+    }
+
+    /** Made when the first event loop is. */
+    private static final class Own {
+        static final @Nullable StatFile FILE = make();
+
+        private static @Nullable StatFile make() {
+            if (System.getProperty(PROPERTY, "true").strip().equalsIgnoreCase("false")) {
+                LOG.debug("-D{}=false: verbena stat does not see this process", PROPERTY);
+                return null;
+            }
+            try {
+                StatDirectory directory = StatDirectory.ofUser();
+                directory.prepare();
+                directory.sweep();
+                StatFile own = create(directory, Integer.getInteger(CONNECTIONS_PROPERTY, DEFAULT_CONNECTIONS));
+                own.path.toFile().deleteOnExit();
+                made = own;
+                return own;
+            } catch (IOException | RuntimeException refused) {
+                LOG.info("verbena stat will not see this process: {}", refused.toString());
+                return null;
+            }
+        }
+    }
+
+    /**
+     * The file of this process.
+     *
+     * @return null if it is switched off, or could not be made, which was logged
+     */
+    public static @Nullable StatFile own() {
+        return Own.FILE;
+    }
+
+    /** Removes the file of this process: for programs that end with {@link Runtime#halt}, which leaves it behind. */
+    public static void removeOwn() {
+        StatFile own = made;
+        if (own != null) {
+            own.remove();
+        }
+    }
+
+    /**
+     * Makes the file of this process.
+     *
+     * @param connectionRows how many connections have a row; 1 to 65536, or the nearest of these
+     */
+    static StatFile create(StatDirectory directory, int connectionRows) throws IOException {
+        int rows = Math.clamp(connectionRows, 1, StatLayout.MAX_CONNECTIONS);
+        long pid = ProcessHandle.current().pid();
+        Path path = directory.fileOf(pid);
+        try (FileChannel channel = createAlone(directory, path)) {
+            long bytes = StatLayout.fileBytes(rows);
+            ByteBuffer zeros = ByteBuffer.allocate(1 << 16);
+            for (long written = 0; written < bytes; ) {
+                zeros.clear().limit((int) Math.min(zeros.capacity(), bytes - written));
+                written += channel.write(zeros);
+            }
+            MemorySegment memory = channel.map(FileChannel.MapMode.READ_WRITE, 0, bytes, Arena.global());
+            StatFile file = new StatFile(path, memory, rows);
+            file.writeHeader(pid);
+            return file;
+        } catch (IOException | RuntimeException failed) {
+            Files.deleteIfExists(path);
+            throw failed;
+        }
+    }
+
+    private static FileChannel createAlone(StatDirectory directory, Path path) throws IOException {
+        try {
+            return directory.create(path);
+        } catch (FileAlreadyExistsException anotherProcess) {
+            // Of a process that had the same number: this one has it now.
+            Files.delete(path);
+            return directory.create(path);
+        }
+    }
+
+    private void writeHeader(long pid) {
+        ProcessStart start = ProcessStart.of(pid);
+        StatLayout.INT.set(memory, StatLayout.ORDER_AT, StatLayout.ORDER);
+        StatLayout.INT.set(memory, StatLayout.VERSION_AT, StatLayout.VERSION);
+        put(StatLayout.LENGTH, memory.byteSize());
+        put(StatLayout.CONNECTION_ROWS, connectionRows);
+        put(StatLayout.PID, pid);
+        put(StatLayout.START_TICKS, start.ticks());
+        put(StatLayout.START_MILLIS, start.millis());
+        StatLayout.putText(memory, StatLayout.COMMAND, StatLayout.COMMAND_BYTES, mainClass());
+        StatLayout.putText(
+                memory, StatLayout.JAVA_VERSION, StatLayout.JAVA_VERSION_BYTES, System.getProperty("java.version"));
+        StatLayout.LONG.setRelease(
+                memory,
+                0L,
+                ByteBuffer.wrap(StatLayout.MAGIC)
+                        .order(java.nio.ByteOrder.nativeOrder())
+                        .getLong());
+    }
+
+    /** The class or jar alone: arguments may be secret. */
+    private static String mainClass() {
+        String command = System.getProperty("sun.java.command", "").strip();
+        int end = command.indexOf(' ');
+        return end < 0 ? command : command.substring(0, end);
+    }
+
+    private void put(long offset, long value) {
+        StatLayout.LONG.setOpaque(memory, offset, value);
+    }
+
+    private void remove() {
+        try {
+            Files.deleteIfExists(path);
+        } catch (IOException left) {
+            LOG.debug("{} stays until the next verbena stat", path, left);
+        }
+    }
+
+    /**
+     * A row for a loop.
+     *
+     * @return null if none is free
+     */
+    public synchronized @Nullable LoopRow newLoop() {
+        int index = loops.nextClearBit(0);
+        if (index >= StatLayout.LOOPS) {
+            return null;
+        }
+        loops.set(index);
+        return new LoopRow(
+                this,
+                index,
+                memory.asSlice(StatLayout.LOOPS_AT + (long) index * StatLayout.LOOP_BYTES, StatLayout.LOOP_BYTES));
+    }
+
+    synchronized void freeLoop(int index) {
+        loops.clear(index);
+    }
+
+    /**
+     * A row for a provider.
+     *
+     * @param name of the provider
+     * @param description of its devices
+     * @return null if none is free
+     */
+    public synchronized @Nullable ProviderRow newProvider(String name, String description) {
+        if (providers == StatLayout.PROVIDERS) {
+            return null;
+        }
+        int index = providers++;
+        return new ProviderRow(
+                this,
+                index,
+                memory.asSlice(
+                        StatLayout.PROVIDERS_AT + (long) index * StatLayout.PROVIDER_BYTES, StatLayout.PROVIDER_BYTES),
+                name,
+                description);
+    }
+
+    /**
+     * A connection has begun. The calling thread is its loop's.
+     *
+     * @param provider its provider's name
+     * @param reason why that was chosen
+     * @param role of this end
+     * @param framing what a message is
+     * @param nowNanos {@link System#nanoTime()}
+     * @return its row; null if none is free: then it is counted alone, until {@link #endedWithoutRow}
+     */
+    public synchronized @Nullable ConnectionRow newConnection(
+            String provider, String reason, String role, String framing, long nowNanos) {
+        put(StatLayout.OPEN, ++open);
+        int index = connections.nextClearBit(0);
+        if (index >= connectionRows) {
+            put(StatLayout.WITHOUT_ROW, ++withoutRow);
+            return null;
+        }
+        connections.set(index);
+        return new ConnectionRow(
+                this,
+                index,
+                memory.asSlice(
+                        StatLayout.CONNECTIONS_AT + (long) index * StatLayout.CONNECTION_BYTES,
+                        StatLayout.CONNECTION_BYTES),
+                provider,
+                reason,
+                role,
+                framing,
+                nowNanos);
+    }
+
+    /** A connection that had no row has ended. Once for each. */
+    public synchronized void endedWithoutRow() {
+        put(StatLayout.WITHOUT_ROW, --withoutRow);
+        put(StatLayout.OPEN, --open);
+    }
+
+    synchronized void freeConnection(int index) {
+        connections.clear(index);
+        put(StatLayout.OPEN, --open);
+    }
+
+    /**
+     * A connection has ended with an error, or did not come up.
+     *
+     * @param provider its provider's name
+     * @param local its address at this end
+     * @param peer the other address
+     * @param why the error
+     */
+    public synchronized void failed(String provider, @Nullable String local, @Nullable String peer, String why) {
+        long index = endedTotal % StatLayout.ENDED;
+        MemorySegment row =
+                memory.asSlice(StatLayout.ENDED_AT + index * StatLayout.ENDED_BYTES, StatLayout.ENDED_BYTES);
+        StatRow.change(row, into -> {
+            StatLayout.LONG.setOpaque(into, StatLayout.IN_USE, 1L);
+            StatLayout.LONG.setOpaque(into, StatLayout.ENDED_MILLIS, System.currentTimeMillis());
+            StatLayout.putText(into, StatLayout.ENDED_LOCAL, StatLayout.ADDRESS_BYTES, local);
+            StatLayout.putText(into, StatLayout.ENDED_PEER, StatLayout.ADDRESS_BYTES, peer);
+            StatLayout.putText(into, StatLayout.ENDED_PROVIDER, StatLayout.NAME_BYTES, provider);
+            StatLayout.putText(into, StatLayout.ENDED_WHY, StatLayout.ENDED_WHY_BYTES, why);
+        });
+        put(StatLayout.ENDED_TOTAL, ++endedTotal);
+    }
+}

@@ -1,0 +1,134 @@
+package org.verbena.transport.stat;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assumptions.assumeThat;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Whose directory it is, who may read it, and what is left in it. */
+@Timeout(240)
+class StatDirectoryTest {
+    private static final long PID = ProcessHandle.current().pid();
+    private static final int NOBODY = 65_534;
+
+    @TempDir
+    private Path folder;
+
+    private StatDirectory prepared() throws IOException {
+        StatDirectory directory = StatDirectory.ownAt(folder.resolve("verbena"));
+        directory.prepare();
+        return directory;
+    }
+
+    private static String permissions(Path path) throws IOException {
+        return PosixFilePermissions.toString(Files.getPosixFilePermissions(path));
+    }
+
+    @Test
+    void isForItsUserAlone() throws IOException {
+        StatDirectory directory = prepared();
+        StatFile.create(directory, 1);
+        assertThat(permissions(directory.path())).isEqualTo("rwx------");
+        assertThat(permissions(directory.fileOf(PID))).isEqualTo("rw-------");
+        Files.setPosixFilePermissions(directory.path(), PosixFilePermissions.fromString("rwxrwxrwx"));
+        directory.prepare();
+        assertThat(permissions(directory.path())).isEqualTo("rwx------");
+    }
+
+    @Test
+    void isInTheRuntimeDirectoryOrTheTemporaryOne() throws IOException {
+        String temporary = folder.resolve("tmp").toString();
+        assertThat(StatDirectory.ofUser(folder.toString(), temporary).path()).isEqualTo(folder.resolve("verbena"));
+        Path own = StatDirectory.ofUser(null, temporary).path();
+        assertThat(own.getParent()).isEqualTo(Path.of(temporary));
+        assertThat(own.getFileName().toString()).isEqualTo("verbena-" + Files.getAttribute(folder, "unix:uid"));
+        assertThat(StatDirectory.ofUser("", temporary).path()).isEqualTo(own);
+        assertThat(StatDirectory.ofUser("relative", temporary).path()).isEqualTo(own);
+        assertThat(StatDirectory.ofUser(folder + "/none", temporary).path()).isEqualTo(own);
+        assertThat(StatDirectory.ofUser(ofAnother(folder.resolve("other")).toString(), temporary)
+                        .path())
+                .isEqualTo(own);
+    }
+
+    /** A directory of another user: only root can make one. */
+    private static Path ofAnother(Path path) throws IOException {
+        Object user = Files.getAttribute(path.getParent(), "unix:uid");
+        assumeThat(user).as("only root can make a directory of another user").isEqualTo(0);
+        Files.createDirectories(path);
+        Files.setAttribute(path, "unix:uid", NOBODY);
+        return path;
+    }
+
+    @Test
+    void refusesWhatAnotherUserMayHaveMade() throws IOException {
+        Path real = Files.createDirectory(folder.resolve("real"));
+        StatDirectory link = StatDirectory.ownAt(Files.createSymbolicLink(folder.resolve("link"), real));
+        assertThatExceptionOfType(IOException.class).isThrownBy(link::prepare).withMessageContaining("symbolic link");
+        assertThatExceptionOfType(IOException.class).isThrownBy(link::pids).withMessageContaining("symbolic link");
+        StatDirectory file = StatDirectory.ownAt(Files.createFile(folder.resolve("file")));
+        assertThatExceptionOfType(IOException.class).isThrownBy(file::prepare).withMessageContaining("not a directory");
+        StatDirectory other = StatDirectory.ownAt(ofAnother(folder.resolve("other")));
+        assertThatExceptionOfType(IOException.class).isThrownBy(other::prepare).withMessageContaining("belongs to");
+        assertThatExceptionOfType(IOException.class).isThrownBy(other::sweep).withMessageContaining("belongs to");
+    }
+
+    @Test
+    void aDirectoryThatIsNotThereHasNoProcesses() throws IOException {
+        StatDirectory none = StatDirectory.ownAt(folder.resolve("none"));
+        assertThat(none.pids()).isEmpty();
+        assertThat(none.sweep()).isZero();
+    }
+
+    @Test
+    void removesTheFilesOfProcessesThatHaveEnded() throws Exception {
+        StatDirectory directory = prepared();
+        StatFile.create(directory, 1);
+        Process ended = new ProcessBuilder("true").start();
+        ended.waitFor();
+        Files.copy(directory.fileOf(PID), directory.fileOf(ended.pid()));
+        Files.writeString(directory.path().resolve("note"), "not a process's");
+        Files.createDirectory(directory.path().resolve("7"));
+        assertThat(directory.pids()).containsExactlyInAnyOrder(PID, ended.pid());
+        assertThat(StatDirectory.at(directory.path()).sweep())
+                .as("what is only read")
+                .isZero();
+        assertThat(directory.sweep()).isEqualTo(1);
+        assertThat(directory.pids()).containsExactly(PID);
+        assertThat(directory.path().resolve("note")).exists();
+    }
+
+    @Test
+    void tellsAProcessFromAnEarlierOneOfItsNumber() throws IOException {
+        StatDirectory directory = prepared();
+        StatFile.create(directory, 1);
+        Path file = directory.fileOf(PID);
+        byte[] bytes = Files.readAllBytes(file);
+        ByteBuffer numbers = ByteBuffer.wrap(bytes).order(ByteOrder.nativeOrder());
+        int ticks = (int) StatLayout.START_TICKS;
+        assumeThat(numbers.getLong(ticks))
+                .as("this system does not say when a process began")
+                .isPositive();
+        numbers.putLong(ticks, numbers.getLong(ticks) - 1);
+        Files.write(file, bytes);
+        assertThat(directory.sweep()).isEqualTo(1);
+        assertThat(file).doesNotExist();
+    }
+
+    @Test
+    void keepsAFileThatItCannotReadWhileTheProcessIsThere() throws IOException {
+        StatDirectory directory = prepared();
+        Files.writeString(directory.fileOf(PID), "just begun");
+        assertThat(directory.sweep()).isZero();
+        StatFile.create(directory, 1); // and takes the place of what an earlier process left
+        assertThat(StatReader.read(directory.fileOf(PID)).pid()).isEqualTo(PID);
+    }
+}
