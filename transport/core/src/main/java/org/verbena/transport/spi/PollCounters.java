@@ -4,20 +4,30 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.HashSet;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.stat.LoopRow;
+import org.verbena.transport.stat.StatFile;
 
 /**
  * Counts the work of a provider's completion loops, for {@link ProviderCounters}; one for each provider. Any thread,
  * except where {@link Loop} says otherwise.
  */
 public final class PollCounters {
+    private final String provider;
     private final Set<Loop> loops = new HashSet<>(); // guarded by this, and so is what follows
     private long endedPolls;
     private long endedEmptyPolls;
     private long endedCompletions;
     private long endedLargestPoll;
 
-    /** Creates counters that are all 0. */
-    public PollCounters() {}
+    /**
+     * Creates counters that are all 0.
+     *
+     * @param provider the provider's name
+     */
+    public PollCounters(String provider) {
+        this.provider = provider;
+    }
 
     /**
      * Adds a loop.
@@ -25,7 +35,8 @@ public final class PollCounters {
      * @return the counters of this loop only; the loop closes them when it ends
      */
     public synchronized Loop newLoop() {
-        Loop loop = new Loop();
+        StatFile file = StatFile.own();
+        Loop loop = new Loop(file == null ? null : file.newLoop());
         loops.add(loop);
         return loop;
     }
@@ -59,8 +70,18 @@ public final class PollCounters {
         }
     }
 
-    /** The counters of one loop: its thread writes them, any thread reads them. */
+    /**
+     * The counters of one loop: its thread writes them, any thread reads them. They are copied to the process's {@link
+     * StatFile} when the loop blocks, and every {@value #POLLS_BETWEEN_COPIES} polls while it does not; the number of
+     * polls at once, so that a loop that hangs can be told from one that is busy.
+     */
     public final class Loop implements AutoCloseable {
+        /** Makes the copy, which reads the clock, cheap beside the polls. */
+        private static final int POLLS_BETWEEN_COPIES = 64;
+
+        /** While a loop does nothing but poll, it says this often that it does. */
+        private static final long SIGN_NANOS = 100_000_000;
+
         private static final VarHandle POLLS = handle("polls");
         private static final VarHandle EMPTY_POLLS = handle("emptyPolls");
         private static final VarHandle COMPLETIONS = handle("completions");
@@ -71,7 +92,17 @@ public final class PollCounters {
         private long completions;
         private long largestPoll;
 
-        private Loop() {}
+        // The loop's thread only.
+        private final @Nullable LoopRow row;
+        private boolean begun;
+        private boolean waiting;
+        private long spinNanos;
+        private int pollsSinceCopy;
+        private long signNanos;
+
+        private Loop(@Nullable LoopRow row) {
+            this.row = row;
+        }
 
         private static VarHandle handle(String field) {
             try {
@@ -96,6 +127,67 @@ public final class PollCounters {
                     LARGEST_POLL.setOpaque(this, (long) found);
                 }
             }
+            LoopRow copy = row;
+            if (copy != null) {
+                copy.polled(polls);
+                if (++pollsSinceCopy >= POLLS_BETWEEN_COPIES || !begun) {
+                    copy(copy, System.nanoTime());
+                }
+            }
+        }
+
+        private void copy(LoopRow to, long nowNanos) {
+            if (!begun) {
+                begun = true;
+                to.began(provider, nowNanos);
+            }
+            pollsSinceCopy = 0;
+            signNanos = nowNanos;
+            to.counted(emptyPolls, completions, largestPoll, spinNanos, nowNanos);
+        }
+
+        /**
+         * The loop polls for nothing, and is not stuck. The loop's thread only.
+         *
+         * @param nowNanos {@link System#nanoTime()}
+         */
+        public void spins(long nowNanos) {
+            LoopRow copy = row;
+            if (copy != null && nowNanos - signNanos >= SIGN_NANOS) {
+                copy(copy, nowNanos);
+            }
+        }
+
+        /**
+         * The loop has polled for nothing so long. The loop's thread only.
+         *
+         * @param nanos from the first poll to the last that found nothing, 0 or more
+         */
+        public void spun(long nanos) {
+            spinNanos += nanos;
+        }
+
+        /**
+         * The loop is about to block. The loop's thread only.
+         *
+         * @param nowNanos {@link System#nanoTime()}, or a little earlier
+         */
+        public void waits(long nowNanos) {
+            LoopRow copy = row;
+            if (copy != null) {
+                copy(copy, nowNanos);
+                waiting = true;
+                copy.waits();
+            }
+        }
+
+        /** The loop has woken, if it had blocked. The loop's thread only. */
+        public void woke() {
+            LoopRow copy = row;
+            if (copy != null && waiting) {
+                waiting = false;
+                copy.runs(System.nanoTime());
+            }
         }
 
         private long polls() {
@@ -118,6 +210,10 @@ public final class PollCounters {
         @Override
         public void close() {
             ended(this);
+            LoopRow copy = row;
+            if (copy != null) {
+                copy.close();
+            }
         }
     }
 }

@@ -97,7 +97,9 @@ final class SoftIoHandler implements IoHandler {
         turnContext.activeNanos = 0;
         int handled = spin(start);
         if (handled == 0) {
+            counters.waits(start);
             handled = nio.run(turnContext);
+            counters.woke();
         }
         if (spin.isAdaptive()) {
             spin.waited(System.nanoTime() - start - turnContext.activeNanos);
@@ -112,8 +114,8 @@ final class SoftIoHandler implements IoHandler {
             return 0;
         }
         turnContext.polling = true;
+        long now = start;
         try {
-            long now;
             do {
                 int handled = nio.run(turnContext);
                 if (handled > 0) {
@@ -125,9 +127,11 @@ final class SoftIoHandler implements IoHandler {
                     Thread.onSpinWait();
                 }
                 now = System.nanoTime();
+                counters.spins(now);
             } while (spin.polled(now) && turnContext.mayPollOn() && now - start < budgetNanos);
         } finally {
             turnContext.polling = false;
+            counters.spun(now - start);
         }
         return 0;
     }
@@ -184,8 +188,10 @@ final class SoftIoHandler implements IoHandler {
             }
         }
 
+        /** Netty's handler asks when it has selected, before it handles what it found. */
         @Override
         public boolean shouldReportActiveIoTime() {
+            counters.woke();
             return spin.isAdaptive() || of().shouldReportActiveIoTime();
         }
     }
@@ -307,7 +313,9 @@ final class SoftIoHandler implements IoHandler {
         return domain;
     }
 
-    /** Where sockets are read into: room for what an earlier read left over, then for {@link #READ_BYTES}. Big-endian. */
+    /**
+     * Where sockets are read into: room for what an earlier read left over, then for {@link #READ_BYTES}. Big-endian.
+     */
     ByteBuffer readBuffer() {
         ByteBuffer buffer = readBuffer;
         if (buffer == null) {

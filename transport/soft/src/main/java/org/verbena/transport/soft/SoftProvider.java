@@ -39,7 +39,7 @@ public final class SoftProvider implements RdmaProvider {
 
     private final SoftOptions options;
     private final SoftContext context;
-    private final PollCounters pollCounters = new PollCounters();
+    private final PollCounters pollCounters = new PollCounters(NAME);
 
     /** Creates a provider with options from system properties, as {@link java.util.ServiceLoader} does. */
     public SoftProvider() {

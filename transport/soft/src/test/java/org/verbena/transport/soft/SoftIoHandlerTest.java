@@ -22,7 +22,7 @@ class SoftIoHandlerTest {
 
     private SoftIoHandler handler(long spinNanos) {
         return new SoftIoHandler(
-                sockets, spinNanos, SoftOptions.DEFAULTS, new SoftDomain(), new PollCounters().newLoop());
+                sockets, spinNanos, SoftOptions.DEFAULTS, new SoftDomain(), new PollCounters("soft").newLoop());
     }
 
     @Test

@@ -25,8 +25,8 @@ import org.verbena.transport.spi.SpinBudget;
 import org.verbena.transport.verbs.epoll.DescriptorIoHandler;
 
 /**
- * The I/O of a completion loop: the completion-channel thread. It owns a completion channel and the completion queues of each device in use, and with them
- * all endpoints and listeners of the loop; their callbacks are made here.
+ * The I/O of a completion loop: the completion-channel thread. It owns a completion channel and the completion queues
+ * of each device in use, and with them all endpoints and listeners of the loop; their callbacks are made here.
  *
  * <pre>
  * one turn:  poll -> something? handle it, and that was the turn
@@ -35,9 +35,11 @@ import org.verbena.transport.verbs.epoll.DescriptorIoHandler;
  *                               block on {eventfd, completion channels} -> poll
  * </pre>
  *
- * <p>Netty's NIO channels may share the loop ({@link SocketChannels}): from the first one on, a turn polls their selector too, and blocks on it.
+ * <p>Netty's NIO channels may share the loop ({@link SocketChannels}): from the first one on, a turn polls their
+ * selector too, and blocks on it.
  *
- * <p>Asynchronous events of a device are taken by the connection loop, since a device has one stream of them and many loops.
+ * <p>Asynchronous events of a device are taken by the connection loop, since a device has one stream of them and many
+ * loops.
  */
 final class CompletionIoHandler extends DescriptorIoHandler {
     private static final Logger LOG = LoggerFactory.getLogger(CompletionIoHandler.class);
@@ -183,7 +185,9 @@ final class CompletionIoHandler extends DescriptorIoHandler {
             return handled;
         }
         turns = 0;
+        counters.waits(start);
         block(context);
+        counters.woke();
         if (spin.isAdaptive()) {
             spin.waited(System.nanoTime() - start);
         }
@@ -210,17 +214,19 @@ final class CompletionIoHandler extends DescriptorIoHandler {
             return 0;
         }
         long budgetNanos = Math.min(nanos, context.delayNanos(start));
-        long now;
+        long now = start;
         do {
             for (int i = 0; i < POLLS_BETWEEN_CLOCKS; i++) {
                 int handled = poll();
                 if (handled > 0) {
+                    counters.spun(now - start);
                     return handled;
                 }
                 Thread.onSpinWait();
             }
             int handled = pollSockets();
             if (handled > 0) {
+                counters.spun(now - start);
                 return handled;
             }
             if (spin.isAdaptive()) {
@@ -228,6 +234,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
             }
             now = System.nanoTime();
         } while (spin.polled(now) && context.canBlock() && now - start < budgetNanos);
+        counters.spun(now - start);
         return 0;
     }
 

@@ -51,7 +51,7 @@ public final class VerbsProvider implements RdmaProvider {
     private static final int RANK = 100;
 
     private final VerbsDevices devices = new VerbsDevices(this);
-    private final PollCounters pollCounters = new PollCounters();
+    private final PollCounters pollCounters = new PollCounters(NAME);
     /** Connections refused for what this side lacks, which their peers could not act on. */
     private final RateLimitedLog refusals = new RateLimitedLog(LoggerFactory.getLogger(VerbsProvider.class));
 
