@@ -319,6 +319,21 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         return started;
     }
 
+    /** What {@code verbena stat} shows of this channel; null if nothing. Any thread. */
+    final @Nullable ConnectionStat stat() {
+        return listener.stat();
+    }
+
+    /** This end's address, as far as it is known. Any thread. */
+    final @Nullable InetSocketAddress local0() {
+        return local;
+    }
+
+    /** The peer's. */
+    final @Nullable InetSocketAddress remote0() {
+        return remote;
+    }
+
     /** Translates a cause into an exception of this API: the same exception for the same cause. Event loop only. */
     Throwable translate0(Throwable cause) {
         return translations.of(cause);
@@ -462,6 +477,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         if (open == null || over) {
             throw new ClosedChannelException();
         }
+        listener.active0();
         if (!open.isWritable() && open.queuedBytes() > 0) {
             return; // onWritabilityChanged comes back here; with nothing under way, the connection may have a refusal
             // to tell
@@ -549,6 +565,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         if (state != State.ACTIVE || open == null) {
             throw new ClosedChannelException();
         }
+        listener.active0();
         ChannelOutboundBuffer outbound = unsafe().outboundBuffer();
         if (outbound != null) {
             outboundBridge.handOverFlushed(outbound, open);
@@ -692,7 +709,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         if (keys != null) {
             made.authenticate(keys);
         }
-        listener.begin(eventLoop(), made);
+        listener.begin(eventLoop(), provider, role, options.framing(), made);
         connection = made;
         ProviderAccount accountant = ProviderAccount.of(provider);
         accountant.began(made);

@@ -4,10 +4,12 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.MessageListener;
 import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.RdmaProvider;
 
 /** Forwards a connection's events to the channel, its inbound bridge, or the connection's clock. */
 final class ConnectionListener implements MessageListener {
@@ -16,12 +18,38 @@ final class ConnectionListener implements MessageListener {
     /** Set by the loop before the connection can report anything; read by any thread, for {@link #onResumable}. */
     private volatile @Nullable ConnectionClock clock;
 
+    /** Likewise; null if the process has no file of counters. */
+    private volatile @Nullable ConnectionStat stat;
+
     ConnectionListener(AbstractRdmaChannel channel) {
         this.channel = channel;
     }
 
-    void begin(EventLoop loop, MessageConnection connection) {
+    void begin(
+            EventLoop loop,
+            RdmaProvider provider,
+            MessageConnection.Role role,
+            Framing framing,
+            MessageConnection connection) {
         clock = new ConnectionClock(loop, connection);
+        ConnectionStat made = ConnectionStat.begin0((RdmaEventLoop) loop, provider, role, framing, connection);
+        if (made != null) {
+            made.addresses0(channel.local0(), channel.remote0());
+        }
+        stat = made;
+    }
+
+    /** What {@code verbena stat} shows of it; null if that is switched off, or nothing has begun. Any thread. */
+    @Nullable ConnectionStat stat() {
+        return stat;
+    }
+
+    /** Something is about to be sent, which the loop may learn of by no completion. Event loop only. */
+    void active0() {
+        ConnectionStat shown = stat;
+        if (shown != null) {
+            shown.active0();
+        }
     }
 
     /** The connection has ended. Idempotent. */
@@ -29,6 +57,10 @@ final class ConnectionListener implements MessageListener {
         ConnectionClock running = clock;
         if (running != null) {
             running.stop();
+        }
+        ConnectionStat shown = stat;
+        if (shown != null) {
+            shown.end0();
         }
     }
 
@@ -41,11 +73,19 @@ final class ConnectionListener implements MessageListener {
         Endpoint prepared = from.endpoint();
         if (prepared != null) {
             channel.onPrepared0(prepared);
+            ConnectionStat shown = stat;
+            if (shown != null) {
+                shown.addresses0(prepared.localAddress(), prepared.remoteAddress());
+            }
         }
     }
 
     @Override
     public void onActive(MessageConnection from, Negotiated negotiated) {
+        ConnectionStat shown = stat;
+        if (shown != null) {
+            shown.agreed0(negotiated);
+        }
         channel.onActive0(from);
     }
 
@@ -93,6 +133,10 @@ final class ConnectionListener implements MessageListener {
 
     @Override
     public void onInactive(MessageConnection from, @Nullable Throwable cause) {
+        ConnectionStat shown = stat;
+        if (shown != null && cause != null) {
+            shown.lost0(cause);
+        }
         channel.onInactive0(cause);
     }
 }

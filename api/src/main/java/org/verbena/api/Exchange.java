@@ -107,7 +107,7 @@ public final class Exchange {
 
     private Future<Void> answer(@Nullable ByteBuf message) {
         return message != null && request && replied.compareAndSet(false, true)
-                ? messenger.send(Messenger.REPLY, correlation, message)
+                ? messenger.reply(correlation, message, arrivedNanos)
                 : messenger.send(Messenger.MESSAGE, 0, message);
     }
 

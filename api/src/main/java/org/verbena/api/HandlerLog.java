@@ -39,6 +39,10 @@ final class HandlerLog {
     void failed(Exchange exchange, Throwable failure) {
         long others = due(System.nanoTime());
         if (others >= 0) {
+            ConnectionStat stat = channel.stat();
+            if (stat != null) {
+                stat.failed("the handler failed: " + failure);
+            }
             LOG.error(
                     "{}: the handler failed on a {}{}",
                     channel,

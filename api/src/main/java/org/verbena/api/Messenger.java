@@ -176,11 +176,15 @@ final class Messenger extends ChannelDuplexHandler {
      * @return done when the send has completed
      */
     Future<Void> send(int kind, long correlation, @Nullable ByteBuf payload) {
-        return send(kind, correlation, NO_TIME, payload);
+        return send(kind, correlation, NO_TIME, payload, new Sent());
     }
 
-    private Future<Void> send(int kind, long correlation, long timeMicros, @Nullable ByteBuf payload) {
-        Sent sent = new Sent();
+    /** As {@link #send(int, long, ByteBuf)}, for the reply to a request that arrived then. */
+    Future<Void> reply(long correlation, ByteBuf payload, long arrivedNanos) {
+        return send(REPLY, correlation, NO_TIME, payload, new Reply(arrivedNanos));
+    }
+
+    private Future<Void> send(int kind, long correlation, long timeMicros, @Nullable ByteBuf payload, Sent sent) {
         ByteBuf frame;
         try {
             frame = frame(kind, correlation, timeMicros, checkUsable(payload));
@@ -240,7 +244,7 @@ final class Messenger extends ChannelDuplexHandler {
     void sendOverloaded(long correlation, boolean refusable, long retryAfterNanos) {
         if (refusable) {
             long micros = Math.min(TimeUnit.NANOSECONDS.toMicros(retryAfterNanos), UNLIMITED_MICROS);
-            send(OVERLOADED, correlation, micros, Unpooled.EMPTY_BUFFER);
+            send(OVERLOADED, correlation, micros, Unpooled.EMPTY_BUFFER, new Sent());
             return;
         }
         String text = "the server is overloaded, try again in " + inMillis(retryAfterNanos) + " ms";
@@ -343,7 +347,7 @@ final class Messenger extends ChannelDuplexHandler {
     }
 
     /** The future of a send; on a closed connection it fails with the reason why it is closed. */
-    private final class Sent extends DefaultChannelPromise {
+    private class Sent extends DefaultChannelPromise {
         Sent() {
             super(channel);
         }
@@ -371,6 +375,24 @@ final class Messenger extends ChannelDuplexHandler {
         }
     }
 
+    /** The future of a reply, whose request has taken its time when the reply is sent. */
+    private final class Reply extends Sent {
+        private final long arrivedNanos;
+
+        Reply(long arrivedNanos) {
+            this.arrivedNanos = arrivedNanos;
+        }
+
+        @Override
+        public boolean trySuccess(@Nullable Void result) {
+            ConnectionStat stat = channel.stat();
+            if (stat != null && channel.eventLoop().inEventLoop()) {
+                stat.answered0(System.nanoTime() - arrivedNanos);
+            }
+            return super.trySuccess(null);
+        }
+    }
+
     /**
      * A request, which is the promise of its reply. The channel owns the message from the start, so cancelling the
      * request releases nothing early.
@@ -379,6 +401,7 @@ final class Messenger extends ChannelDuplexHandler {
         private final @Nullable ByteBuf message;
         private final long timeoutNanos;
         private long correlation;
+        private long beganNanos;
         private long deadlineNanos;
         /** The message, while it may have to be sent again. */
         private @Nullable ByteBuf kept;
@@ -419,6 +442,7 @@ final class Messenger extends ChannelDuplexHandler {
             }
             number0();
             long now = System.nanoTime();
+            beganNanos = now;
             deadlineNanos = now + Math.min(timeoutNanos, MAX_TIMEOUT_NANOS);
             sweepBy0(deadlineNanos, now);
             if (retries != null) {
@@ -435,7 +459,7 @@ final class Messenger extends ChannelDuplexHandler {
         private void send0(ByteBuf bytes, long timeNanos) {
             long micros = Math.min(TimeUnit.NANOSECONDS.toMicros(timeNanos), UNLIMITED_MICROS);
             Future<Void> sending = channel.peerTakes0(ShortForm.TAKES_TIMED_REQUESTS)
-                    ? send(TIMED_REQUEST, correlation, micros, bytes)
+                    ? send(TIMED_REQUEST, correlation, micros, bytes, new Sent())
                     : send(REQUEST, correlation, bytes);
             sending.addListener(sent -> {
                 if (!sent.isSuccess()) {
@@ -687,6 +711,10 @@ final class Messenger extends ChannelDuplexHandler {
             return;
         }
         request.forget0();
+        ConnectionStat stat = channel.stat();
+        if (stat != null) {
+            stat.answered0(readBeganNanos - request.beganNanos);
+        }
         if (kind == REPLY) {
             request.answer0(frame);
         } else {

@@ -5,12 +5,18 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.MessageStatistics;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RdmaProvider;
+import org.verbena.transport.stat.ProviderRow;
+import org.verbena.transport.stat.StatFile;
 
-/** Adds up the connections of a provider, those that have ended included. Any thread; touched when connections begin and end, never by messages. */
+/**
+ * Adds up the connections of a provider, those that have ended included. Any thread; touched when connections begin and
+ * end, never by messages.
+ */
 final class ProviderAccount {
     private static final ConcurrentMap<RdmaProvider, ProviderAccount> BY_PROVIDER = new ConcurrentHashMap<>();
 
@@ -18,6 +24,9 @@ final class ProviderAccount {
     private final Set<MemoryDomain> domains = ConcurrentHashMap.newKeySet();
     private final LongAdder expiredRequests = new LongAdder();
     private final LongAdder overloadedRequests = new LongAdder();
+
+    /** What {@code verbena stat} shows; null if nothing. Written under the lock. */
+    private final @Nullable ProviderRow row;
 
     // Guarded by this.
     private final Set<MessageConnection> open = new HashSet<>();
@@ -27,6 +36,8 @@ final class ProviderAccount {
 
     private ProviderAccount(RdmaProvider provider) {
         this.provider = provider;
+        StatFile file = StatFile.own();
+        row = file == null ? null : file.newProvider(provider.name(), provider.description());
     }
 
     static ProviderAccount of(RdmaProvider provider) {
@@ -36,6 +47,7 @@ final class ProviderAccount {
     synchronized void began(MessageConnection connection) {
         open.add(connection);
         begunCount++;
+        copy();
     }
 
     /** Remembers a device that is in use. */
@@ -60,6 +72,20 @@ final class ProviderAccount {
         if (open.remove(connection)) {
             ended = ended.plus(connection.statistics());
             lostCount += lost ? 1 : 0;
+            copy();
+        }
+    }
+
+    private void copy() {
+        if (row != null) {
+            row.connections(open.size(), begunCount, lostCount);
+        }
+    }
+
+    /** Copies how much memory is registered. A few times a second. */
+    synchronized void copyMemory() {
+        if (row != null) {
+            row.registered(provider.counters().registeredBytes());
         }
     }
 

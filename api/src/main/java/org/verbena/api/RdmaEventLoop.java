@@ -30,6 +30,7 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
 
     /** What its channels may have out, for each device. Event loop only; an entry goes with its device. */
     private final Map<MemoryDomain, TransferBudget> budgets = new WeakHashMap<>();
+    private final LoopStat stat = new LoopStat(this);
 
     /** The channels that still have to close before the loop may end. Event loop only. */
     private int closing;
@@ -38,8 +39,23 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
         super(parent, executor, factory);
     }
 
+    /** What {@code verbena stat} shows of the connections here. Event loop only. */
+    LoopStat stat() {
+        return stat;
+    }
+
+    @Override
+    protected int runIo() {
+        int handled = super.runIo();
+        if (handled > 0) {
+            stat.active0();
+        }
+        return handled;
+    }
+
     /**
-     * Closes all channels as {@code close} does, within the timeout, and then ends as Netty's loops do. New channels are refused from now on.
+     * Closes all channels as {@code close} does, within the timeout, and then ends as Netty's loops do. New channels
+     * are refused from now on.
      *
      * @param quietPeriod how long no task must have been submitted, once the channels are closed
      * @param timeout how long all of it may take, the quiet period included

@@ -19,8 +19,8 @@ import org.verbena.transport.spi.RdmaProvider;
  * Event loops of one RDMA provider: what {@code NioEventLoopGroup} is to sockets. Each loop owns the completion queues
  * of its channels, so completions, promises, handlers and user callbacks of a channel all run on one thread.
  *
- * <p>Netty's NIO channels, such as {@code NioSocketChannel} and {@code NioDatagramChannel}, may use the loops as well, so
- * that a program needs one group for RDMA, TCP and UDP.
+ * <p>Netty's NIO channels, such as {@code NioSocketChannel} and {@code NioDatagramChannel}, may use the loops as well,
+ * so that a program needs one group for RDMA, TCP and UDP.
  *
  * <p>The provider is {@code auto} (verbs if a device is up, else soft), {@code verbs} or {@code soft}. The default is
  * what the system property {@value ProviderChoice#PROPERTY} says. The choice is logged once, at INFO. If a provider is
@@ -33,6 +33,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
 
     private final RdmaProvider provider;
     private final long transferBudgetBytes;
+    private final String reason;
 
     /** Makes loops of the configured provider, as many as Netty makes by default: two for each processor. */
     public RdmaEventLoopGroup() {
@@ -89,6 +90,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
                         : threadFactory,
                 choice.provider().newIoHandlerFactory(options));
         provider = choice.provider();
+        reason = choice.reason();
         transferBudgetBytes = options.transferBudgetBytes();
     }
 
@@ -143,6 +145,11 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     @Override
     protected IoEventLoop newChild(Executor executor, IoHandlerFactory ioHandlerFactory, Object... arguments) {
         return new RdmaEventLoop(this, executor, ioHandlerFactory);
+    }
+
+    /** Why the provider of a loop was chosen. */
+    static String reasonOf(EventLoop loop) {
+        return loop.parent() instanceof RdmaEventLoopGroup group ? group.reason : "";
     }
 
     /** The provider of a loop, or null if the loop is not of such a group. */

@@ -33,7 +33,10 @@ final class ConnectionCounters {
     private static final int TRANSFER_STALLS = 20;
     private static final int COUNT = 21;
 
-    private final long[] values = new long[COUNT];
+    /** Not a counter, and not in {@link MessageStatistics}: when the stall in progress began, or 0. */
+    private static final int STALLED_SINCE = COUNT;
+
+    private final long[] values = new long[COUNT + 1];
 
     private void add(int counter, long amount) {
         ELEMENT.setOpaque(values, counter, values[counter] + amount);
@@ -85,12 +88,14 @@ final class ConnectionCounters {
         add(ONE_SIDED_OPERATIONS, 1);
     }
 
-    void creditStallBegan() {
+    void creditStallBegan(long nowNanos) {
         add(CREDIT_STALLS, 1);
+        ELEMENT.setOpaque(values, STALLED_SINCE, nowNanos == 0 ? 1 : nowNanos);
     }
 
     void creditStallEnded(long nanos) {
         add(CREDIT_STALL_NANOS, nanos);
+        ELEMENT.setOpaque(values, STALLED_SINCE, 0L);
     }
 
     void slotStallBegan() {
@@ -118,6 +123,14 @@ final class ConnectionCounters {
     /** Also a current figure. */
     void queued(long queuedBytes) {
         ELEMENT.setOpaque(values, QUEUED_BYTES, queuedBytes);
+    }
+
+    /** In the order of {@link MessageStatistics}. Returns when the stall in progress began, or 0. */
+    long copyTo(long[] into) {
+        for (int i = 0; i < COUNT; i++) {
+            into[i] = get(i);
+        }
+        return get(STALLED_SINCE);
     }
 
     MessageStatistics snapshot() {

@@ -54,6 +54,10 @@ final class Lifecycle {
     private boolean answered;
     private @Nullable Throwable firstCause;
 
+    Phase phase() {
+        return phase;
+    }
+
     boolean is(Phase one) {
         return phase == one;
     }

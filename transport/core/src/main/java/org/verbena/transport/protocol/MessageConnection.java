@@ -871,6 +871,27 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         return counters.snapshot();
     }
 
+    /**
+     * Copies its counters, without allocating. Any thread.
+     *
+     * @param into gets the components of {@link MessageStatistics} in their order
+     * @return since when messages wait for the peer's credits, {@link System#nanoTime()}, or 0
+     */
+    public long copyStatistics(long[] into) {
+        return counters.copyTo(into);
+    }
+
+    /**
+     * The phase of its life. The loop's thread.
+     *
+     * @return CONNECTING, HANDSHAKE, ACTIVE and so on, as {@code docs/architecture.md} has them; always the same string
+     *     for
+     *     a phase
+     */
+    public String phase() {
+        return life.phase().name();
+    }
+
     /** For tests: message frames that may be sent now. */
     int creditsAvailable() {
         return credits.available();

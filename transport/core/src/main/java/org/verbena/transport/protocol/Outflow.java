@@ -116,8 +116,8 @@ final class Outflow {
         switch (obstacle) {
             case CREDIT -> {
                 frames.waited();
-                counters.creditStallBegan();
                 stalledSinceNanos = System.nanoTime();
+                counters.creditStallBegan(stalledSinceNanos);
                 stallEvent = FlightEvents.beginCreditStall(outbox.queuedBytes());
             }
             case SLOT -> counters.slotStallBegan();
