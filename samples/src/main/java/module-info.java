@@ -41,6 +41,8 @@ module org.verbena.samples {
             info.picocli;
     opens org.verbena.samples.rping to
             info.picocli;
+    opens org.verbena.samples.stat to
+            info.picocli;
     opens org.verbena.samples.table to
             info.picocli;
 

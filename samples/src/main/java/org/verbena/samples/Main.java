@@ -30,6 +30,7 @@ import org.verbena.samples.perf.Perf;
 import org.verbena.samples.pingpong.PingPong;
 import org.verbena.samples.pingpong.RdmaRc;
 import org.verbena.samples.rping.Rping;
+import org.verbena.samples.stat.Stat;
 import org.verbena.samples.table.TableClient;
 import org.verbena.samples.table.TableServer;
 import org.verbena.transport.spi.RdmaException;
@@ -63,7 +64,7 @@ public final class Main implements Runnable {
 
     private static Map<String, List<String>> groups() {
         Map<String, List<String>> groups = new LinkedHashMap<>();
-        groups.put("To begin with", List.of("demo", "devices", "doctor", "perf", "completion"));
+        groups.put("To begin with", List.of("demo", "devices", "doctor", "perf", "stat", "completion"));
         groups.put(
                 "Messages and one-sided operations",
                 List.of("echo-server", "echo-client", "table-server", "table-client"));
@@ -146,6 +147,7 @@ public final class Main implements Runnable {
             case "devices" -> Devices.class;
             case "doctor" -> DoctorCommand.class;
             case "perf" -> Perf.class;
+            case "stat" -> Stat.class;
             case "completion" -> Completion.class;
             case "echo-server" -> EchoServer.class;
             case "echo-client" -> EchoClient.class;

@@ -1,5 +1,7 @@
 package org.verbena.samples.command;
 
+import org.verbena.transport.stat.StatFile;
+
 /** Ends the samples' servers: SIGINT and SIGTERM are the usual way to stop one, not a failure. */
 public final class ServerSignals {
     private ServerSignals() {}
@@ -20,6 +22,7 @@ public final class ServerSignals {
                                     return;
                                 }
                             }
+                            StatFile.removeOwn();
                             Runtime.getRuntime().halt(0);
                         },
                         "signal"));
