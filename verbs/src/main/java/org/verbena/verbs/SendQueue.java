@@ -1,7 +1,9 @@
 package org.verbena.verbs;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvSendWr;
 import org.verbena.verbs.ffm.Pointers;
@@ -9,6 +11,7 @@ import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsOps;
 import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.memory.WindowType;
+import org.verbena.verbs.queue.QueuePairType;
 import org.verbena.verbs.work.SendFlags;
 import org.verbena.verbs.work.WorkRequestOpcode;
 
@@ -22,8 +25,9 @@ import org.verbena.verbs.work.WorkRequestOpcode;
  * }</pre>
  *
  * <p>A slot of the device's queue is free again when its completion, or that of a later work request, has been polled:
- * signal the last of a batch and at least one in every queue depth. An invalid work request, out of range or without
- * the right, throws before the device sees it and leaves the other staged work requests unchanged.
+ * signal the last of a batch and at least one in every queue depth. An invalid work request, one that the queue pair's
+ * type does not carry, out of range or without the right, throws before the device sees it and leaves the other staged
+ * work requests unchanged.
  *
  * <p>Source: ibv_post_send(3)
  */
@@ -47,6 +51,10 @@ public final class SendQueue extends WorkQueue {
     private static final int TSO = WorkRequestOpcode.TSO.value();
 
     private final int maxInlineBytes;
+    private final QueuePairType type;
+
+    /** Those that the type carries, a bit each. */
+    private final int opcodes;
 
     /** Of the work request being filled. */
     private int flags;
@@ -69,6 +77,12 @@ public final class SendQueue extends WorkQueue {
                 IbvSendWr.SG_LIST,
                 sizes.maxInlineBytes());
         this.maxInlineBytes = sizes.maxInlineBytes();
+        type = owner.options().type();
+        int carried = 0;
+        for (WorkRequestOpcode opcode : WorkRequestOpcode.values()) {
+            carried |= type.carries(opcode) ? 1 << opcode.value() : 0;
+        }
+        opcodes = carried;
     }
 
     /**
@@ -84,6 +98,9 @@ public final class SendQueue extends WorkQueue {
         if ((mask & ~ALL_FLAGS) != 0) {
             throw new IllegalArgumentException("unknown flags in 0x" + Integer.toHexString(mask) + "; see SendFlags");
         }
+        if ((opcodes & 1 << opcode) == 0) {
+            throw notCarried(opcode);
+        }
         long slot = begin();
         memory.set(CStruct.U64, slot + IbvSendWr.WR_ID, workRequestId);
         memory.set(CStruct.I32, slot + IbvSendWr.NUM_SGE, 0);
@@ -95,6 +112,20 @@ public final class SendQueue extends WorkQueue {
         payloadBytes = 0;
         inlineUsed = 0;
         return slot;
+    }
+
+    private IllegalArgumentException notCarried(int opcode) {
+        for (WorkRequestOpcode each : WorkRequestOpcode.values()) {
+            if (each.value() == opcode) {
+                String types = Arrays.stream(QueuePairType.values())
+                        .filter(other -> other != QueuePairType.DRIVER && other.carries(each))
+                        .map(QueuePairType::name)
+                        .collect(Collectors.joining(", "));
+                return new IllegalArgumentException(
+                        each + " needs a queue pair of type " + types + ", and " + owner + " is " + type);
+            }
+        }
+        throw new AssertionError(opcode);
     }
 
     private void remote(long slot, long address, int key) {

@@ -76,11 +76,9 @@ class CoverageTest {
         Set<String> gone = new TreeSet<>(table);
         gone.removeAll(functions);
         if (isLater()) {
-            // Headers later than the table: what they add is theirs, what they lack is still an error.
-            System.out.println("Later than rdma-core 44, and not in the table: " + missing);
-        } else {
-            assertThat(missing).as("functions that the table lacks").isEmpty();
+            missing.removeAll(rows(TABLE, "Later than rdma-core 44").keySet());
         }
+        assertThat(missing).as("functions that the table lacks").isEmpty();
         assertThat(gone).as("functions that do not exist").isEmpty();
     }
 
@@ -96,10 +94,9 @@ class CoverageTest {
             }
         });
         if (isLater()) {
-            System.out.println("Documented by a later rdma-core, and not bound: " + documented);
-        } else {
-            assertThat(documented).as("documented and not bound").isEmpty();
+            documented.removeAll(rows(TABLE, "Later than rdma-core 44").keySet());
         }
+        assertThat(documented).as("documented and not bound").isEmpty();
     }
 
     private static boolean isLater() throws Exception {

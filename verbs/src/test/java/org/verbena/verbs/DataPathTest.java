@@ -21,6 +21,7 @@ import org.verbena.verbs.address.GlobalRoute;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.memory.WindowType;
+import org.verbena.verbs.queue.QueuePairType;
 import org.verbena.verbs.work.CompletionStatus;
 import org.verbena.verbs.work.SendFlags;
 import org.verbena.verbs.work.WorkCompletionOpcode;
@@ -67,6 +68,30 @@ class DataPathTest {
         context.close();
         arena.close();
         assertThat(Stub.live()).isZero();
+    }
+
+    @Test
+    void whatTheTransportDoesNotCarryIsRefused() {
+        QueuePairOptions options =
+                QueuePairOptions.reliable(completions, new QueuePairCapabilities(DEPTH, DEPTH, 2, 2, 32));
+        try (QueuePair connected = domain.createQueuePair(options.withType(QueuePairType.UC));
+                QueuePair datagrams = domain.createQueuePair(options.withType(QueuePairType.UD))) {
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> connected.sendQueue().read(1, 0, 0, 0))
+                    .withMessageStartingWith("RDMA_READ needs a queue pair of type RC, XRC_SEND, and ")
+                    .withMessageEndingWith(" is UC");
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> datagrams.sendQueue().write(1, 0, 0, 0))
+                    .withMessageStartingWith("RDMA_WRITE needs a queue pair of type RC, UC, XRC_SEND, and ");
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> connected.sendQueue().fetchAndAdd(1, 0, 0, 0, 1, region, 0));
+            connected.sendQueue().write(1, 0, 0, 0);
+            datagrams.sendQueue().send(1, 0);
+            assertThat(connected.sendQueue().stagedWrs()).isOne();
+            assertThat(datagrams.sendQueue().stagedWrs()).isOne();
+            connected.sendQueue().discard();
+            datagrams.sendQueue().discard();
+        }
     }
 
     @Test

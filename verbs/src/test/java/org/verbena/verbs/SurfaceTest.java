@@ -460,15 +460,18 @@ class SurfaceTest {
 
     @Test
     void segmentedAndDatagramSendsAreFormatted() {
-        try (QueuePair queuePair = domain.createQueuePair(QueuePairOptions.reliable(completions, SIZES));
+        QueuePairOptions options = QueuePairOptions.reliable(completions, SIZES);
+        try (QueuePair queuePair = domain.createQueuePair(options);
+                QueuePair datagrams = domain.createQueuePair(options.withType(QueuePairType.UD));
                 MemoryWindow window = domain.allocateMemoryWindow(WindowType.TYPE_2)) {
             queuePair.sendQueue().localInvalidate(1, 0, 0x77);
             queuePair.sendQueue().bindWindow(2, 0, window, 0x88, region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE));
             assertThatThrownBy(() -> queuePair.sendQueue().piece(region, 0, 8))
                     .hasMessageContaining("more than 0 pieces");
             queuePair.sendQueue().bindWindow(2, 0, window, 0x88, region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE));
-            queuePair.sendQueue().sendSegmented(3, 0, arena.allocate(14), 1000).piece(region, 0, 8);
             queuePair.sendQueue().flush();
+            datagrams.sendQueue().sendSegmented(3, 0, arena.allocate(14), 1000).piece(region, 0, 8);
+            datagrams.sendQueue().flush();
             assertThat(Stub.posted(0).opcode()).isEqualTo(WorkRequestOpcode.LOCAL_INV.value());
             assertThat(Stub.posted(0).immediate()).isEqualTo(0x77);
             assertThat(Stub.posted(1).opcode()).isEqualTo(WorkRequestOpcode.BIND_MW.value());

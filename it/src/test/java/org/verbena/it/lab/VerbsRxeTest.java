@@ -19,7 +19,10 @@ import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.ProtectionDomain;
+import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairAttributes;
+import org.verbena.verbs.QueuePairCapabilities;
+import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.SendQueue;
 import org.verbena.verbs.SharedReceiveQueue;
 import org.verbena.verbs.Verbs;
@@ -37,6 +40,7 @@ import org.verbena.verbs.queue.QueuePairAttribute;
 import org.verbena.verbs.queue.QueuePairState;
 import org.verbena.verbs.queue.QueuePairType;
 import org.verbena.verbs.work.CompletionStatus;
+import org.verbena.verbs.work.OutstandingWork;
 import org.verbena.verbs.work.SendFlags;
 import org.verbena.verbs.work.WorkCompletionOpcode;
 
@@ -380,6 +384,57 @@ class VerbsRxeTest {
             AsyncEvent event = awaitAsync(loop.context, AsyncEventType.SRQ_LIMIT_REACHED);
             assertThat(event.source()).isSameAs(shared);
             assertThat(shared.queryLimitWrs()).isZero(); // disarmed
+        }
+    }
+
+    @Test
+    void completionsOfWorkThatWasGivenUpAreUnknown() {
+        try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC, true).connect()) {
+            OutstandingWork<String> outstanding = new OutstandingWork<>(2);
+            long[] ids = {outstanding.put("given up"), outstanding.put("waited for")};
+            for (long id : ids) {
+                loop.shared.receiveQueue().receive(id).piece(loop.right.region, 0, 64);
+            }
+            loop.shared.receiveQueue().flush();
+            assertThat(outstanding.take(ids[0])).isEqualTo("given up");
+            long another = outstanding.put("another, in its place");
+            for (int i = 0; i < 2; i++) {
+                loop.left.queuePair.sendQueue().send(i, SIGNALED).piece(loop.left.region, 0, 8);
+            }
+            loop.left.queuePair.sendQueue().flush();
+            assertThat(outstanding.take(loop.right.next().id())).isNull();
+            assertThat(outstanding.take(loop.right.next().id())).isEqualTo("waited for");
+            assertThat(outstanding.take(another)).isEqualTo("another, in its place");
+        }
+    }
+
+    /** {@code sq_sig_all}, and the order of scatter/gather elements, one of them empty. */
+    @Test
+    void aQueuePairThatSignalsAllNeedsNoFlagAndGathersPiecesInOrder() {
+        try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC);
+                CompletionQueue completions = loop.context.createCompletionQueue(16);
+                QueuePair signalling = loop.domain.createQueuePair(new QueuePairOptions(
+                        QueuePairType.RC,
+                        completions,
+                        completions,
+                        null,
+                        new QueuePairCapabilities(4, 4, 3, 1, 0),
+                        true))) {
+            QueuePairLoop.Side sender = loop.foreignSide(signalling, completions, loop.right.region);
+            loop.connect(loop.left, sender);
+            sender.memory().setString(0, "first");
+            sender.memory().setString(100, "second");
+            signalling
+                    .sendQueue()
+                    .write(1, 0, loop.left.region.address(), loop.left.region.remoteKey())
+                    .piece(sender.region, 100, 6)
+                    .piece(sender.region, 0, 0)
+                    .piece(sender.region, 0, 6)
+                    .flush();
+            Completion written = sender.next();
+            assertThat(written.id()).isOne();
+            assertThat(written.opcode()).isEqualTo(WorkCompletionOpcode.RDMA_WRITE);
+            assertThat(loop.left.memory().getString(0)).isEqualTo("secondfirst");
         }
     }
 

@@ -2,6 +2,7 @@ package org.verbena.verbs.queue;
 
 import org.verbena.verbs.device.ExtendedDeviceAttributes;
 import org.verbena.verbs.ffm.NativeConstant;
+import org.verbena.verbs.work.WorkRequestOpcode;
 
 /**
  * The transport service of a queue pair.
@@ -54,6 +55,33 @@ public enum QueuePairType implements NativeConstant {
             }
         }
         throw new IllegalArgumentException("no IBV_QPT_* has the value " + value);
+    }
+
+    /**
+     * Whether the transport service has an operation. A device may still lack it.
+     *
+     * <p>Source: ibv_post_send(3)
+     *
+     * @param opcode of a work request
+     * @return true if work requests with it may be posted; of {@link #DRIVER} nothing is known, so always true
+     */
+    public boolean carries(WorkRequestOpcode opcode) {
+        return switch (this) {
+            case DRIVER -> true;
+            case XRC_RECV -> false;
+            case RC, XRC_SEND -> opcode != WorkRequestOpcode.TSO;
+            case UC ->
+                switch (opcode) {
+                    case SEND, SEND_WITH_IMM, SEND_WITH_INV, RDMA_WRITE, RDMA_WRITE_WITH_IMM, LOCAL_INV, BIND_MW ->
+                        true;
+                    default -> false;
+                };
+            case UD ->
+                opcode == WorkRequestOpcode.SEND
+                        || opcode == WorkRequestOpcode.SEND_WITH_IMM
+                        || opcode == WorkRequestOpcode.TSO;
+            case RAW_PACKET -> opcode == WorkRequestOpcode.SEND || opcode == WorkRequestOpcode.TSO;
+        };
     }
 
     /**
