@@ -30,6 +30,7 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
 
     /** What its channels may have out, for each device. Event loop only; an entry goes with its device. */
     private final Map<MemoryDomain, TransferBudget> budgets = new WeakHashMap<>();
+
     private final LoopStat stat = new LoopStat(this);
 
     /** The channels that still have to close before the loop may end. Event loop only. */

@@ -78,7 +78,9 @@ public final class Main implements Runnable {
                         "grpc-client",
                         "http-server",
                         "http-client"));
-        groups.put("The raw bindings", List.of("rping", "pingpong", "rdma-rc", "rdma-server", "rdma-client", "asyncwatch"));
+        groups.put(
+                "The raw bindings",
+                List.of("rping", "pingpong", "rdma-rc", "rdma-server", "rdma-client", "asyncwatch"));
         return Collections.unmodifiableMap(groups);
     }
 

@@ -68,8 +68,7 @@ class FlushTest {
                 QueuePair building = flushing(loop, completions);
                 MemoryRegion source = loop.domain.registerMemory(
                         Arena.ofAuto().allocate(4096, 4096), EnumSet.of(AccessFlag.LOCAL_WRITE));
-                MemoryRegion target =
-                        loop.domain.registerMemory(Arena.ofAuto().allocate(4096, 4096), FLUSHABLE)) {
+                MemoryRegion target = loop.domain.registerMemory(Arena.ofAuto().allocate(4096, 4096), FLUSHABLE)) {
             Side writer = loop.foreignSide(building, completions, source);
             connect(loop, writer);
             source.segment().setString(0, "what is flushed");
@@ -95,8 +94,8 @@ class FlushTest {
         try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC);
                 CompletionQueue completions = loop.context.createCompletionQueue(64);
                 QueuePair building = flushing(loop, completions);
-                MemoryRegion target = loop.domain.registerMemory(
-                        Arena.ofAuto().allocate(4096, 4096), QueuePairLoop.ALL_RIGHTS)) {
+                MemoryRegion target =
+                        loop.domain.registerMemory(Arena.ofAuto().allocate(4096, 4096), QueuePairLoop.ALL_RIGHTS)) {
             Side writer = loop.foreignSide(building, completions, target);
             connect(loop, writer);
             WorkRequestBuilder builder = building.builder();

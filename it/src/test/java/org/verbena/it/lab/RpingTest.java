@@ -84,7 +84,8 @@ class RpingTest {
     }
 
     private static RpingClient client(String address, int port, int sizeBytes, int count) {
-        return new RpingClient(null, new InetSocketAddress(address, port), sizeBytes, count, true, false, NOWHERE, false);
+        return new RpingClient(
+                null, new InetSocketAddress(address, port), sizeBytes, count, true, false, NOWHERE, false);
     }
 
     @ParameterizedTest(name = "{0}, {2} bytes")

@@ -49,8 +49,8 @@ public final class RdmaClientCommand implements Callable<Integer> {
         }
         PrintWriter out = spec.commandLine().getOut();
         out.println("rdma_client: start");
-        AddressInfo found =
-                Cm.addressInfo(server, "" + port, AddressInfo.Hints.active(PortSpace.TCP)).getFirst();
+        AddressInfo found = Cm.addressInfo(server, "" + port, AddressInfo.Hints.active(PortSpace.TCP))
+                .getFirst();
         try (CmId id = CmId.createEndpoint(found);
                 MessageExchange exchange = new MessageExchange(id)) {
             id.connect(ConnectionParameters.DEFAULT);

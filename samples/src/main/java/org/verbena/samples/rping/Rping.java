@@ -116,8 +116,9 @@ public final class Rping implements Callable<Integer> {
 
     @Option(
             names = "-q",
-            description = "Create the queue pair, and take it from state to state, in this program instead of in librdmacm;"
-                    + " not on iWARP, whose queue pairs the kernel connects.")
+            description =
+                    "Create the queue pair, and take it from state to state, in this program instead of in librdmacm;"
+                            + " not on iWARP, whose queue pairs the kernel connects.")
     private boolean ownQueuePair;
 
     @Option(names = "-P", description = "Server: keep serving clients, several at a time.")

@@ -144,8 +144,8 @@ final class RpingConnection implements AutoCloseable {
 
     private static void requireConnectableByHand(Context device) {
         if (device.device().transportType() == TransportType.IWARP) {
-            throw new CommandFailure(device.device().name()
-                    + " is iWARP: the kernel connects its queue pairs. Leave out -q");
+            throw new CommandFailure(
+                    device.device().name() + " is iWARP: the kernel connects its queue pairs. Leave out -q");
         }
     }
 
