@@ -105,7 +105,7 @@ final class Page {
                 "peer",
                 "phase",
                 "framing",
-                "credits/win",
+                "credits o/i",
                 "sent/s",
                 "recv/s",
                 "MB/s out",
@@ -137,7 +137,9 @@ final class Page {
                 connection.phase(),
                 connection.framing(),
                 // RAW has no credits.
-                connection.window() == Integer.MAX_VALUE ? "-" : connection.credits() + "/" + connection.window(),
+                connection.window() == Integer.MAX_VALUE
+                        ? "-"
+                        : connection.credits() + "/" + connection.creditsGranted(),
                 connection.messagesSentPerSecond(),
                 connection.messagesReceivedPerSecond(),
                 connection.bytesSentPerSecond() / MEGABYTE,
