@@ -10,12 +10,16 @@ module org.verbena.samples {
     requires org.verbena.doctor;
     requires org.verbena.grpc;
     requires HdrHistogram;
+    requires com.google.gson;
     requires io.grpc.stub;
     requires io.netty.codec.http;
     requires io.netty.codec.http2;
     requires info.picocli;
+    requires java.desktop;
     requires jdk.management;
     requires me.tongfei.progressbar;
+    requires org.apache.xmlgraphics.batik.svggen;
+    requires xchart;
 
     opens org.verbena.samples to
             info.picocli;

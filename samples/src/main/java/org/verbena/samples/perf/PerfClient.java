@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.NavigableMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
@@ -149,6 +150,10 @@ final class PerfClient implements Callable<Integer> {
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private PerfReport report;
 
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private PerfPlot plot;
+
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private CommandLine.Model.CommandSpec spec;
@@ -166,6 +171,7 @@ final class PerfClient implements Callable<Integer> {
     public Integer call() throws Exception {
         boolean isLatency = mode == null || !mode.bandwidth;
         check(isLatency);
+        plot.prepare(isLatency);
         Load load = new Load(connections, rate != null ? 0 : isLatency ? 1 : window, rate == null ? 0 : rate);
         String server = host == null ? options.host : host;
         List<PerfConnection> open = new ArrayList<>();
@@ -189,6 +195,7 @@ final class PerfClient implements Callable<Integer> {
                     }
                 }
                 report.end();
+                plot.draw();
             } finally {
                 open.forEach(PerfConnection::close);
             }
@@ -250,10 +257,14 @@ final class PerfClient implements Callable<Integer> {
             throw new CommandFailure(
                     "of " + (uncounted + all.count()) + " messages that were sent, " + arrived + " arrived");
         }
-        report.row(PerfFigures.of(test, isLatency, bytes, load, all, used));
+        double nanosPerMicro = test.nanosPerMicro(isLatency, load);
+        PerfFigures figures = PerfFigures.of(test, isLatency, bytes, load, all, used);
+        NavigableMap<Double, Double> percentiles = PerfFigures.percentiles(all.histogram(), nanosPerMicro);
+        report.row(figures, percentiles);
+        plot.add(figures, percentiles);
         if (histogram != null) {
             try (PrintStream out = new PrintStream(Files.newOutputStream(histogram), false, StandardCharsets.UTF_8)) {
-                all.histogram().outputPercentileDistribution(out, 1e3 * test.divisor(isLatency, load));
+                all.histogram().outputPercentileDistribution(out, nanosPerMicro);
             }
         }
     }

@@ -1,6 +1,9 @@
 package org.verbena.samples.perf;
 
+import java.util.NavigableMap;
+import java.util.TreeMap;
 import org.HdrHistogram.Histogram;
+import org.HdrHistogram.HistogramIterationValue;
 import org.verbena.samples.command.Measurement;
 
 /**
@@ -49,10 +52,22 @@ record PerfFigures(
 
     private static final double MILLION = 1e6;
 
+    /** Points of a distribution between a percentile and the one halfway to 100. */
+    private static final int TICKS_PER_HALF_DISTANCE = 2;
+
+    /** Percentile, 0 to 100, to microseconds. */
+    static NavigableMap<Double, Double> percentiles(Histogram times, double nanosPerMicro) {
+        NavigableMap<Double, Double> percentiles = new TreeMap<>();
+        for (HistogramIterationValue at : times.percentiles(TICKS_PER_HALF_DISTANCE)) {
+            percentiles.put(at.getPercentileLevelIteratedTo(), at.getValueIteratedTo() / nanosPerMicro);
+        }
+        return percentiles;
+    }
+
     static PerfFigures of(
             PerfTest test, boolean isLatency, int bytes, PerfClient.Load load, Measurement all, PerfUsage used) {
         Histogram times = all.histogram();
-        double nanosPerMicro = 1e3 * test.divisor(isLatency, load);
+        double nanosPerMicro = test.nanosPerMicro(isLatency, load);
         double count = Math.max(1, all.count());
         return new PerfFigures(
                 test.toString(),

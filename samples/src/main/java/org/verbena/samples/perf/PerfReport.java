@@ -36,7 +36,7 @@ final class PerfReport {
     private CommandSpec spec;
 
     private final Map<String, @Nullable Object> members = new LinkedHashMap<>();
-    private final List<PerfFigures> rows = new ArrayList<>();
+    private final List<Map<String, @Nullable Object>> rows = new ArrayList<>();
 
     void begin(boolean isLatency, String provider, RdmaChannel channel) {
         members.put("provider", provider);
@@ -56,15 +56,20 @@ final class PerfReport {
         }
     }
 
-    void row(PerfFigures figures) {
-        rows.add(figures);
+    /**
+     * A test with one size.
+     *
+     * @param percentiles percentile to microseconds, which JSON has as well
+     */
+    void row(PerfFigures figures, Map<Double, Double> percentiles) {
+        Map<String, @Nullable Object> row = Json.components(figures);
         if (isCsv()) {
-            print(Json.components(figures).values().stream()
-                    .map(PerfReport::cell)
-                    .collect(Collectors.joining(",")));
+            print(row.values().stream().map(PerfReport::cell).collect(Collectors.joining(",")));
         } else if (!isJson()) {
             print(figures.mode().equals("lat") ? latency(figures) : bandwidth(figures));
         }
+        row.put("percentiles", percentiles);
+        rows.add(row);
     }
 
     private static String cell(@Nullable Object value) {

@@ -28,6 +28,11 @@ enum PerfTest {
         return isLatency && isHalfARoundTrip && load.ratePerSecond() == 0 ? 2 : 1;
     }
 
+    /** By what a measured time in nanoseconds is divided to get a latency in microseconds. */
+    double nanosPerMicro(boolean isLatency, PerfClient.Load load) {
+        return 1e3 * divisor(isLatency, load);
+    }
+
     /** As it is written on the command line. */
     @Override
     public String toString() {

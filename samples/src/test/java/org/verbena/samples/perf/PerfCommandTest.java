@@ -1,15 +1,11 @@
 package org.verbena.samples.perf;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.verbena.samples.perf.PerfRuns.tests;
 
-import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
-import com.google.gson.JsonParser;
-import java.io.PrintWriter;
-import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -19,46 +15,25 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.verbena.samples.Main;
 import org.verbena.samples.ServerProcess;
-import picocli.CommandLine;
 
 /** {@code verbena perf} against a server in another process, on the soft provider. */
 @Timeout(240)
 class PerfCommandTest {
-    private static ServerProcess server;
-
-    private final StringWriter err = new StringWriter();
+    private static PerfRuns perf;
 
     @BeforeAll
     static void serve() throws Exception {
-        server = new ServerProcess("perf", "server", "--provider", "soft", "--port", "0");
+        perf = new PerfRuns();
     }
 
     @AfterAll
-    static void stop() throws Exception {
-        server.close();
+    static void stop() {
+        perf.close();
     }
 
-    private String run(int exitCode, String... arguments) {
-        List<String> all = new ArrayList<>(List.of("perf", "client", "--provider", "soft"));
-        all.addAll(List.of(arguments));
-        List<List<String>> defaults =
-                List.of(List.of("-p", "" + server.port), List.of("--duration", "0.2"), List.of("--warm-up", "0.05"));
-        defaults.stream().filter(option -> !all.contains(option.getFirst())).forEach(all::addAll);
-        StringWriter out = new StringWriter();
-        CommandLine command = Main.commandLine(all.toArray(String[]::new));
-        command.setOut(new PrintWriter(out)).setErr(new PrintWriter(err));
-        assertThat(command.execute(all.toArray(String[]::new)))
-                .as("exit code; %s", err)
-                .isEqualTo(exitCode);
-        return out.toString();
-    }
-
-    private static List<JsonObject> tests(String json) {
-        return JsonParser.parseString(json).getAsJsonObject().getAsJsonArray("tests").asList().stream()
-                .map(JsonElement::getAsJsonObject)
-                .toList();
+    private static String run(int exitCode, String... arguments) {
+        return perf.run(exitCode, arguments);
     }
 
     @ParameterizedTest
@@ -167,14 +142,14 @@ class PerfCommandTest {
             })
     void refusesWhatCannotBeMeant(String arguments, String why) {
         run(2, arguments.split(" "));
-        assertThat(err.toString()).contains(why);
+        assertThat(perf.errors()).contains(why);
     }
 
     @Test
     void aServerThatTalksSomethingElseIsNamed() throws Exception {
         try (ServerProcess echo = new ServerProcess("echo-server", "--provider", "soft", "--port", "0")) {
             run(1, "-p", "" + echo.port, "-t", "read");
-            assertThat(err.toString()).contains("what a perf server says");
+            assertThat(perf.errors()).contains("what a perf server says");
         }
     }
 }
