@@ -1,5 +1,6 @@
 package org.verbena.samples.perf;
 
+import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Future;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -34,7 +35,7 @@ import picocli.CommandLine.Parameters;
         name = "client",
         description = "Measures against a perf server, and prints a line for each test and size.",
         footer =
-                "%nA latency (--lat) has one operation under way on each connection. Those of messages and streams are half"
+                "%nA latency (--lat) has one operation under way on each connection. Those of messages, streams and sends are half"
                         + " a round trip, as perftest's; all others are whole operations. With --rate, operations (round trips are whole then) start when they"
                         + " are due and are timed from then, so that what a stall delays is counted. Bandwidth (--bw) has --window"
                         + " of them under way.")
@@ -88,7 +89,8 @@ final class PerfClient implements Callable<Integer> {
                 split = ",",
                 paramLabel = "BYTES",
                 converter = ByteSize.class,
-                description = "Bytes of an operation, 1 to 1g; suffixes k, m; several with commas (64).")
+                description = "Bytes of an operation, 1 to 1g, of a send to 16m;"
+                        + " suffixes k, m; several with commas (64).")
         @Nullable List<Integer> list;
 
         @Option(
@@ -185,14 +187,14 @@ final class PerfClient implements Callable<Integer> {
                         group.provider().name(),
                         open.getFirst().client().channel());
                 for (PerfTest test : tests) {
-                    if (test == PerfTest.STREAM) {
-                        for (PerfConnection connection : open) {
-                            connection.connectStream(group, server, isLatency);
-                        }
+                    List<PerfSubject> subjects = new ArrayList<>();
+                    for (PerfConnection connection : open) {
+                        subjects.add(connection.subject(test));
                     }
                     for (int size : sizesOf(test)) {
-                        measure(open, test, isLatency, size, load);
+                        measure(subjects, test, isLatency, size, load);
                     }
+                    subjects.forEach(PerfSubject::close);
                 }
                 report.end();
                 plot.draw();
@@ -216,9 +218,12 @@ final class PerfClient implements Callable<Integer> {
         if (rate != null && !(rate > 0)) {
             throw wrong("--rate must be more than 0");
         }
-        for (int size : allSizes()) {
-            if (size < 1 || size > PerfProtocol.MOST_MEMORY_BYTES) {
-                throw wrong("--size must be 1 to 1g; it is " + size);
+        for (PerfTest test : tests) {
+            for (int size : sizesOf(test)) {
+                if (size < 1 || size > test.mostBytes()) {
+                    throw wrong("--size must be 1 to " + (test.mostBytes() >> 20) + "m for the test " + test
+                            + "; it is " + size);
+                }
             }
         }
     }
@@ -238,22 +243,23 @@ final class PerfClient implements Callable<Integer> {
         return test == PerfTest.ATOMIC ? List.of(Long.BYTES) : allSizes();
     }
 
-    private void measure(List<PerfConnection> open, PerfTest test, boolean isLatency, int bytes, Load load)
+    private void measure(List<PerfSubject> subjects, PerfTest test, boolean isLatency, int bytes, Load load)
             throws InterruptedException, IOException {
         List<Supplier<Future<?>>> operations = new ArrayList<>();
-        for (PerfConnection connection : open) {
-            operations.add(connection.operation(test, isLatency, bytes));
+        for (PerfSubject subject : subjects) {
+            operations.add(subject.operation(test, isLatency, bytes, load));
         }
-        long countedBefore = counted(open, test, isLatency);
+        boolean isCounted = test.isCounted() && !isLatency;
+        long countedBefore = isCounted ? arrived(subjects) : 0;
         long uncounted = 0;
         if (warmUpSeconds > 0) {
-            uncounted = run(open, test, operations, warmUpSeconds, load).count();
+            uncounted = run(subjects, operations, warmUpSeconds, load).count();
         }
         PerfUsage before = PerfUsage.untilNow();
-        Measurement all = run(open, test, operations, seconds, load);
+        Measurement all = run(subjects, operations, seconds, load);
         PerfUsage used = PerfUsage.untilNow().since(before);
-        long arrived = counted(open, test, isLatency) - countedBefore;
-        if (test == PerfTest.MESSAGE && !isLatency && arrived != uncounted + all.count()) {
+        long arrived = isCounted ? arrived(subjects) - countedBefore : 0;
+        if (isCounted && arrived != uncounted + all.count()) {
             throw new CommandFailure(
                     "of " + (uncounted + all.count()) + " messages that were sent, " + arrived + " arrived");
         }
@@ -270,32 +276,26 @@ final class PerfClient implements Callable<Integer> {
     }
 
     /** How many one-way messages the server has had. */
-    private static long counted(List<PerfConnection> open, PerfTest test, boolean isLatency)
-            throws InterruptedException {
-        long counted = 0;
-        if (test == PerfTest.MESSAGE && !isLatency) {
-            for (PerfConnection connection : open) {
-                counted += connection.counted();
-            }
+    private static long arrived(List<PerfSubject> subjects) throws InterruptedException {
+        long arrived = 0;
+        for (PerfSubject subject : subjects) {
+            arrived += subject.arrived();
         }
-        return counted;
+        return arrived;
     }
 
     private static Measurement run(
-            List<PerfConnection> open, PerfTest test, List<Supplier<Future<?>>> operations, double seconds, Load load)
+            List<PerfSubject> subjects, List<Supplier<Future<?>>> operations, double seconds, Load load)
             throws InterruptedException {
         long nanos = (long) (seconds * TimeUnit.SECONDS.toNanos(1));
         List<Future<Measurement>> runs = new ArrayList<>();
         if (load.ratePerSecond() > 0) {
             runs.addAll(OpenLoop.runAll(
-                    open.stream().map(connection -> connection.loop(test)).toList(),
-                    load.ratePerSecond(),
-                    nanos,
-                    operations));
+                    subjects.stream().map(PerfSubject::loop).toList(), load.ratePerSecond(), nanos, operations));
         } else {
-            for (int i = 0; i < open.size(); i++) {
-                runs.add(
-                        Pipelined.run(open.get(i).loop(test), Long.MAX_VALUE, load.window(), nanos, operations.get(i)));
+            for (int i = 0; i < subjects.size(); i++) {
+                EventLoop on = subjects.get(i).loop();
+                runs.add(Pipelined.run(on, Long.MAX_VALUE, load.window(), nanos, operations.get(i)));
             }
         }
         Measurement all = new Measurement();

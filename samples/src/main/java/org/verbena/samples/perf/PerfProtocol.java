@@ -6,6 +6,7 @@ import io.netty.channel.Channel;
 import io.netty.util.AttributeKey;
 import java.lang.foreign.Arena;
 import java.util.EnumSet;
+import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.verbena.api.Exchange;
 import org.verbena.api.RdmaChannel;
 import org.verbena.transport.spi.MemoryDomain.Access;
@@ -29,8 +30,11 @@ final class PerfProtocol {
     /** A request for so many bytes of memory (an int), to read and to write; the reply is its token. */
     static final byte MEMORY = 'm';
 
-    /** A request: on which port are streams? The reply is an int, 0 if the server is not that far yet. */
-    static final byte STREAM_PORT = 'p';
+    /**
+     * A request: on which port is that {@link PerfService} (its offset, an int)? The reply is an int, 0 if the server
+     * is not that far yet.
+     */
+    static final byte PORT = 'p';
 
     /** The most memory that a client gets, for each of its connections. */
     static final int MOST_MEMORY_BYTES = 1 << 30;
@@ -40,11 +44,11 @@ final class PerfProtocol {
     private static final AttributeKey<long[]> COUNTED = AttributeKey.valueOf(PerfProtocol.class, "counted");
     private static final AttributeKey<RegisteredMemory> REGION = AttributeKey.valueOf(PerfProtocol.class, "region");
 
-    private volatile int streamPort;
+    private final AtomicIntegerArray ports = new AtomicIntegerArray(1 + PerfService.values().length);
 
-    /** Where the server takes streams, once it does. */
-    void streamPort(int port) {
-        streamPort = port;
+    /** Where the server has that service, once it does. */
+    void port(PerfService service, int port) {
+        ports.set(service.offset(), port);
     }
 
     /** Serves one message of a client. */
@@ -54,8 +58,10 @@ final class PerfProtocol {
             case COUNT -> counted(exchange.channel())[0]++;
             case HOW_MANY ->
                 exchange.send(exchange.channel().alloc().buffer(Long.BYTES).writeLong(counted(exchange.channel())[0]));
-            case STREAM_PORT ->
-                exchange.send(exchange.channel().alloc().buffer(Integer.BYTES).writeInt(streamPort));
+            case PORT -> {
+                int port = ports.get(message.getInt(message.readerIndex() + 1));
+                exchange.send(exchange.channel().alloc().buffer(Integer.BYTES).writeInt(port));
+            }
             case MEMORY ->
                 exchange.send(memory(exchange.channel(), message.getInt(message.readerIndex() + 1))
                         .encode());

@@ -4,12 +4,14 @@ import java.util.Locale;
 
 /** What {@code perf} measures. */
 enum PerfTest {
-    /** Messages; a latency is half a round trip, as {@code ib_send_lat} has it. */
+    /** Messages; a latency is half a round trip. */
     MESSAGE(true),
     /** Requests with a reply of the same size; a latency is the whole of both. */
     REQUEST(false),
     /** A Netty {@code SocketChannel}; a latency is half a round trip of so many bytes. */
     STREAM(true),
+    /** SENDs without the channel's protocol, as {@code ib_send_lat} and {@code ib_send_bw}. */
+    SEND(true),
     /** RDMA READ, as {@code ib_read_lat} and {@code ib_read_bw}. */
     READ(false),
     /** RDMA WRITE until it is completed: {@code ib_write_lat} has half a round trip of two writes instead. */
@@ -31,6 +33,19 @@ enum PerfTest {
     /** By what a measured time in nanoseconds is divided to get a latency in microseconds. */
     double nanosPerMicro(boolean isLatency, PerfClient.Load load) {
         return 1e3 * divisor(isLatency, load);
+    }
+
+    /** Whether the server counts what goes one way. */
+    boolean isCounted() {
+        return this == MESSAGE || this == SEND;
+    }
+
+    /** The longest operation, in bytes. */
+    int mostBytes() {
+        return switch (this) {
+            case SEND -> SendProtocol.MOST_BYTES;
+            default -> PerfProtocol.MOST_MEMORY_BYTES;
+        };
     }
 
     /** As it is written on the command line. */

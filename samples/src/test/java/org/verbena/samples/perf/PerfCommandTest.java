@@ -1,11 +1,14 @@
 package org.verbena.samples.perf;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.verbena.samples.perf.PerfRuns.tests;
 
 import com.google.gson.JsonObject;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -40,7 +43,15 @@ class PerfCommandTest {
     @ValueSource(strings = {"--lat", "--bw"})
     void measuresEveryTest(String mode) {
         List<JsonObject> tests = tests(run(
-                0, mode, "-t", "message,request,stream,read,write,atomic", "-s", "1,4k", "--window", "8", "--json"));
+                0,
+                mode,
+                "-t",
+                "message,request,stream,send,read,write,atomic",
+                "-s",
+                "1,4k",
+                "--window",
+                "8",
+                "--json"));
         assertThat(tests)
                 .extracting(it -> it.get("test").getAsString() + " " + it.get("bytes"))
                 .containsExactly(
@@ -50,6 +61,8 @@ class PerfCommandTest {
                         "request 4096",
                         "stream 1",
                         "stream 4096",
+                        "send 1",
+                        "send 4096",
                         "read 1",
                         "read 4096",
                         "write 1",
@@ -108,6 +121,38 @@ class PerfCommandTest {
         assertThat(it.get("connections").getAsInt()).isEqualTo(2);
     }
 
+    @ParameterizedTest
+    @CsvSource({"--bw, 500", "--bw, 1", "--lat, 1"})
+    void sendsKeepToTheServersReceives(String mode, String window) {
+        // Beyond the receives that are posted, the connection would end: iWARP repeats nothing.
+        JsonObject it = tests(run(0, "-t", "send", mode, "-s", "8m", "--window", window, "-q", "2", "--json"))
+                .getFirst();
+        assertThat(it.get("count").getAsLong()).isPositive();
+        assertThat(SendProtocol.of(8 << 20, 500).credits()).isEqualTo(4);
+        assertThat(SendProtocol.of(64, 500).credits()).isEqualTo(500);
+        assertThat(SendProtocol.of(16 << 20, 1).credits()).isEqualTo(2);
+    }
+
+    @Test
+    void aServerRejectsSendsThatTakeTooMuchMemory() {
+        byte[] most = new SendProtocol(16 << 20, 4).encode();
+        assertThat(SendProtocol.decode(Arrays.copyOf(most, 56)).receives()).isEqualTo(4);
+        for (int[] wrong : new int[][] {{16 << 20, 5}, {(16 << 20) + 1, 4}, {0, 4}, {64, 3}, {64, 2049}, {-1, -1}}) {
+            byte[] request =
+                    ByteBuffer.allocate(8).putInt(wrong[0]).putInt(wrong[1]).array();
+            assertThatIllegalArgumentException().isThrownBy(() -> SendProtocol.decode(request));
+        }
+        assertThatIllegalArgumentException().isThrownBy(() -> SendProtocol.decode(new byte[7]));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"message", "stream", "send"})
+    void manyEchoesAtARateAreUnderWayAtOnce(String test) {
+        JsonObject it = tests(run(0, "-t", test, "-s", "1", "--rate", "20000", "--duration", "0.2", "--json"))
+                .getFirst();
+        assertThat(it.get("count").getAsLong()).isEqualTo(4000);
+    }
+
     @Test
     void printsATableAndCommaSeparatedValues() {
         assertThat(run(0, "-t", "read").lines())
@@ -133,7 +178,8 @@ class PerfCommandTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "--size 0 | --size must be 1 to 1g; it is 0",
+                "--size 0 | --size must be 1 to 1024m for the test request; it is 0",
+                "-t send -s 20m | --size must be 1 to 16m for the test send; it is 20971520",
                 "--rate 5 --bw | --rate goes with --lat",
                 "--duration 0 | --duration must be more than 0",
                 "--window 0 | must be 1 or more",
