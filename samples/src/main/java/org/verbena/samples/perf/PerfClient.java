@@ -89,7 +89,7 @@ final class PerfClient implements Callable<Integer> {
                 split = ",",
                 paramLabel = "BYTES",
                 converter = ByteSize.class,
-                description = "Bytes of an operation, 1 to 1g, of a send to 16m;"
+                description = "Bytes of an operation, 1 to 1g, of a send to 16m, of a gRPC call to 64m;"
                         + " suffixes k, m; several with commas (64).")
         @Nullable List<Integer> list;
 

@@ -52,6 +52,7 @@ final class PerfConnection implements AutoCloseable {
                 new PerfStream(
                         new Bootstrap().group(group).channel(RdmaSocketChannel.class), host, port(PerfService.STREAMS));
             case SEND -> new PerfSends(group, host, port(PerfService.SENDS));
+            case GRPC -> new PerfCalls(group, host, port(PerfService.CALLS));
             case READ, WRITE, ATOMIC -> new PerfOneSided(this);
         };
         subjects.add(subject);

@@ -17,7 +17,7 @@ import picocli.CommandLine.Mixin;
 /** The passive end: messages, requests and memory on one port, each {@link PerfService} on one after it. */
 @Command(
         name = "server",
-        description = "Serves perf clients: streams and sends on the two ports after --port,"
+        description = "Serves perf clients: streams, sends and gRPC calls on the three ports after --port,"
                 + " everything else on --port.",
         footer = "%nClients get memory to read and write, up to 1 GiB for each connection: for networks you trust.")
 final class PerfServer implements Callable<Integer> {

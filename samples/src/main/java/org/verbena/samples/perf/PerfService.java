@@ -12,6 +12,7 @@ import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerChannel;
 import org.verbena.api.RdmaServerSocketChannel;
+import org.verbena.grpc.VerbenaGrpc;
 import org.verbena.transport.protocol.Framing;
 
 /** What a perf server has beside messages, each on a port of its own, which is its {@link #offset()} after theirs. */
@@ -37,6 +38,19 @@ enum PerfService {
                             .childOption(RdmaChannelOption.FRAMING, Framing.RAW),
                     address,
                     SendServing::new);
+        }
+    },
+    /** Unary gRPC calls over RDMA. */
+    CALLS(3) {
+        @Override
+        int listen(RdmaEventLoopGroup group, InetSocketAddress address) throws IOException {
+            return VerbenaGrpc.server(address, group)
+                    .directExecutor()
+                    .maxInboundMessageSize(PerfCalls.MOST_BYTES)
+                    .addService(PerfCalls.service())
+                    .build()
+                    .start()
+                    .getPort();
         }
     };
 

@@ -12,6 +12,8 @@ enum PerfTest {
     STREAM(true),
     /** SENDs without the channel's protocol, as {@code ib_send_lat} and {@code ib_send_bw}. */
     SEND(true),
+    /** Unary gRPC calls with a reply of the same size; a latency is the whole of both. */
+    GRPC(false),
     /** RDMA READ, as {@code ib_read_lat} and {@code ib_read_bw}. */
     READ(false),
     /** RDMA WRITE until it is completed: {@code ib_write_lat} has half a round trip of two writes instead. */
@@ -44,6 +46,7 @@ enum PerfTest {
     int mostBytes() {
         return switch (this) {
             case SEND -> SendProtocol.MOST_BYTES;
+            case GRPC -> PerfCalls.MOST_BYTES;
             default -> PerfProtocol.MOST_MEMORY_BYTES;
         };
     }
