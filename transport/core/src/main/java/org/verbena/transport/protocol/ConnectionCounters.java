@@ -26,11 +26,11 @@ final class ConnectionCounters {
     private static final int CREDIT_STALL_NANOS = 13;
     private static final int SLOT_STALLS = 14;
     private static final int MEMORY_STALLS = 15;
-    private static final int RECEIVE_QUEUE_LOW = 16;
-    private static final int CREDITS = 17;
-    private static final int CREDITS_GRANTED = 18;
-    private static final int QUEUED_BYTES = 19;
-    private static final int TRANSFER_STALLS = 20;
+    private static final int TRANSFER_STALLS = 16;
+    private static final int RECEIVE_QUEUE_LOW = 17;
+    private static final int CREDITS = 18;
+    private static final int CREDITS_GRANTED = 19;
+    private static final int QUEUED_BYTES = 20;
     private static final int COUNT = 21;
 
     /** Not a counter, and not in {@link MessageStatistics}: when the stall in progress began, or 0. */

@@ -19,6 +19,7 @@ package org.verbena.transport.stat;
  * @param creditStallNanos how long, in nanoseconds, without one that lasts
  * @param slotStalls waits for the send queue or the read depth
  * @param memoryStalls waits for registered memory
+ * @param transferStalls waits of long reads and writes for those of other connections
  * @param receiveQueueLow times that receives ran low
  * @param credits messages that the peer would accept now
  * @param creditsGranted messages that the peer may send now
@@ -41,6 +42,7 @@ public record CounterReading(
         long creditStallNanos,
         long slotStalls,
         long memoryStalls,
+        long transferStalls,
         long receiveQueueLow,
         long credits,
         long creditsGranted,
@@ -68,6 +70,7 @@ public record CounterReading(
                 values[16],
                 values[17],
                 values[18],
-                values[19]);
+                values[19],
+                values[20]);
     }
 }

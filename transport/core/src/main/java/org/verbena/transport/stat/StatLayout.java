@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * provider:   16 registered bytes  24 open  32 begun  40 lost  64 name (24)  88 description (168)
  * ended:      16 when, ms  24 local (80)  104 peer (80)  184 provider (24)  208 why (304)
  * connection: 16 loop's thread  24 begun  32 last activity  40 peer's window  48 waits for credits since, or 0
- *             56 when its error was, ms  64 the 20 counters of MessageStatistics, in its order
+ *             56 when its error was, ms  64 the 21 counters of MessageStatistics, in its order
  *            256 local (80)  336 peer (80)  416 provider (24)  440 role (16)  456 framing (16)  472 phase (16)
  *            488 why this provider (280)  768 error (256)  1024 the histogram's 112 buckets
  * }</pre>
@@ -126,7 +126,7 @@ final class StatLayout {
     static final long STALLED_SINCE = 48;
     static final long ERROR_MILLIS = 56;
     static final long COUNTERS = 64;
-    static final int COUNTER_COUNT = 20;
+    static final int COUNTER_COUNT = 21;
     static final long LOCAL = 256;
     static final long PEER = 336;
     static final long PROVIDER = 416;

@@ -4,17 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import java.io.IOException;
+import java.lang.reflect.RecordComponent;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.verbena.transport.protocol.MessageStatistics;
 
 /** What is written is read, and nothing else is taken for it. */
 @Timeout(240)
@@ -108,6 +111,18 @@ class StatFileTest {
     }
 
     @Test
+    void hasEveryCounterOfAConnection() {
+        assertThat(names(CounterReading.class)).isEqualTo(names(MessageStatistics.class));
+        assertThat(ConnectionRow.COUNTERS).isEqualTo(names(MessageStatistics.class).size());
+    }
+
+    private static List<String> names(Class<? extends Record> type) {
+        return Arrays.stream(type.getRecordComponents())
+                .map(RecordComponent::getName)
+                .toList();
+    }
+
+    @Test
     void readsAConnection() throws IOException {
         long[] counters = new long[ConnectionRow.COUNTERS];
         Arrays.setAll(counters, i -> 100 + i);
@@ -135,7 +150,7 @@ class StatFileTest {
         assertThat(connection.stalledSinceNanos()).isEqualTo(23);
         assertThat(connection.lastActivityNanos()).isEqualTo(29);
         assertThat(connection.counters()).isEqualTo(CounterReading.of(counters));
-        assertThat(connection.counters().queuedBytes()).isEqualTo(119);
+        assertThat(connection.counters().queuedBytes()).isEqualTo(120);
         assertThat(connection.latency().count()).isEqualTo(2);
         assertThat(connection.error()).as("without what acts on a terminal").isEqualTo("the handler failed:  [31mred");
         assertThat(connection.errorMillis()).isPositive();
