@@ -19,10 +19,17 @@ final class Postgres implements AutoCloseable {
 
     private final Process process;
     private final int port;
+    private final Path log;
 
-    private Postgres(Process process, int port) {
+    private Postgres(Process process, int port, Path log) {
         this.process = process;
         this.port = port;
+        this.log = log;
+    }
+
+    /** For a test that failed: whether it still runs, and what it wrote. */
+    String describe() {
+        return "PostgreSQL on port " + port + (process.isAlive() ? " runs" : " has ended") + ": " + read(log);
     }
 
     /** The folder with its programs, if it is installed. */
@@ -84,7 +91,7 @@ final class Postgres implements AutoCloseable {
                 "-k",
                 folder.toString(),
                 "-F");
-        Postgres started = new Postgres(server, port);
+        Postgres started = new Postgres(server, port, log);
         Patience.until("PostgreSQL listens", () -> {
             if (!server.isAlive()) {
                 throw new AssertionError("PostgreSQL ended: " + read(log));

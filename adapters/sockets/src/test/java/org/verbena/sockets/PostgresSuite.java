@@ -63,7 +63,7 @@ public abstract class PostgresSuite {
             String url = "jdbc:postgresql://" + host() + ":" + relay.port()
                     + "/postgres?socketFactory=org.verbena.sockets.RdmaSocketFactory";
             // It listens before it is ready.
-            Patience.until("PostgreSQL is ready", () -> answers(url, properties));
+            Patience.until("PostgreSQL is ready", () -> answers(url, properties, server));
             try (Connection connection = DriverManager.getConnection(url, properties)) {
                 insertsAndSelects(connection);
                 copies(connection);
@@ -77,14 +77,14 @@ public abstract class PostgresSuite {
         }
     }
 
-    private static boolean answers(String url, Properties properties) {
+    private static boolean answers(String url, Properties properties, Postgres server) {
         try (Connection connection = DriverManager.getConnection(url, properties)) {
             return connection.isValid(0);
         } catch (SQLException notYet) {
             if ("57P03".equals(notYet.getSQLState())) {
                 return false; // it is starting up
             }
-            throw new AssertionError(notYet);
+            throw new AssertionError(server.describe(), notYet);
         }
     }
 
