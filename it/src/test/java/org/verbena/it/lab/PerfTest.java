@@ -28,12 +28,13 @@ class PerfTest {
                     "the server serves",
                     () -> client(device, "request,stream", "--csv").exitCode() == 0);
             for (String mode : new String[] {"--lat", "--bw"}) {
-                Command client = client(device, "message,request,stream,read,write", mode, "--json");
+                Command client = client(device, "message,request,stream,send,grpc,read,write", mode, "--json");
                 System.out.println(client.out());
                 assertThat(client.exitCode()).as(client.err()).isZero();
                 assertThat(client.out())
                         .contains("\"provider\": \"verbs\"")
                         .contains("\"test\": \"message\"", "\"test\": \"request\"", "\"test\": \"stream\"")
+                        .contains("\"test\": \"send\"", "\"test\": \"grpc\"")
                         .contains("\"test\": \"read\"", "\"test\": \"write\"");
             }
             Command atomics = client(device, "atomic", "--bw", "--csv");
