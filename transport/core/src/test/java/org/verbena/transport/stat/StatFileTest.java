@@ -113,7 +113,8 @@ class StatFileTest {
     @Test
     void hasEveryCounterOfAConnection() {
         assertThat(names(CounterReading.class)).isEqualTo(names(MessageStatistics.class));
-        assertThat(ConnectionRow.COUNTERS).isEqualTo(names(MessageStatistics.class).size());
+        assertThat(ConnectionRow.COUNTERS)
+                .isEqualTo(names(MessageStatistics.class).size());
     }
 
     private static List<String> names(Class<? extends Record> type) {
