@@ -108,6 +108,12 @@ final class PerfClient implements Callable<Integer> {
     private int window;
 
     @Option(
+            names = {"-b", "--bidirectional"},
+            description = "With --bw: the server sends as well, as much at once; both directions are counted together."
+                    + " For the tests message, stream and send.")
+    private boolean bidirectional;
+
+    @Option(
             names = {"-q", "--connections"},
             paramLabel = "N",
             defaultValue = "1",
@@ -166,15 +172,17 @@ final class PerfClient implements Callable<Integer> {
      * @param connections on how many connections at once
      * @param window how many are under way on each; 0 where a rate says when they start
      * @param ratePerSecond of all connections together; 0 for none
+     * @param isBidirectional whether the server sends as well
      */
-    record Load(int connections, int window, double ratePerSecond) {}
+    record Load(int connections, int window, double ratePerSecond, boolean isBidirectional) {}
 
     @Override
     public Integer call() throws Exception {
         boolean isLatency = mode == null || !mode.bandwidth;
         check(isLatency);
         plot.prepare(isLatency);
-        Load load = new Load(connections, rate != null ? 0 : isLatency ? 1 : window, rate == null ? 0 : rate);
+        Load load = new Load(
+                connections, rate != null ? 0 : isLatency ? 1 : window, rate == null ? 0 : rate, bidirectional);
         String server = host == null ? options.host : host;
         List<PerfConnection> open = new ArrayList<>();
         try (RdmaEventLoopGroup group = new RdmaEventLoopGroup(options.provider, threads, loop.completionLoop())) {
@@ -184,6 +192,7 @@ final class PerfClient implements Callable<Integer> {
                 }
                 report.begin(
                         isLatency,
+                        bidirectional,
                         group.provider().name(),
                         open.getFirst().client().channel());
                 for (PerfTest test : tests) {
@@ -218,7 +227,13 @@ final class PerfClient implements Callable<Integer> {
         if (rate != null && !(rate > 0)) {
             throw wrong("--rate must be more than 0");
         }
+        if (bidirectional && isLatency) {
+            throw wrong("--bidirectional goes with --bw: latency has one operation under way");
+        }
         for (PerfTest test : tests) {
+            if (bidirectional && !test.isBothWays()) {
+                throw wrong("--bidirectional goes with the tests message, stream and send, not with " + test);
+            }
             for (int size : sizesOf(test)) {
                 if (size < 1 || size > test.mostBytes()) {
                     throw wrong("--size must be 1 to " + (test.mostBytes() >> 20) + "m for the test " + test
@@ -249,22 +264,32 @@ final class PerfClient implements Callable<Integer> {
         for (PerfSubject subject : subjects) {
             operations.add(subject.operation(test, isLatency, bytes, load));
         }
-        boolean isCounted = test.isCounted() && !isLatency;
+        boolean isCounted = test.isCounted(load) && !isLatency;
         long countedBefore = isCounted ? arrived(subjects) : 0;
+        if (load.isBidirectional()) {
+            for (PerfSubject subject : subjects) {
+                subject.beginReturn(bytes, load);
+            }
+        }
         long uncounted = 0;
         if (warmUpSeconds > 0) {
             uncounted = run(subjects, operations, warmUpSeconds, load).count();
         }
         PerfUsage before = PerfUsage.untilNow();
+        long receivedBefore = received(subjects, load);
         Measurement all = run(subjects, operations, seconds, load);
+        long received = received(subjects, load) - receivedBefore;
         PerfUsage used = PerfUsage.untilNow().since(before);
+        if (load.isBidirectional()) {
+            endReturn(subjects, load);
+        }
         long arrived = isCounted ? arrived(subjects) - countedBefore : 0;
         if (isCounted && arrived != uncounted + all.count()) {
             throw new CommandFailure(
                     "of " + (uncounted + all.count()) + " messages that were sent, " + arrived + " arrived");
         }
         double nanosPerMicro = test.nanosPerMicro(isLatency, load);
-        PerfFigures figures = PerfFigures.of(test, isLatency, bytes, load, all, used);
+        PerfFigures figures = PerfFigures.of(test, isLatency, bytes, load, all, received, used);
         NavigableMap<Double, Double> percentiles = PerfFigures.percentiles(all.histogram(), nanosPerMicro);
         report.row(figures, percentiles);
         plot.add(figures, percentiles);
@@ -273,6 +298,29 @@ final class PerfClient implements Callable<Integer> {
                 all.histogram().outputPercentileDistribution(out, nanosPerMicro);
             }
         }
+    }
+
+    /**
+     * Ends what the server sends.
+     *
+     * @throws CommandFailure not all of it has arrived
+     */
+    static void endReturn(List<PerfSubject> subjects, Load load) throws InterruptedException {
+        long sent = 0;
+        for (PerfSubject subject : subjects) {
+            sent += subject.endReturn();
+        }
+        long received = received(subjects, load);
+        if (received != sent) {
+            throw new CommandFailure("of " + sent + " messages that the server sent, " + received + " arrived");
+        }
+    }
+
+    /** How many messages of the server have arrived here; 0 where it sends none. */
+    private static long received(List<PerfSubject> subjects, Load load) {
+        return load.isBidirectional()
+                ? subjects.stream().mapToLong(PerfSubject::received).sum()
+                : 0;
     }
 
     /** How many one-way messages the server has had. */

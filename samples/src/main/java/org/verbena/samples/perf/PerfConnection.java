@@ -5,6 +5,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaSocketChannel;
@@ -19,20 +20,30 @@ final class PerfConnection implements AutoCloseable {
     private final Echoes echoes;
     private final List<PerfSubject> subjects = new ArrayList<>();
 
+    /** Messages that the server has sent of its own accord. Written by the event loop. */
+    private final AtomicLong received = new AtomicLong();
+
+    /** Of each of them. Written before the server sends any. */
+    private volatile int receivedBytes;
+
     PerfConnection(RdmaEventLoopGroup group, String host, int port) throws InterruptedException {
         this.group = group;
         this.host = host;
         client = RdmaClient.builder()
                 .group(group)
-                .onMessage((exchange, message) -> echoed())
+                .onMessage((exchange, message) -> arrived0(message))
                 .connect(host, port);
         echoes = new Echoes(client.channel().eventLoop());
         client.channel().closeFuture().addListener(closed -> echoes.fail("the server closed the connection"));
         counted(); // fails if it is another server
     }
 
-    private void echoed() {
-        echoes.arrived();
+    private void arrived0(ByteBuf message) {
+        if (message.getByte(message.readerIndex()) != PerfProtocol.COUNT) {
+            echoes.arrived();
+        } else if (message.readableBytes() == receivedBytes) {
+            received.incrementAndGet();
+        }
     }
 
     RdmaClient client() {
@@ -76,6 +87,34 @@ final class PerfConnection implements AutoCloseable {
             if (reply.readableBytes() != Long.BYTES) {
                 throw new CommandFailure("the server's reply is not what a perf server says; is it one?");
             }
+            return reply.readLong();
+        } finally {
+            reply.release();
+        }
+    }
+
+    /** Has the server send messages of that size, so many at once. */
+    void beginReturn(int bytes, int window) throws InterruptedException {
+        received.set(0);
+        receivedBytes = bytes;
+        client.send(client.channel()
+                        .alloc()
+                        .buffer(1 + 2 * Integer.BYTES)
+                        .writeByte(PerfProtocol.BOTH)
+                        .writeInt(bytes)
+                        .writeInt(window))
+                .sync();
+    }
+
+    /** How many of them have arrived. */
+    long received() {
+        return received.get();
+    }
+
+    /** Ends them, and returns how many the server has sent. */
+    long endReturn() throws InterruptedException {
+        ByteBuf reply = request(PerfProtocol.STOP, 0);
+        try {
             return reply.readLong();
         } finally {
             reply.release();

@@ -15,6 +15,7 @@ import org.verbena.samples.command.Measurement;
  * @param connections over how many at once
  * @param window operations under way on each; 0 where a rate was given
  * @param ratePerSecond the rate that was asked for, of all connections together; 0 for none
+ * @param bidirectional whether the server sent as well; count and bandwidth are then of both directions together
  * @param count operations measured
  * @param minMicros the quickest
  * @param p50Micros half took no longer
@@ -36,6 +37,7 @@ record PerfFigures(
         int connections,
         int window,
         double ratePerSecond,
+        boolean bidirectional,
         long count,
         double minMicros,
         double p50Micros,
@@ -64,11 +66,26 @@ record PerfFigures(
         return percentiles;
     }
 
+    /**
+     * What was measured.
+     *
+     * @param all the client's operations
+     * @param received messages of the server that arrived in the same time
+     * @param used by the client's process
+     */
     static PerfFigures of(
-            PerfTest test, boolean isLatency, int bytes, PerfClient.Load load, Measurement all, PerfUsage used) {
+            PerfTest test,
+            boolean isLatency,
+            int bytes,
+            PerfClient.Load load,
+            Measurement all,
+            long received,
+            PerfUsage used) {
         Histogram times = all.histogram();
         double nanosPerMicro = test.nanosPerMicro(isLatency, load);
-        double count = Math.max(1, all.count());
+        long both = all.count() + received;
+        double count = Math.max(1, both);
+        double perSecond = all.perSecond() * both / Math.max(1, all.count());
         return new PerfFigures(
                 test.toString(),
                 isLatency ? "lat" : "bw",
@@ -76,7 +93,8 @@ record PerfFigures(
                 load.connections(),
                 load.window(),
                 load.ratePerSecond(),
-                all.count(),
+                load.isBidirectional(),
+                both,
                 times.getMinValue() / nanosPerMicro,
                 times.getValueAtPercentile(50) / nanosPerMicro,
                 times.getValueAtPercentile(90) / nanosPerMicro,
@@ -85,8 +103,8 @@ record PerfFigures(
                 times.getMaxValue() / nanosPerMicro,
                 times.getMean() / nanosPerMicro,
                 times.getStdDeviation() / nanosPerMicro,
-                all.perSecond(),
-                all.megabytesPerSecond(bytes),
+                perSecond,
+                perSecond * bytes / MILLION,
                 used.cpuNanos() / 1e9 / count * MILLION,
                 used.allocatedBytes() / count);
     }

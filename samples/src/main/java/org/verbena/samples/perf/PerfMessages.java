@@ -48,5 +48,20 @@ final class PerfMessages implements PerfSubject {
     }
 
     @Override
+    public void beginReturn(int bytes, PerfClient.Load load) throws InterruptedException {
+        connection.beginReturn(bytes, load.window());
+    }
+
+    @Override
+    public long received() {
+        return connection.received();
+    }
+
+    @Override
+    public long endReturn() throws InterruptedException {
+        return connection.endReturn();
+    }
+
+    @Override
     public void close() {}
 }

@@ -117,7 +117,9 @@ final class PerfPlot {
         }
         return new PerfCurve(
                 run,
-                test.get("test").getAsString(),
+                name(
+                        test.get("test").getAsString(),
+                        test.has("bidirectional") && test.get("bidirectional").getAsBoolean()),
                 test.get("mode").getAsString().equals("lat"),
                 test.get("bytes").getAsInt(),
                 test.get("count").getAsLong(),
@@ -125,11 +127,15 @@ final class PerfPlot {
                 percentiles);
     }
 
+    private static String name(String test, boolean isBidirectional) {
+        return isBidirectional ? test + ", both ways" : test;
+    }
+
     /** One more test and size. */
     void add(PerfFigures figures, NavigableMap<Double, Double> percentiles) {
         curves.add(new PerfCurve(
                 "",
-                figures.test(),
+                name(figures.test(), figures.bidirectional()),
                 isLatency,
                 figures.bytes(),
                 figures.count(),

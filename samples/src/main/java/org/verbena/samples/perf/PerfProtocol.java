@@ -3,6 +3,8 @@ package org.verbena.samples.perf;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.AttributeKey;
 import java.lang.foreign.Arena;
 import java.util.EnumSet;
@@ -27,6 +29,15 @@ final class PerfProtocol {
     /** A request: how many were counted on this connection? */
     static final byte HOW_MANY = 'h';
 
+    /**
+     * Send messages as well: of so many bytes, so many at once (ints); {@link PerfFlow} says how many at the most. Each
+     * begins with {@link #COUNT}. Streams and sends have their own form of it.
+     */
+    static final byte BOTH = 'b';
+
+    /** A request: send no more. The reply is how many were sent (a long), once all of them are complete. */
+    static final byte STOP = 's';
+
     /** A request for so many bytes of memory (an int), to read and to write; the reply is its token. */
     static final byte MEMORY = 'm';
 
@@ -39,10 +50,14 @@ final class PerfProtocol {
     /** The most memory that a client gets, for each of its connections. */
     static final int MOST_MEMORY_BYTES = 1 << 30;
 
+    private static final String READING = "reading";
+
     private static final int PAGE_BYTES = 4096;
 
     private static final AttributeKey<long[]> COUNTED = AttributeKey.valueOf(PerfProtocol.class, "counted");
     private static final AttributeKey<RegisteredMemory> REGION = AttributeKey.valueOf(PerfProtocol.class, "region");
+
+    private static final AttributeKey<PerfFlow> FLOW = AttributeKey.valueOf(PerfProtocol.class, "flow");
 
     private final AtomicIntegerArray ports = new AtomicIntegerArray(1 + PerfService.values().length);
 
@@ -58,6 +73,12 @@ final class PerfProtocol {
             case COUNT -> counted(exchange.channel())[0]++;
             case HOW_MANY ->
                 exchange.send(exchange.channel().alloc().buffer(Long.BYTES).writeLong(counted(exchange.channel())[0]));
+            case BOTH ->
+                send(
+                        exchange,
+                        message.getInt(message.readerIndex() + 1),
+                        message.getInt(message.readerIndex() + 1 + Integer.BYTES));
+            case STOP -> stop(exchange);
             case PORT -> {
                 int port = ports.get(message.getInt(message.readerIndex() + 1));
                 exchange.send(exchange.channel().alloc().buffer(Integer.BYTES).writeInt(port));
@@ -67,6 +88,40 @@ final class PerfProtocol {
                         .encode());
             default -> throw new IllegalArgumentException("a message that no perf client sends");
         }
+    }
+
+    private static void send(Exchange exchange, int bytes, int window) {
+        RdmaChannel channel = exchange.channel();
+        PerfFlow flow = new PerfFlow(
+                bytes,
+                window,
+                () -> exchange.send(PerfConnection.filled(channel, bytes).setByte(0, COUNT)));
+        if (!channel.attr(FLOW).compareAndSet(null, flow)) {
+            throw new IllegalArgumentException("the server sends to this client already");
+        }
+        channel.pipeline().addLast(READING, new Reading());
+        flow.begin0();
+    }
+
+    /**
+     * Reads on while the peer does not take what it is sent, which is bounded by the flow: otherwise one that never
+     * ends would keep the server from reading. Behind the handler that stops reading.
+     */
+    private static final class Reading extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelWritabilityChanged(ChannelHandlerContext context) {
+            context.channel().config().setAutoRead(true);
+        }
+    }
+
+    private static void stop(Exchange exchange) {
+        PerfFlow flow = exchange.channel().attr(FLOW).getAndSet(null);
+        if (flow == null) {
+            throw new IllegalArgumentException("the server sends nothing to this client");
+        }
+        exchange.channel().pipeline().remove(READING);
+        flow.end0(sent ->
+                exchange.send(exchange.channel().alloc().buffer(Long.BYTES).writeLong(sent)));
     }
 
     private static long[] counted(Channel channel) {

@@ -38,7 +38,7 @@ final class PerfReport {
     private final Map<String, @Nullable Object> members = new LinkedHashMap<>();
     private final List<Map<String, @Nullable Object>> rows = new ArrayList<>();
 
-    void begin(boolean isLatency, String provider, RdmaChannel channel) {
+    void begin(boolean isLatency, boolean isBidirectional, String provider, RdmaChannel channel) {
         members.put("provider", provider);
         members.put("local", channel.localAddress());
         members.put("remote", channel.remoteAddress());
@@ -47,7 +47,8 @@ final class PerfReport {
                     .map(RecordComponent::getName)
                     .collect(Collectors.joining(",")));
         } else if (!isJson()) {
-            print("provider " + provider + ", " + channel.localAddress() + " to " + channel.remoteAddress());
+            print("provider " + provider + ", " + channel.localAddress() + " to " + channel.remoteAddress()
+                    + (isBidirectional ? " and back at once" : ""));
             print(
                     isLatency
                             ? "test        bytes      count    min us    p50 us    p90 us    p99 us  p99.9 us    max us    avg us"

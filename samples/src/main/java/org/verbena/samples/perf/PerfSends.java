@@ -11,6 +11,7 @@ import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
 import java.util.ArrayDeque;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaChannel;
@@ -41,19 +42,19 @@ final class PerfSends implements PerfSubject {
     public Supplier<Future<?>> operation(PerfTest test, boolean isLatency, int bytes, PerfClient.Load load)
             throws InterruptedException {
         close();
-        SendProtocol protocol = SendProtocol.of(bytes, load.window());
+        SendProtocol protocol = SendProtocol.of(bytes, load.window(), load.isBidirectional());
         Channel channel = new Bootstrap()
                 .group(group)
                 .channel(RdmaChannel.class)
                 .option(RdmaChannelOption.FRAMING, Framing.RAW)
-                .option(RdmaChannelOption.RECEIVE_DEPTH, protocol.receives())
+                .option(RdmaChannelOption.RECEIVE_DEPTH, protocol.posted())
                 .option(RdmaChannelOption.RECEIVE_BUFFER_BYTES, protocol.answerBytes(isLatency))
                 .option(RdmaChannelOption.CONNECT_PRIVATE_DATA, protocol.encode())
                 .handler(new ChannelInboundHandlerAdapter()) // the sender comes when its loop is known
                 .connect(host, port)
                 .sync()
                 .channel();
-        Sender connected = new Sender(channel, bytes, protocol.credits());
+        Sender connected = new Sender(channel, protocol);
         channel.pipeline().addLast(connected);
         sender = connected;
         return isLatency ? () -> connected.start0(PerfProtocol.ECHO) : () -> connected.start0(PerfProtocol.COUNT);
@@ -73,9 +74,30 @@ final class PerfSends implements PerfSubject {
 
     @Override
     public long arrived() throws InterruptedException {
+        return ask(PerfProtocol.HOW_MANY);
+    }
+
+    @Override
+    public void beginReturn(int bytes, PerfClient.Load load) throws InterruptedException {
+        Channel channel = sender().channel;
+        channel.writeAndFlush(channel.alloc().buffer(1).writeByte(PerfProtocol.BOTH))
+                .sync();
+    }
+
+    @Override
+    public long received() {
+        return sender().received.get();
+    }
+
+    @Override
+    public long endReturn() throws InterruptedException {
+        return ask(PerfProtocol.STOP);
+    }
+
+    private long ask(byte what) throws InterruptedException {
         Sender asking = sender();
         Promise<Long> answer = asking.loop.newPromise();
-        asking.loop.execute(() -> asking.ask0(answer));
+        asking.loop.execute(() -> asking.ask0(what, answer));
         return answer.sync().getNow();
     }
 
@@ -91,13 +113,12 @@ final class PerfSends implements PerfSubject {
     private static final class Sender extends SimpleChannelInboundHandler<ByteBuf> {
         private final Channel channel;
         private final EventLoop loop;
-        private final int bytes;
         private final Echoes echoes;
 
         /** Started, and without a credit so far. */
         private final ArrayDeque<Promise<Boolean>> waiting = new ArrayDeque<>();
 
-        private final int credits;
+        private final SendProtocol protocol;
         private byte what;
 
         /** Sent one-way, and how many of them the server is known to have taken. */
@@ -108,13 +129,15 @@ final class PerfSends implements PerfSubject {
         /** Echoes that have not come back. */
         private int away;
 
+        /** The server's own, where it sends as well. */
+        private final AtomicLong received = new AtomicLong();
+
         private @Nullable Promise<Long> asked;
 
-        Sender(Channel channel, int bytes, int credits) {
+        Sender(Channel channel, SendProtocol protocol) {
             this.channel = channel;
             loop = channel.eventLoop();
-            this.bytes = bytes;
-            this.credits = credits;
+            this.protocol = protocol;
             echoes = new Echoes(loop);
         }
 
@@ -128,10 +151,10 @@ final class PerfSends implements PerfSubject {
         }
 
         private void proceed0() {
-            while (!waiting.isEmpty() && sent - taken + away < credits) {
+            while (!waiting.isEmpty() && sent - taken + away < protocol.credits()) {
                 Promise<Boolean> done = waiting.remove();
                 ChannelFuture posted = channel.writeAndFlush(
-                        PerfConnection.filled(channel, bytes).setByte(0, what));
+                        PerfConnection.filled(channel, protocol.bytes()).setByte(0, what));
                 if (what == PerfProtocol.ECHO) {
                     away++;
                     echoes.expect(posted, done);
@@ -148,30 +171,51 @@ final class PerfSends implements PerfSubject {
             }
         }
 
-        void ask0(Promise<Long> answer) {
+        void ask0(byte question, Promise<Long> answer) {
             assert loop.inEventLoop();
             asked = answer;
-            channel.writeAndFlush(channel.alloc().buffer(1).writeByte(PerfProtocol.HOW_MANY))
-                    .addListener(end -> {
-                        if (!end.isSuccess()) {
-                            answer.tryFailure(end.cause());
-                        }
-                    });
+            channel.writeAndFlush(channel.alloc().buffer(1).writeByte(question)).addListener(end -> {
+                if (!end.isSuccess()) {
+                    answer.tryFailure(end.cause());
+                }
+            });
         }
 
         @Override
         protected void channelRead0(ChannelHandlerContext context, ByteBuf message) {
-            if (message.getByte(message.readerIndex()) == PerfProtocol.ECHO) {
-                away--;
-                echoes.arrived();
-            } else {
-                boolean isAnswer = message.readByte() == PerfProtocol.HOW_MANY;
-                taken = message.readLong();
-                if (isAnswer && asked != null) {
-                    asked.trySuccess(taken);
+            switch (message.getByte(message.readerIndex())) {
+                case PerfProtocol.ECHO -> {
+                    away--;
+                    echoes.arrived();
                 }
+                case PerfProtocol.BOTH -> received0(message.readableBytes());
+                case PerfProtocol.STOP -> answered0(message.getLong(message.readerIndex() + 1));
+                case PerfProtocol.HOW_MANY -> {
+                    taken = message.getLong(message.readerIndex() + 1);
+                    answered0(taken);
+                }
+                default -> taken = message.getLong(message.readerIndex() + 1);
             }
             proceed0();
+        }
+
+        private void answered0(long count) {
+            if (asked != null) {
+                asked.trySuccess(count);
+            }
+        }
+
+        /** Counts a message of the server, and lets it send more. */
+        private void received0(int bytes) {
+            if (bytes != protocol.bytes()) {
+                fail("a message of the server has " + bytes + " bytes, not " + protocol.bytes());
+                channel.close();
+                return;
+            }
+            long count = received.incrementAndGet();
+            if (count % protocol.acknowledgedAfter() == 0) {
+                channel.writeAndFlush(SendProtocol.answer(SendProtocol.TAKEN, count), channel.voidPromise());
+            }
         }
 
         @Override

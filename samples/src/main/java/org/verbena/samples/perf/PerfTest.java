@@ -37,9 +37,14 @@ enum PerfTest {
         return 1e3 * divisor(isLatency, load);
     }
 
-    /** Whether the server counts what goes one way. */
-    boolean isCounted() {
-        return this == MESSAGE || this == SEND;
+    /** Whether the server counts what the client sends without an answer. */
+    boolean isCounted(PerfClient.Load load) {
+        return this == MESSAGE || this == SEND || load.isBidirectional();
+    }
+
+    /** Whether the server can send as well while the client does. */
+    boolean isBothWays() {
+        return this == MESSAGE || this == STREAM || this == SEND;
     }
 
     /** The longest operation, in bytes. */

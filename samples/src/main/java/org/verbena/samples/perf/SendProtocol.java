@@ -14,10 +14,20 @@ import java.nio.ByteBuffer;
  * how many it has had (a long), so that two acknowledgements at most are under way; it says the same with
  * {@link PerfProtocol#HOW_MANY} when it is asked, by a message of that byte alone.
  *
+ * <p>Where both ends send, the client posts as many receives, and the server sends with as many credits from {@link
+ * PerfProtocol#BOTH}, a byte alone, to {@link PerfProtocol#STOP}, which it answers with how many it has sent. The
+ * server's messages begin with {@link PerfProtocol#BOTH}. The client acknowledges each half of the credits as well,
+ * with {@link #TAKEN} and how many it has had (a long). Both post {@link #CONTROL_RECEIVES} more for all that has no
+ * credit.
+ *
  * @param bytes the longest message of the client, 1 to {@link #MOST_BYTES}
  * @param receives how many the server posts, {@link #LEAST_RECEIVES} to {@link #MOST_RECEIVES}
+ * @param isBidirectional whether the server sends as well
  */
-record SendProtocol(int bytes, int receives) {
+record SendProtocol(int bytes, int receives, boolean isBidirectional) {
+    /** How many of the server's messages the client has had. */
+    static final byte TAKEN = 't';
+
     /** Two credits and their cover of such messages are {@link #MOST_MEMORY_BYTES}. */
     static final int MOST_BYTES = 16 << 20;
 
@@ -27,8 +37,16 @@ record SendProtocol(int bytes, int receives) {
     /** Devices hold some thousands of receives for a queue pair. */
     private static final int MOST_RECEIVES = 2048;
 
+    /**
+     * Three acknowledgements at most are under way, since each stands for a third of the credits at least, and three
+     * more may be about to be posted again; two are for what the client asks and the server answers.
+     */
+    private static final int CONTROL_RECEIVES = 8;
+
     /** Where a rate says when messages start, as many may be under way as with the default window. */
     private static final int RATED_WINDOW = 64;
+
+    private static final int ENCODED_BYTES = 2 * Integer.BYTES + 1;
 
     private static final int ANSWER_BYTES = 1 + Long.BYTES;
 
@@ -43,24 +61,26 @@ record SendProtocol(int bytes, int receives) {
     }
 
     /** For messages of that size, of which so many are to be under way if memory allows; 0 where a rate was given. */
-    static SendProtocol of(int bytes, int window) {
+    static SendProtocol of(int bytes, int window, boolean isBidirectional) {
         int wanted = 2 * Math.min(window == 0 ? RATED_WINDOW : window, MOST_RECEIVES / 2);
-        return new SendProtocol(bytes, Math.max(LEAST_RECEIVES, Math.min(wanted, MOST_MEMORY_BYTES / bytes / 2 * 2)));
+        return new SendProtocol(
+                bytes, Math.max(LEAST_RECEIVES, Math.min(wanted, MOST_MEMORY_BYTES / bytes / 2 * 2)), isBidirectional);
     }
 
     /** From private data, which may have zeros behind. */
     static SendProtocol decode(byte[] privateData) {
-        if (privateData.length < 2 * Integer.BYTES) {
+        if (privateData.length < ENCODED_BYTES) {
             throw new IllegalArgumentException("a client that says nothing of its sends");
         }
         ByteBuffer data = ByteBuffer.wrap(privateData);
-        return new SendProtocol(data.getInt(), data.getInt());
+        return new SendProtocol(data.getInt(), data.getInt(), data.get() != 0);
     }
 
     byte[] encode() {
-        return ByteBuffer.allocate(2 * Integer.BYTES)
+        return ByteBuffer.allocate(ENCODED_BYTES)
                 .putInt(bytes)
                 .putInt(receives)
+                .put((byte) (isBidirectional ? 1 : 0))
                 .array();
     }
 
@@ -74,12 +94,22 @@ record SendProtocol(int bytes, int receives) {
         return Math.max(1, credits() / 2);
     }
 
-    /** The longest message of the server. */
-    int answerBytes(boolean isLatency) {
-        return isLatency ? Math.max(bytes, ANSWER_BYTES) : ANSWER_BYTES;
+    /** How many receives the server posts altogether, and the client. */
+    int posted() {
+        return isBidirectional ? receives + CONTROL_RECEIVES : receives;
     }
 
-    /** What the server says of its count. */
+    /** The longest message of the client, acknowledgements included. */
+    int requestBytes() {
+        return isBidirectional ? Math.max(bytes, ANSWER_BYTES) : bytes;
+    }
+
+    /** The longest message of the server. */
+    int answerBytes(boolean isLatency) {
+        return isLatency || isBidirectional ? Math.max(bytes, ANSWER_BYTES) : ANSWER_BYTES;
+    }
+
+    /** What one end says of its count. */
     static ByteBuf answer(byte what, long count) {
         return Unpooled.buffer(ANSWER_BYTES).writeByte(what).writeLong(count);
     }

@@ -1,15 +1,25 @@
 package org.verbena.samples.perf;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.withinPercentage;
 import static org.verbena.samples.perf.PerfRuns.tests;
 
 import com.google.gson.JsonObject;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.ImmediateEventExecutor;
+import io.netty.util.concurrent.Promise;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -19,6 +29,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.samples.ServerProcess;
+import org.verbena.samples.command.CommandFailure;
+import org.verbena.samples.command.Measurement;
 
 /** {@code verbena perf} against a server in another process, on the soft provider. */
 @Timeout(240)
@@ -94,8 +106,8 @@ class PerfCommandTest {
 
     @Test
     void onlyARoundTripWithoutARateIsHalved() {
-        PerfClient.Load oneByOne = new PerfClient.Load(1, 1, 0);
-        PerfClient.Load atARate = new PerfClient.Load(1, 0, 20);
+        PerfClient.Load oneByOne = new PerfClient.Load(1, 1, 0, false);
+        PerfClient.Load atARate = new PerfClient.Load(1, 0, 20, false);
         assertThat(PerfTest.MESSAGE.divisor(true, oneByOne)).isEqualTo(2);
         assertThat(PerfTest.MESSAGE.divisor(true, atARate)).isOne();
         assertThat(PerfTest.MESSAGE.divisor(false, oneByOne)).isOne();
@@ -130,21 +142,135 @@ class PerfCommandTest {
         JsonObject it = tests(run(0, "-t", "send", mode, "-s", "8m", "--window", window, "-q", "2", "--json"))
                 .getFirst();
         assertThat(it.get("count").getAsLong()).isPositive();
-        assertThat(SendProtocol.of(8 << 20, 500).credits()).isEqualTo(4);
-        assertThat(SendProtocol.of(64, 500).credits()).isEqualTo(500);
-        assertThat(SendProtocol.of(16 << 20, 1).credits()).isEqualTo(2);
+        assertThat(SendProtocol.of(8 << 20, 500, false).credits()).isEqualTo(4);
+        assertThat(SendProtocol.of(64, 500, false).credits()).isEqualTo(500);
+        assertThat(SendProtocol.of(16 << 20, 1, false).credits()).isEqualTo(2);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "message, 1, 8",
+        "message, 4k, 500",
+        "message, 4m, 2",
+        "stream, 1, 8",
+        "stream, 4k, 500",
+        "stream, 4m, 2",
+        "send, 1, 1",
+        "send, 4k, 500",
+        "send, 4m, 8",
+        "send, 16m, 1"
+    })
+    void measuresBothDirectionsAtOnce(String test, String size, String window) {
+        List<JsonObject> tests = tests(run(
+                0,
+                "--bw",
+                "--bidirectional",
+                "-t",
+                test,
+                "-s",
+                size + "," + size,
+                "--window",
+                window,
+                "-q",
+                "2",
+                "--json"));
+        assertThat(tests).hasSize(2).allSatisfy(it -> {
+            assertThat(it.get("bidirectional").getAsBoolean()).isTrue();
+            assertThat(it.get("count").getAsLong()).isPositive();
+            assertThat(it.get("megabytesPerSecond").getAsDouble())
+                    .isCloseTo(
+                            it.get("perSecond").getAsDouble() * it.get("bytes").getAsInt() / 1e6, withinPercentage(1));
+        });
+    }
+
+    @Test
+    void bothDirectionsAreSummed() {
+        Measurement sent = new Measurement();
+        sent.record(1000);
+        sent.record(3000);
+        sent.took(1_000_000_000);
+        PerfFigures it = PerfFigures.of(
+                PerfTest.MESSAGE, false, 500_000, new PerfClient.Load(1, 2, 0, true), sent, 6, new PerfUsage(8000, 80));
+        assertThat(it.count()).isEqualTo(8);
+        assertThat(it.perSecond()).isEqualTo(8);
+        assertThat(it.megabytesPerSecond()).isEqualTo(4);
+        assertThat(it.allocatedBytesEach()).isEqualTo(10);
+    }
+
+    @Test
+    void aMessageOfTheServerThatIsMissingIsAFailure() throws Exception {
+        PerfClient.Load load = new PerfClient.Load(2, 2, 0, true);
+        PerfClient.endReturn(List.of(new Returned(3, 3), new Returned(4, 4)), load);
+        assertThatExceptionOfType(CommandFailure.class)
+                .isThrownBy(() -> PerfClient.endReturn(List.of(new Returned(3, 3), new Returned(4, 3)), load))
+                .withMessage("of 7 messages that the server sent, 6 arrived");
+    }
+
+    /** A connection at the end of a run in both directions. */
+    private record Returned(long sent, long received) implements PerfSubject {
+        @Override
+        public Supplier<Future<?>> operation(PerfTest test, boolean isLatency, int bytes, PerfClient.Load load) {
+            throw new UnsupportedOperationException("it has ended");
+        }
+
+        @Override
+        public EventLoop loop() {
+            throw new UnsupportedOperationException("it has ended");
+        }
+
+        @Override
+        public long endReturn() {
+            return sent;
+        }
+
+        @Override
+        public void close() {}
+    }
+
+    @Test
+    void theServersMessagesAreCounted() {
+        StreamCounter counter = new StreamCounter(3);
+        ByteBuf bytes = Unpooled.wrappedBuffer(new byte[] {'c', 'h', 'h', 'c', 'c', 'c', 'h', 7});
+        assertThat(counter.take(bytes.readSlice(4))).isFalse();
+        assertThat(counter.counted()).isEqualTo(1);
+        assertThat(counter.take(bytes)).isTrue();
+        assertThat(counter.counted()).isEqualTo(2);
+        assertThat(bytes.readableBytes()).isEqualTo(1);
+        assertThatIllegalArgumentException().isThrownBy(() -> counter.take(bytes));
+    }
+
+    @Test
+    void aFlowEndsAfterItsLastMessage() {
+        List<Promise<Boolean>> sends = new ArrayList<>();
+        List<Long> ended = new ArrayList<>();
+        PerfFlow flow = new PerfFlow(64, 2, () -> {
+            sends.add(ImmediateEventExecutor.INSTANCE.newPromise());
+            return sends.getLast();
+        });
+        flow.begin0();
+        sends.getFirst().setSuccess(true);
+        assertThat(sends).hasSize(3);
+        flow.end0(ended::add);
+        sends.get(2).setSuccess(true);
+        assertThat(ended).isEmpty();
+        sends.get(1).setSuccess(true);
+        assertThat(ended).containsExactly(3L);
+        assertThat(sends).hasSize(3);
+        assertThatIllegalArgumentException().isThrownBy(() -> new PerfFlow(0, 1, () -> sends.getFirst()));
+        assertThatIllegalArgumentException().isThrownBy(() -> new PerfFlow((1 << 30) + 1, 1, () -> sends.getFirst()));
+        assertThatIllegalArgumentException().isThrownBy(() -> new PerfFlow(1, 0, () -> sends.getFirst()));
     }
 
     @Test
     void aServerRejectsSendsThatTakeTooMuchMemory() {
-        byte[] most = new SendProtocol(16 << 20, 4).encode();
-        assertThat(SendProtocol.decode(Arrays.copyOf(most, 56)).receives()).isEqualTo(4);
+        byte[] most = new SendProtocol(16 << 20, 4, true).encode();
+        assertThat(SendProtocol.decode(Arrays.copyOf(most, 56))).isEqualTo(new SendProtocol(16 << 20, 4, true));
         for (int[] wrong : new int[][] {{16 << 20, 5}, {(16 << 20) + 1, 4}, {0, 4}, {64, 3}, {64, 2049}, {-1, -1}}) {
             byte[] request =
-                    ByteBuffer.allocate(8).putInt(wrong[0]).putInt(wrong[1]).array();
+                    ByteBuffer.allocate(9).putInt(wrong[0]).putInt(wrong[1]).array();
             assertThatIllegalArgumentException().isThrownBy(() -> SendProtocol.decode(request));
         }
-        assertThatIllegalArgumentException().isThrownBy(() -> SendProtocol.decode(new byte[7]));
+        assertThatIllegalArgumentException().isThrownBy(() -> SendProtocol.decode(new byte[8]));
     }
 
     @ParameterizedTest
@@ -184,6 +310,8 @@ class PerfCommandTest {
                 "-t grpc -s 65m | --size must be 1 to 64m for the test grpc; it is 68157440",
                 "-t send -s 20m | --size must be 1 to 16m for the test send; it is 20971520",
                 "--rate 5 --bw | --rate goes with --lat",
+                "-b -t message | --bidirectional goes with --bw",
+                "-b --bw -t message,read | --bidirectional goes with the tests message, stream and send, not with read",
                 "--duration 0 | --duration must be more than 0",
                 "--window 0 | must be 1 or more",
                 "--lat --bw | mutually exclusive",
