@@ -54,6 +54,10 @@ public final class ServerProcess implements AutoCloseable {
         return out.readLine();
     }
 
+    public long pid() {
+        return process.pid();
+    }
+
     /** SIGTERM is the way to stop a server. */
     public void stop() throws InterruptedException {
         process.destroy();

@@ -22,7 +22,6 @@ import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicReference;
-import me.tongfei.progressbar.ConsoleProgressBarConsumer;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import org.jspecify.annotations.Nullable;
@@ -31,6 +30,7 @@ import org.verbena.api.RdmaClient;
 import org.verbena.samples.command.ByteSize;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.ConnectionOptions;
+import org.verbena.samples.command.ProgressOption;
 import org.verbena.samples.command.Report;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -46,10 +46,7 @@ import picocli.CommandLine.Parameters;
             "If a transfer is interrupted, send the file again: it resumes where it stopped."
         })
 public final class SendFile implements Callable<Integer> {
-    private static final int BAR_COLUMNS = 100;
-    private static final int BAR_UPDATE_MILLIS = 200;
-
-    /** A part of {@link #BAR_COLUMNS}: figures take about 50, and the bar the rest. */
+    /** A part of the bar's 100: figures take about 50, and the bar the rest. */
     private static final int NAME_COLUMNS = 30;
 
     @Mixin
@@ -75,11 +72,9 @@ public final class SendFile implements Callable<Integer> {
             description = "Messages in flight at once, up to 256 and 64m in total (${DEFAULT-VALUE}).")
     private int window;
 
-    @Option(
-            names = "--progress",
-            negatable = true,
-            description = "Show a progress bar or not; by default only in a terminal.")
-    private @Nullable Boolean progress;
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private ProgressOption progress;
 
     @Mixin
     @SuppressWarnings("NullAway.Init") // picocli sets it
@@ -157,21 +152,13 @@ public final class SendFile implements Callable<Integer> {
     }
 
     /** On standard error, or none. */
-    @SuppressWarnings("SystemConsoleNull") // from 25 on it may be null again
     private @Nullable ProgressBar progressBar(Path path, long sizeBytes, long startBytes) {
-        boolean terminal = System.console() != null && System.console().isTerminal();
-        if (progress == null ? !terminal : !progress) {
+        ProgressBarBuilder wanted = progress.bar(shortName(path.getFileName().toString()), sizeBytes);
+        if (wanted == null) {
             return null;
         }
         Unit unit = Unit.of(sizeBytes);
-        ProgressBar bar = new ProgressBarBuilder()
-                .setTaskName(shortName(path.getFileName().toString()))
-                .setInitialMax(sizeBytes)
-                .setUnit(unit.name, unit.bytes)
-                .setUpdateIntervalMillis(BAR_UPDATE_MILLIS)
-                .showSpeed()
-                .setConsumer(new ConsoleProgressBarConsumer(System.err, BAR_COLUMNS))
-                .build();
+        ProgressBar bar = wanted.setUnit(unit.name, unit.bytes).showSpeed().build();
         bar.stepTo(startBytes);
         return bar;
     }

@@ -19,9 +19,11 @@ import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.samples.command.ByteSize;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.ConnectionOptions;
+import org.verbena.samples.command.CpuOption;
 import org.verbena.samples.command.LoopOptions;
 import org.verbena.samples.command.Measurement;
 import org.verbena.samples.command.Pipelined;
+import org.verbena.samples.command.ProgressOption;
 import picocli.CommandLine;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
@@ -55,6 +57,14 @@ final class PerfClient implements Callable<Integer> {
     @Mixin
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private LoopOptions loop;
+
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CpuOption cpu;
+
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private ProgressOption progress;
 
     @Option(
             names = {"-t", "--test"},
@@ -185,7 +195,7 @@ final class PerfClient implements Callable<Integer> {
                 connections, rate != null ? 0 : isLatency ? 1 : window, rate == null ? 0 : rate, bidirectional);
         String server = host == null ? options.host : host;
         List<PerfConnection> open = new ArrayList<>();
-        try (RdmaEventLoopGroup group = new RdmaEventLoopGroup(options.provider, threads, loop.completionLoop())) {
+        try (RdmaEventLoopGroup group = cpu.newGroup(options.provider, threads, loop.completionLoop())) {
             try {
                 for (int i = 0; i < connections; i++) {
                     open.add(new PerfConnection(group, server, options.remotePort()));
@@ -272,14 +282,20 @@ final class PerfClient implements Callable<Integer> {
             }
         }
         long uncounted = 0;
-        if (warmUpSeconds > 0) {
-            uncounted = run(subjects, operations, warmUpSeconds, load).count();
+        Measurement all;
+        long received;
+        PerfUsage used;
+        try (PerfProgress shown = new PerfProgress(progress, test + " " + bytes, warmUpSeconds + seconds)) {
+            shown.begin();
+            if (warmUpSeconds > 0) {
+                uncounted = run(subjects, operations, warmUpSeconds, load).count();
+            }
+            PerfUsage before = PerfUsage.untilNow();
+            long receivedBefore = received(subjects, load);
+            all = run(subjects, operations, seconds, load);
+            received = received(subjects, load) - receivedBefore;
+            used = PerfUsage.untilNow().since(before);
         }
-        PerfUsage before = PerfUsage.untilNow();
-        long receivedBefore = received(subjects, load);
-        Measurement all = run(subjects, operations, seconds, load);
-        long received = received(subjects, load) - receivedBefore;
-        PerfUsage used = PerfUsage.untilNow().since(before);
         if (load.isBidirectional()) {
             endReturn(subjects, load);
         }

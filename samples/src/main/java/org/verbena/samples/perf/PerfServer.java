@@ -8,6 +8,7 @@ import java.util.concurrent.CountDownLatch;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServer;
 import org.verbena.samples.command.ConnectionOptions;
+import org.verbena.samples.command.CpuOption;
 import org.verbena.samples.command.LoopOptions;
 import org.verbena.samples.command.ServerSignals;
 import picocli.CommandLine;
@@ -31,6 +32,10 @@ final class PerfServer implements Callable<Integer> {
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private LoopOptions loop;
 
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CpuOption cpu;
+
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private CommandLine.Model.CommandSpec spec;
@@ -46,7 +51,7 @@ final class PerfServer implements Callable<Integer> {
         }
         ServerSignals.endWithZero();
         PerfProtocol protocol = new PerfProtocol();
-        try (RdmaEventLoopGroup group = new RdmaEventLoopGroup(options.provider, 0, loop.completionLoop());
+        try (RdmaEventLoopGroup group = cpu.newGroup(options.provider, 0, loop.completionLoop());
                 RdmaServer server =
                         RdmaServer.builder().group(group).bind(options.host, options.listenPort(), protocol::serve)) {
             StringBuilder others = new StringBuilder();

@@ -13,13 +13,16 @@ import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.ImmediateEventExecutor;
 import io.netty.util.concurrent.Promise;
+import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -262,6 +265,66 @@ class PerfCommandTest {
     }
 
     @Test
+    void theLoopsOfClientAndServerRunOnTheProcessorsThatWereNamed() throws Exception {
+        String cpu = allowed("/proc/self/status").split("[-,]")[0];
+        try (PerfRuns bound = new PerfRuns("--cpu", cpu)) {
+            assertThat(loopsOf(bound.pid())).isNotEmpty().allMatch(cpu::equals);
+            ProcessBuilder client = new ProcessBuilder(ServerProcess.commandLine(
+                    bound.arguments("-t", "message", "--cpu", cpu, "--threads", "2", "-q", "2", "--duration", "60")
+                            .toArray(String[]::new)));
+            Process process = client.redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                    .redirectError(ProcessBuilder.Redirect.INHERIT)
+                    .start();
+            try {
+                while (loopsOf(process.pid()).size() < 2) {
+                    assertThat(process.isAlive()).isTrue();
+                    Thread.sleep(20);
+                }
+                // A thread has its name before it is bound, and does nothing else in between.
+                while (!loopsOf(process.pid()).stream().allMatch(cpu::equals)) {
+                    Thread.sleep(20);
+                }
+            } finally {
+                process.destroyForcibly();
+            }
+        }
+    }
+
+    /** The processors of each event loop's thread. */
+    private static List<String> loopsOf(long pid) throws IOException {
+        List<String> loops = new ArrayList<>();
+        try (Stream<Path> threads = Files.list(Path.of("/proc/" + pid + "/task"))) {
+            for (Path thread : threads.toList()) {
+                if (Files.readString(thread.resolve("comm")).startsWith("verbena-soft")) {
+                    loops.add(allowed(thread.resolve("status").toString()));
+                }
+            }
+        }
+        return loops;
+    }
+
+    private static String allowed(String status) throws IOException {
+        return Files.readAllLines(Path.of(status)).stream()
+                .filter(line -> line.startsWith("Cpus_allowed_list:"))
+                .map(line -> line.substring(line.indexOf(':') + 1).strip())
+                .findFirst()
+                .orElseThrow();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"--progress, true", "--no-progress, false"})
+    void showsHowMuchOfTheTimeIsOver(String option, boolean isShown) throws Exception {
+        ProcessBuilder client = new ProcessBuilder(
+                ServerProcess.commandLine(perf.arguments("-t", "read", option).toArray(String[]::new)));
+        Process process = client.redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
+        String errors = new String(process.getErrorStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(process.waitFor()).isZero();
+        assertThat(errors.contains("read 64") && errors.contains("% "))
+                .as(errors)
+                .isEqualTo(isShown);
+    }
+
+    @Test
     void aServerRejectsSendsThatTakeTooMuchMemory() {
         byte[] most = new SendProtocol(16 << 20, 4, true).encode();
         assertThat(SendProtocol.decode(Arrays.copyOf(most, 56))).isEqualTo(new SendProtocol(16 << 20, 4, true));
@@ -312,6 +375,10 @@ class PerfCommandTest {
                 "--rate 5 --bw | --rate goes with --lat",
                 "-b -t message | --bidirectional goes with --bw",
                 "-b --bw -t message,read | --bidirectional goes with the tests message, stream and send, not with read",
+                "--cpu 0,8191 | --cpu: this process has no processor 8191 (sched_setaffinity: EINVAL)",
+                "--cpu 3-2 | '3-2' is not a list of processors",
+                "--cpu 0, | '0,' is not a list of processors",
+                "--cpu 8192 | '8192' is not a list of processors",
                 "--duration 0 | --duration must be more than 0",
                 "--window 0 | must be 1 or more",
                 "--lat --bw | mutually exclusive",

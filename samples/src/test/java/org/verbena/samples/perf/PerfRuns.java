@@ -25,6 +25,11 @@ final class PerfRuns implements AutoCloseable {
         server = new ServerProcess(all.toArray(String[]::new));
     }
 
+    /** The server's. */
+    long pid() {
+        return server.pid();
+    }
+
     /** What a client needs besides the arguments, so that it takes little time. */
     List<String> arguments(String... arguments) {
         List<String> all = new ArrayList<>(List.of("perf", "client", "--provider", "soft"));
