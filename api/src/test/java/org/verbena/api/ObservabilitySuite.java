@@ -270,7 +270,8 @@ public abstract class ObservabilitySuite extends ApiSuite {
         List<RecordedEvent> stalls = all(events, "CreditStall", clientAddress, peerAddress);
         assertThat(stalls).isNotEmpty();
         RecordedEvent stall = stalls.get(0);
-        assertThat(stall.getDuration()).isGreaterThan(Duration.ofMillis(30));
+        // Less than was slept: Flight Recorder reads the processor's counter, whose rate the JVM estimates.
+        assertThat(stall.getDuration()).isGreaterThan(Duration.ofMillis(20));
         assertThat(stall.getString("endedBy")).isEqualTo("credits");
         assertThat(stall.getLong("queuedBytes")).isPositive();
 

@@ -8,6 +8,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.samples.ffm.CpuAffinity;
 import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import picocli.CommandLine.ITypeConverter;
@@ -56,11 +57,21 @@ public final class CpuOption {
                 loop -> {
                     int cpu = wanted.get(made.getAndIncrement() % wanted.size());
                     return unbound.newThread(() -> {
-                        CpuAffinity.pin(cpu);
+                        pin(cpu);
                         loop.run();
                     });
                 },
                 options);
+    }
+
+    private static void pin(int cpu) {
+        int errno = CpuAffinity.pin(cpu);
+        if (errno != 0) {
+            throw new CommandFailure(
+                    errno == CpuAffinity.EINVAL
+                            ? "this process has no processor " + cpu + " (sched_setaffinity: EINVAL)"
+                            : "sched_setaffinity(processor " + cpu + "): errno " + errno);
+        }
     }
 
     /** Tries each of them, on a thread that ends then. */
@@ -71,7 +82,7 @@ public final class CpuOption {
         AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
         Thread trial = Thread.ofPlatform().name("cpu").start(() -> {
             try {
-                wanted.forEach(CpuAffinity::pin);
+                wanted.forEach(CpuOption::pin);
             } catch (CommandFailure | LinkageError missing) {
                 failure.set(missing);
             }

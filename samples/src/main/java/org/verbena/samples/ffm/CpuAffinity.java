@@ -1,4 +1,4 @@
-package org.verbena.samples.command;
+package org.verbena.samples.ffm;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
@@ -11,11 +11,12 @@ import java.lang.invoke.VarHandle;
 
 /** Binds threads to processors. Linux alone. */
 @SuppressWarnings("restricted") // a downcall
-final class CpuAffinity {
+public final class CpuAffinity {
     /** More than any kernel is built for. */
-    static final int HIGHEST_CPU = 8191;
+    public static final int HIGHEST_CPU = 8191;
 
-    private static final int EINVAL = 22;
+    /** The machine has no such processor, or this process may not use it. */
+    public static final int EINVAL = 22;
 
     private static final MemoryLayout CAPTURED = Linker.Option.captureStateLayout();
     private static final VarHandle ERRNO = CAPTURED.varHandle(MemoryLayout.PathElement.groupElement("errno"));
@@ -34,10 +35,9 @@ final class CpuAffinity {
      * Binds the calling thread, a platform thread, to one processor.
      *
      * @param cpu its number, 0 to {@link #HIGHEST_CPU}
-     * @throws CommandFailure {@code EINVAL}: the machine has no such processor, or this process may not use it. The
-     *     thread runs where it did. Source: sched_setaffinity(2)
+     * @return 0, or the errno, such as {@link #EINVAL}: then the thread runs where it did. Source: sched_setaffinity(2)
      */
-    static void pin(int cpu) {
+    public static int pin(int cpu) {
         try (Arena arena = Arena.ofConfined()) {
             int words = cpu / Long.SIZE + 1;
             MemorySegment mask = arena.allocate(ValueLayout.JAVA_LONG, words);
@@ -49,13 +49,7 @@ final class CpuAffinity {
             } catch (Throwable impossible) {
                 throw new AssertionError("a downcall does not throw", impossible);
             }
-            if (failed != 0) {
-                int errno = (int) ERRNO.get(captured, 0L);
-                throw new CommandFailure(
-                        errno == EINVAL
-                                ? "this process has no processor " + cpu + " (sched_setaffinity: EINVAL)"
-                                : "sched_setaffinity(processor " + cpu + "): errno " + errno);
-            }
+            return failed == 0 ? 0 : (int) ERRNO.get(captured, 0L);
         }
     }
 }
