@@ -233,7 +233,8 @@ public abstract class ObservabilitySuite extends ApiSuite {
                 }
                 Patience.until(
                         "the sender is stopped", () -> client.statistics().creditStalls() > 0);
-                Patience.sleep(30);
+                // Flight Recorder reads the processor's counter, whose rate the JVM estimates: more than is asserted.
+                Patience.sleep(40);
                 peer.config().setAutoRead(true);
                 for (ChannelFuture write : writes) {
                     done("a write", write);
@@ -270,8 +271,7 @@ public abstract class ObservabilitySuite extends ApiSuite {
         List<RecordedEvent> stalls = all(events, "CreditStall", clientAddress, peerAddress);
         assertThat(stalls).isNotEmpty();
         RecordedEvent stall = stalls.get(0);
-        // Less than was slept: Flight Recorder reads the processor's counter, whose rate the JVM estimates.
-        assertThat(stall.getDuration()).isGreaterThan(Duration.ofMillis(20));
+        assertThat(stall.getDuration()).isGreaterThan(Duration.ofMillis(30));
         assertThat(stall.getString("endedBy")).isEqualTo("credits");
         assertThat(stall.getLong("queuedBytes")).isPositive();
 
