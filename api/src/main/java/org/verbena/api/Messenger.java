@@ -15,7 +15,6 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CancellationException;
@@ -601,7 +600,8 @@ final class Messenger extends ChannelDuplexHandler {
             case MESSAGE -> receive(virtual == null ? plain : Exchange.ofMessage(this), frame);
             case REQUEST -> receive(Exchange.ofRequest(this, correlation, channel.arrivalNanos0()), frame);
             case TIMED_REQUEST -> receiveTimed(correlation, frame);
-            case REPLY, FAILURE, OVERLOADED -> answer(kind, correlation, frame);
+            case REPLY, FAILURE -> answer(kind, correlation, frame);
+            case OVERLOADED -> refused(correlation, frame);
             default -> {
                 frame.release();
                 throw notTheShortForm("of kind " + kind);
@@ -614,13 +614,18 @@ final class Messenger extends ChannelDuplexHandler {
                 + " use one, or serve it with a plain RdmaChannel");
     }
 
-    private void receiveTimed(long correlation, ByteBuf frame) {
+    /** The time that timed requests and refusals have behind their header. */
+    private static long readMicros(int kind, ByteBuf frame) {
         if (frame.readableBytes() < TIME_BYTES) {
             int bytes = HEADER_BYTES + frame.readableBytes();
             frame.release();
-            throw notTheShortForm("of kind " + TIMED_REQUEST + " and " + bytes + " bytes");
+            throw notTheShortForm("of kind " + kind + " and " + bytes + " bytes");
         }
-        long micros = frame.readUnsignedInt();
+        return frame.readUnsignedInt();
+    }
+
+    private void receiveTimed(long correlation, ByteBuf frame) {
+        long micros = readMicros(TIMED_REQUEST, frame);
         long timeNanos = micros == UNLIMITED_MICROS ? Long.MAX_VALUE : TimeUnit.MICROSECONDS.toNanos(micros);
         receive(Exchange.ofTimedRequest(this, correlation, channel.arrivalNanos0(), timeNanos), frame);
     }
@@ -682,33 +687,39 @@ final class Messenger extends ChannelDuplexHandler {
         exchange.refuse(retryAfterNanos);
     }
 
-    private void answer(int kind, long correlation, ByteBuf frame) {
-        if (kind == OVERLOADED && frame.readableBytes() < TIME_BYTES) {
-            int bytes = HEADER_BYTES + frame.readableBytes();
-            frame.release();
-            throw notTheShortForm("of kind " + OVERLOADED + " and " + bytes + " bytes");
-        }
+    /** The request of an answer; null, and the answer released, if it has its outcome already. */
+    private @Nullable Request<?> awaiting(long correlation, ByteBuf answer) {
         Request<?> request = pending.get(correlation);
         if (request == null) {
             lateReplies.increment();
-            frame.release();
+            answer.release();
+        }
+        return request;
+    }
+
+    private void refused(long correlation, ByteBuf frame) {
+        long retryNanos = TimeUnit.MICROSECONDS.toNanos(readMicros(OVERLOADED, frame));
+        Request<?> request = awaiting(correlation, frame);
+        if (request == null) {
             return;
         }
-        if (retries != null && kind != OVERLOADED) {
-            retries.answered();
-        }
-        if (kind == OVERLOADED) {
-            Duration retryAfter = Duration.of(frame.readUnsignedInt(), ChronoUnit.MICROS);
-            frame.release();
-            if (request.sendsAgain0(retryAfter.toNanos())) {
-                return;
-            }
+        frame.release();
+        if (!request.sendsAgain0(retryNanos)) {
             request.forget0();
             request.tryFailure(new RequestException.Overloaded(
                     "request to " + channel.remoteAddress() + ": the server is overloaded and did not begin with it;"
-                            + " try again in " + inMillis(retryAfter.toNanos()) + " ms",
-                    retryAfter));
+                            + " try again in " + inMillis(retryNanos) + " ms",
+                    Duration.ofNanos(retryNanos)));
+        }
+    }
+
+    private void answer(int kind, long correlation, ByteBuf frame) {
+        Request<?> request = awaiting(correlation, frame);
+        if (request == null) {
             return;
+        }
+        if (retries != null) {
+            retries.answered();
         }
         request.forget0();
         ConnectionStat stat = channel.stat();
