@@ -51,9 +51,8 @@ public final class SendQueue extends WorkQueue {
     private static final int TSO = WorkRequestOpcode.TSO.value();
 
     private final int maxInlineBytes;
-    private final QueuePairType type;
 
-    /** Those that the type carries, a bit each. */
+    /** Those that the queue pair's type carries, a bit each. */
     private final int opcodes;
 
     /** Of the work request being filled. */
@@ -77,7 +76,7 @@ public final class SendQueue extends WorkQueue {
                 IbvSendWr.SG_LIST,
                 sizes.maxInlineBytes());
         this.maxInlineBytes = sizes.maxInlineBytes();
-        type = owner.options().type();
+        QueuePairType type = owner.options().type();
         int carried = 0;
         for (WorkRequestOpcode opcode : WorkRequestOpcode.values()) {
             carried |= type.carries(opcode) ? 1 << opcode.value() : 0;
@@ -115,17 +114,13 @@ public final class SendQueue extends WorkQueue {
     }
 
     private IllegalArgumentException notCarried(int opcode) {
-        for (WorkRequestOpcode each : WorkRequestOpcode.values()) {
-            if (each.value() == opcode) {
-                String types = Arrays.stream(QueuePairType.values())
-                        .filter(other -> other != QueuePairType.DRIVER && other.carries(each))
-                        .map(QueuePairType::name)
-                        .collect(Collectors.joining(", "));
-                return new IllegalArgumentException(
-                        each + " needs a queue pair of type " + types + ", and " + owner + " is " + type);
-            }
-        }
-        throw new AssertionError(opcode);
+        WorkRequestOpcode refused = WorkRequestOpcode.of(opcode);
+        String types = Arrays.stream(QueuePairType.values())
+                .filter(other -> other != QueuePairType.DRIVER && other.carries(refused))
+                .map(QueuePairType::name)
+                .collect(Collectors.joining(", "));
+        return new IllegalArgumentException(
+                refused + " needs a queue pair of type " + types + ", which " + owner + " is not");
     }
 
     private void remote(long slot, long address, int key) {
