@@ -884,9 +884,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     /**
      * The phase of its life. The loop's thread.
      *
-     * @return CONNECTING, HANDSHAKE, ACTIVE and so on, as {@code docs/architecture.md} has them; always the same string
-     *     for
-     *     a phase
+     * @return CONNECTING, HANDSHAKE, ACTIVE and so on, as {@code docs/architecture.md} has them; the same string each time
      */
     public String phase() {
         return life.phase().name();

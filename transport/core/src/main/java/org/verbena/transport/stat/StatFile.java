@@ -74,7 +74,7 @@ public final class StatFile {
                 StatDirectory directory = StatDirectory.ofUser();
                 directory.prepare();
                 directory.sweep();
-                StatFile own = create(directory, Integer.getInteger(CONNECTIONS_PROPERTY, DEFAULT_CONNECTIONS));
+                StatFile own = create(directory, connectionRows());
                 own.path.toFile().deleteOnExit();
                 made = own;
                 return own;
@@ -82,6 +82,18 @@ public final class StatFile {
                 LOG.info("verbena stat will not see this process: {}", refused.toString());
                 return null;
             }
+        }
+    }
+
+    /** How many connections are to have a row. */
+    static int connectionRows() {
+        String wanted = System.getProperty(CONNECTIONS_PROPERTY);
+        try {
+            return wanted == null ? DEFAULT_CONNECTIONS : Integer.parseInt(wanted.strip());
+        } catch (NumberFormatException malformed) {
+            throw new IllegalArgumentException(
+                    CONNECTIONS_PROPERTY + " is '" + wanted + "'; give a number to " + StatLayout.MAX_CONNECTIONS,
+                    malformed);
         }
     }
 

@@ -111,6 +111,20 @@ class StatFileTest {
     }
 
     @Test
+    void aMalformedNumberOfRowsIsNamed() {
+        System.setProperty(StatFile.CONNECTIONS_PROPERTY, "many");
+        try {
+            assertThatExceptionOfType(IllegalArgumentException.class)
+                    .isThrownBy(StatFile::connectionRows)
+                    .withMessageContaining("org.verbena.stat.connections is 'many'");
+            System.setProperty(StatFile.CONNECTIONS_PROPERTY, " 7 ");
+            assertThat(StatFile.connectionRows()).isEqualTo(7);
+        } finally {
+            System.clearProperty(StatFile.CONNECTIONS_PROPERTY);
+        }
+    }
+
+    @Test
     void hasEveryCounterOfAConnection() {
         assertThat(names(CounterReading.class)).isEqualTo(names(MessageStatistics.class));
         assertThat(ConnectionRow.COUNTERS)
