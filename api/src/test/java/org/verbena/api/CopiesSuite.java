@@ -232,8 +232,9 @@ public abstract class CopiesSuite extends ApiSuite {
                     pattern(channel, bytes - 2 * (bytes / 3), 3));
         });
         assertThat(passage.copiedOnTheWayOut()).as("%s", passage).isZero();
-        assertThat(passage.copiedOnTheWayIn()).as("%s", passage).isEqualTo(assembled(passage));
+        assertThat(passage.copiedOnTheWayIn()).as("%s", passage).isZero();
         assertThat(passage.sender().copiedBytes()).isZero();
+        assertThat(passage.sender().rendezvousSent()).isEqualTo(bytes > 65536 ? 1 : 0);
     }
 
     /** What a receiver copies: the fragments of a message, into one buffer. */

@@ -2,6 +2,9 @@ package org.verbena.transport.buffer;
 
 import io.netty.buffer.ByteBuf;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.MemoryDomain;
@@ -38,10 +41,56 @@ public final class OperationRegistration {
             throw new IndexOutOfBoundsException("index " + index + " and length " + lengthBytes
                     + " are not at least a byte of a buffer of " + buffer.capacity());
         }
-        if (!buffer.hasMemoryAddress()) {
-            return null;
+        return buffer.hasMemoryAddress()
+                ? register(buffer, segmentOf(buffer.memoryAddress() + index, lengthBytes), domain, access)
+                : null;
+    }
+
+    /**
+     * Registers a part of a buffer that lies in several pieces of memory, each with a region of its own, and retains
+     * the buffer for each of them.
+     *
+     * @param buffer direct: a composite, or a slice of one
+     * @param index where the part begins
+     * @param lengthBytes its length, 1 or more
+     * @param maxPieces the most regions to make
+     * @param domain where to register
+     * @param access the rights of the regions
+     * @return the regions, in the order of the bytes, which the caller closes; empty if some of the bytes are on the
+     *     heap, or there are more pieces
+     * @throws IndexOutOfBoundsException outside the buffer
+     * @throws org.verbena.transport.spi.RdmaException the device refused one; none is left registered
+     */
+    public static List<RegisteredMemory> registerPieces(
+            ByteBuf buffer,
+            int index,
+            int lengthBytes,
+            int maxPieces,
+            MemoryDomain domain,
+            Set<MemoryDomain.Access> access) {
+        List<MemorySegment> pieces = new ArrayList<>();
+        for (ByteBuffer part : buffer.nioBuffers(index, lengthBytes)) {
+            if (part.hasRemaining()) {
+                if (!part.isDirect() || pieces.size() == maxPieces) {
+                    return List.of();
+                }
+                pieces.add(segmentOf(MemorySegment.ofBuffer(part).address(), part.remaining()));
+            }
         }
-        MemorySegment part = segmentOf(buffer.memoryAddress() + index, lengthBytes);
+        List<RegisteredMemory> regions = new ArrayList<>(pieces.size());
+        try {
+            for (MemorySegment piece : pieces) {
+                regions.add(register(buffer, piece, domain, access));
+            }
+        } catch (Throwable failure) {
+            regions.forEach(RegisteredMemory::close);
+            throw failure;
+        }
+        return regions;
+    }
+
+    private static RegisteredMemory register(
+            ByteBuf buffer, MemorySegment part, MemoryDomain domain, Set<MemoryDomain.Access> access) {
         buffer.retain();
         RegisteredMemory region;
         try {

@@ -2,6 +2,7 @@ package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.util.ReferenceCounted;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
@@ -53,6 +54,10 @@ final class Operation implements Work {
     @Nullable RegisteredMemory registration;
 
     boolean registrationTried;
+    /** Registrations of the pieces of a message that is in several. */
+    List<RegisteredMemory> pieceRegistrations = List.of();
+    /** How many of them the peer knows. */
+    int pieceRegistrationsTold;
     /** Stretches that are advertised and that the peer has not read yet. */
     int advertisedOut;
     /** The rest of it goes by rendezvous. */
@@ -122,6 +127,10 @@ final class Operation implements Work {
             registration.close();
             registration = null;
         }
+        if (!pieceRegistrations.isEmpty()) {
+            pieceRegistrations.forEach(RegisteredMemory::close);
+            pieceRegistrations = List.of();
+        }
         if (message != null) {
             message.release();
             message = null;
@@ -141,6 +150,7 @@ final class Operation implements Work {
         done = false;
         failure = null;
         registrationTried = false;
+        pieceRegistrationsTold = 0;
         advertisedOut = 0;
         rendezvous = false;
         sendOpcode = WorkRequest.Opcode.SEND;

@@ -64,8 +64,8 @@ final class RendezvousSender {
     }
 
     /**
-     * Finds the pieces to advertise; false if the message is not in memory that the peer may read, or in too many
-     * parts.
+     * Finds the pieces to advertise; false if the message is not in memory that the peer may read or that can be made
+     * so, or in too many parts.
      */
     boolean gather(Operation operation, int lengthBytes, int peerPayloadBytes) {
         ScatterGatherList pieces = pieces().clear();
@@ -79,7 +79,10 @@ final class RendezvousSender {
             }
             pieces.clear();
             // A key for this message alone, that opens nothing else of the pool's memory.
-            if (covered == lengthBytes || (covered == 0 && total > options.registerThresholdBytes())) {
+            if (covered == lengthBytes || total > options.registerThresholdBytes()) {
+                if (!SendMemory.messageOf(operation).hasMemoryAddress()) {
+                    return memory.registerPieces(operation, lengthBytes, maxPieces, REMOTE_READ, pieces);
+                }
                 registration = memory.register(operation, REMOTE_READ);
             }
         }
@@ -139,6 +142,7 @@ final class RendezvousSender {
             return Obstacle.SLOT;
         }
         operation.advertisedOut++;
+        operation.pieceRegistrationsTold = operation.pieceRegistrations.size();
         begun++;
         counters.rendezvousSent();
         operation.rendezvousEvent = FlightEvents.advertised(operation.rendezvousEvent, operation.totalBytes, count);

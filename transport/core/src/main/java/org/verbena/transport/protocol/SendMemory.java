@@ -1,6 +1,7 @@
 package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
+import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.OperationRegistration;
@@ -96,6 +97,43 @@ final class SendMemory {
             // The limit of locked memory may be reached, and fragments work without; the statistics show them.
             return null;
         }
+    }
+
+    /**
+     * Registers the pieces of a message's next bytes for its operation, and adds them.
+     *
+     * @return false if some are on the heap, there are too many, or the device refuses: then it goes another way
+     */
+    boolean registerPieces(
+            Operation operation,
+            int lengthBytes,
+            int maxPieces,
+            Set<MemoryDomain.Access> access,
+            ScatterGatherList into) {
+        List<RegisteredMemory> regions = operation.pieceRegistrations;
+        int told = operation.pieceRegistrationsTold;
+        if (regions.size() == told) { // otherwise these bytes were registered before, and could not go
+            List<RegisteredMemory> more;
+            try {
+                more = OperationRegistration.registerPieces(
+                        messageOf(operation), operation.index, lengthBytes, maxPieces, domain, access);
+            } catch (RdmaException e) {
+                // As above.
+                return false;
+            }
+            if (regions.isEmpty()) {
+                regions = more;
+                operation.pieceRegistrations = more;
+            } else {
+                regions.addAll(more);
+            }
+            more.forEach(region -> counters.registered());
+        }
+        for (int i = told; i < regions.size(); i++) {
+            RegisteredMemory region = regions.get(i);
+            into.add(region, 0, (int) region.lengthBytes());
+        }
+        return regions.size() > told;
     }
 
     /** Stages a copy of the message's next bytes; false if there is no memory for it now. */

@@ -52,6 +52,39 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
+    void aMessageInSeveralPiecesGoesByRendezvousWithAKeyForEach() throws Exception {
+        connect(OPTIONS.withMaxMessageBytes(500_000), OPTIONS.withMaxMessageBytes(500_000));
+        settle();
+        left.sendPieces(List.of(left.sendPool.allocate(8), left.sendPool.allocate(10_000)));
+        left.sendPieces(List.of(left.sendPool.allocate(8), Unpooled.directBuffer(300_000), left.sendPool.allocate(1)));
+        left.connection.flush();
+        settle();
+        assertThat(right.received).isEqualTo(2);
+        assertThat(left.connection.statistics().rendezvousSent()).isEqualTo(2);
+        assertThat(left.connection.statistics().registrations()).isEqualTo(5);
+        assertThat(left.connection.statistics().copiedBytes()).isZero();
+        end();
+    }
+
+    @Test
+    void piecesOnTheHeapOrTooManyGoInFragments() throws Exception {
+        connect(OPTIONS.withMaxMessageBytes(500_000), OPTIONS.withMaxMessageBytes(500_000));
+        settle();
+        left.sendPieces(List.of(left.sendPool.allocate(8), Unpooled.buffer(300_000)));
+        List<ByteBuf> many = new ArrayList<>();
+        for (int i = 0; i <= Wire.MAX_PIECES; i++) {
+            many.add(left.sendPool.allocate(1000));
+        }
+        left.sendPieces(many);
+        left.connection.flush();
+        settle();
+        assertThat(right.received).isEqualTo(2);
+        assertThat(left.connection.statistics().rendezvousSent()).isZero();
+        assertThat(left.connection.statistics().registrations()).isZero();
+        end();
+    }
+
+    @Test
     void copiesNothingFromRegisteredMemory() throws Exception {
         connected();
         for (int length : new int[] {1, 200, 3000, 50_000}) {

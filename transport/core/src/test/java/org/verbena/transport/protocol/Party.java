@@ -162,6 +162,20 @@ final class Party implements MessageListener {
         connection.send(fill(Unpooled.buffer(Math.max(1, length)), number, 0, length), this::told, number);
     }
 
+    /** A message that fills these buffers. */
+    void sendPieces(List<ByteBuf> pieces) {
+        int number = sent++;
+        CompositeByteBuf composite = Unpooled.compositeBuffer(pieces.size());
+        int length = 0;
+        for (ByteBuf piece : pieces) {
+            int bytes = piece.capacity();
+            composite.addComponent(true, fill(piece, number, length, bytes));
+            length += bytes;
+        }
+        sizes.add(length);
+        connection.send(composite, this::told, number);
+    }
+
     static byte pattern(int number, int index) {
         return (byte) (number * 31 + index * 7 + (index >>> 8));
     }
