@@ -1,21 +1,28 @@
 package org.verbena.sockets;
 
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.stream.Stream;
 import org.verbena.transport.spi.Patience;
 
 /** A PostgreSQL server of Debian's package with a new cluster, on a port of the loopback interface. It refuses to run as root. */
 final class Postgres implements AutoCloseable {
     private static final String USER = "postgres";
+
+    /**
+     * Where its port is: below those that the system gives to whoever asks for any, as other tests do meanwhile. One of
+     * them would be taken for PostgreSQL.
+     */
+    private static final int FIRST_PORT = 20_000;
+
+    private static final int LAST_PORT = 32_000;
+    private static final int PORTS_TRIED = 5;
 
     private final Process process;
     private final int port;
@@ -74,35 +81,42 @@ final class Postgres implements AutoCloseable {
         if (made.waitFor() != 0) {
             throw new AssertionError("initdb failed: " + Files.readString(log));
         }
-        int port;
-        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            port = free.getLocalPort();
-        }
-        Process server = run(
-                root,
-                log,
-                programs.resolve("postgres").toString(),
-                "-D",
-                cluster.toString(),
-                "-p",
-                String.valueOf(port),
-                "-h",
-                "127.0.0.1",
-                "-k",
-                folder.toString(),
-                "-F");
-        Postgres started = new Postgres(server, port, log);
-        Patience.until("PostgreSQL listens", () -> {
-            if (!server.isAlive()) {
+        for (int left = PORTS_TRIED; ; left--) {
+            int port = ThreadLocalRandom.current().nextInt(FIRST_PORT, LAST_PORT);
+            Process server = run(
+                    root,
+                    log,
+                    programs.resolve("postgres").toString(),
+                    "-D",
+                    cluster.toString(),
+                    "-p",
+                    String.valueOf(port),
+                    "-h",
+                    "127.0.0.1",
+                    "-k",
+                    folder.toString(),
+                    "-F");
+            Patience.until("PostgreSQL is ready", () -> !server.isAlive() || isReady(cluster, server));
+            if (server.isAlive()) {
+                return new Postgres(server, port, log);
+            }
+            if (left == 0 || !read(log).contains("Address already in use")) {
                 throw new AssertionError("PostgreSQL ended: " + read(log));
             }
-            try (Socket probe = new Socket("127.0.0.1", port)) {
-                return probe.isConnected();
-            } catch (IOException notYet) {
-                return false;
-            }
-        });
-        return started;
+        }
+    }
+
+    /** It says so in the file of its lock: the first line is its process, the eighth its state. */
+    private static boolean isReady(Path cluster, Process server) {
+        List<String> lines;
+        try {
+            lines = Files.readAllLines(cluster.resolve("postmaster.pid"));
+        } catch (IOException notYet) {
+            return false;
+        }
+        return lines.size() >= 8
+                && lines.get(0).equals(String.valueOf(server.pid()))
+                && lines.get(7).trim().equals("ready");
     }
 
     private static String read(Path log) {
