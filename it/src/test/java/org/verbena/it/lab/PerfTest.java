@@ -50,6 +50,50 @@ class PerfTest {
         }
     }
 
+    /** Perftest beside it, with whose figures those of perf are to be compared: they are printed. */
+    @ParameterizedTest
+    @EnumSource
+    void comparesWithPerftestAndQperf(LabDevice device) {
+        try (PeerProgram server = PeerProgram.startJava(
+                "org.verbena.samples.Main",
+                "perf",
+                "server",
+                "--host",
+                device.address(),
+                "--port",
+                PORT,
+                "--with",
+                "perftest,qperf")) {
+            server.awaitLine("perf server listens on .*\\(verbs\\)", Patience.LIMIT);
+            Patience.until(
+                    "the server serves",
+                    () -> client(device, "request", "--csv").exitCode() == 0);
+            for (String mode : new String[] {"--lat", "--bw"}) {
+                Command perftest = client(device, "send,read", mode, "--size=64,4k", "--against=perftest", "--csv");
+                System.out.println(perftest.out());
+                assertThat(perftest.exitCode())
+                        .as(perftest.out() + perftest.err())
+                        .isZero();
+                for (String test : new String[] {"send", "read"}) {
+                    for (int bytes : new int[] {64, 4096}) {
+                        assertThat(perftest.out())
+                                .containsPattern("(?m)^" + test + "," + mode.substring(2) + "," + bytes + ",.*,ib_"
+                                        + test + "_" + mode.substring(2) + ",.*,\\d+\\.\\d{3}$");
+                    }
+                }
+            }
+            Command qperf = client(device, "read,stream,request", "--bw", "--size=4k", "--against=qperf", "--csv");
+            System.out.println(qperf.out());
+            assertThat(qperf.exitCode()).as(qperf.out() + qperf.err()).isZero();
+            assertThat(qperf.out())
+                    .containsPattern("(?m)^read,bw,.*,qperf,,,.*,\\d+\\.\\d{3}$")
+                    .containsPattern("(?m)^stream,bw,.*,qperf,,,.*,\\d+\\.\\d{3}$")
+                    .containsPattern("(?m)^request,bw,.*,qperf,,,,$");
+            server.terminate();
+            assertThat(server.awaitExit(Patience.LIMIT)).as(server.output()).isZero();
+        }
+    }
+
     private static Command client(LabDevice device, String tests, String... options) {
         List<String> all =
                 new ArrayList<>(List.of("perf", "client", device.address(), "--port", PORT, "--test", tests));

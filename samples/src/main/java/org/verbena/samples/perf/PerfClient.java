@@ -172,6 +172,10 @@ final class PerfClient implements Callable<Integer> {
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private PerfPlot plot;
 
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private PerfAgainst against;
+
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private CommandLine.Model.CommandSpec spec;
@@ -197,12 +201,15 @@ final class PerfClient implements Callable<Integer> {
         List<PerfConnection> open = new ArrayList<>();
         try (RdmaEventLoopGroup group = cpu.newGroup(options.provider, threads, loop.completionLoop())) {
             try {
+                boolean hasDevice = PerfTool.hasDevice(group.provider());
+                against.check(toolRuns(isLatency), load.ratePerSecond(), hasDevice);
                 for (int i = 0; i < connections; i++) {
                     open.add(new PerfConnection(group, server, options.remotePort()));
                 }
                 report.begin(
                         isLatency,
                         bidirectional,
+                        against.isOn(),
                         group.provider().name(),
                         open.getFirst().client().channel());
                 for (PerfTest test : tests) {
@@ -211,7 +218,11 @@ final class PerfClient implements Callable<Integer> {
                         subjects.add(connection.subject(test));
                     }
                     for (int size : sizesOf(test)) {
-                        measure(subjects, test, isLatency, size, load);
+                        Measured measured = measure(subjects, test, isLatency, size, load);
+                        PerfFigures figures = measured.figures();
+                        Compared compared = against.compare(open.getFirst(), test, figures, seconds, hasDevice);
+                        report.row(figures, measured.percentiles(), compared);
+                        plot.add(figures, measured.percentiles());
                     }
                     subjects.forEach(PerfSubject::close);
                 }
@@ -221,7 +232,23 @@ final class PerfClient implements Callable<Integer> {
                 open.forEach(PerfConnection::close);
             }
         }
-        return CommandLine.ExitCode.OK;
+        return against.exitCode();
+    }
+
+    /** What a C program would be asked for. */
+    private List<ToolRun> toolRuns(boolean isLatency) {
+        List<ToolRun> runs = new ArrayList<>();
+        try {
+            for (PerfTest test : against.isOn() ? tests : List.<PerfTest>of()) {
+                for (int size : sizesOf(test)) {
+                    runs.add(new ToolRun(
+                            test, isLatency, size, connections, window, bidirectional, 1, ToolRun.LEAST_COUNT));
+                }
+            }
+        } catch (IllegalArgumentException e) {
+            throw wrong("--against: " + e.getMessage());
+        }
+        return runs;
     }
 
     private void check(boolean isLatency) {
@@ -268,7 +295,10 @@ final class PerfClient implements Callable<Integer> {
         return test == PerfTest.ATOMIC ? List.of(Long.BYTES) : allSizes();
     }
 
-    private void measure(List<PerfSubject> subjects, PerfTest test, boolean isLatency, int bytes, Load load)
+    /** What was measured, and the distribution of its times. */
+    private record Measured(PerfFigures figures, NavigableMap<Double, Double> percentiles) {}
+
+    private Measured measure(List<PerfSubject> subjects, PerfTest test, boolean isLatency, int bytes, Load load)
             throws InterruptedException, IOException {
         List<Supplier<Future<?>>> operations = new ArrayList<>();
         for (PerfSubject subject : subjects) {
@@ -307,13 +337,12 @@ final class PerfClient implements Callable<Integer> {
         double nanosPerMicro = test.nanosPerMicro(isLatency, load);
         PerfFigures figures = PerfFigures.of(test, isLatency, bytes, load, all, received, used);
         NavigableMap<Double, Double> percentiles = PerfFigures.percentiles(all.histogram(), nanosPerMicro);
-        report.row(figures, percentiles);
-        plot.add(figures, percentiles);
         if (histogram != null) {
             try (PrintStream out = new PrintStream(Files.newOutputStream(histogram), false, StandardCharsets.UTF_8)) {
                 all.histogram().outputPercentileDistribution(out, nanosPerMicro);
             }
         }
+        return new Measured(figures, percentiles);
     }
 
     /**

@@ -2,7 +2,9 @@ package org.verbena.samples.perf;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
 import io.netty.channel.Channel;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
@@ -119,6 +121,31 @@ final class PerfConnection implements AutoCloseable {
         } finally {
             reply.release();
         }
+    }
+
+    /**
+     * Has the server start its end of a C program; returns the port of that.
+     *
+     * @throws CommandFailure it does not, and says why
+     */
+    int startTool(PerfTool tool, ToolRun run) throws InterruptedException {
+        ByteBuf message = client.channel().alloc().buffer().writeByte(PerfProtocol.TOOL);
+        ByteBufUtil.writeAscii(message, tool.name() + " " + run.encode());
+        ByteBuf reply = client.request(message).sync().getNow();
+        try {
+            int port = reply.readInt();
+            if (port == 0) {
+                throw new CommandFailure(reply.toString(StandardCharsets.UTF_8));
+            }
+            return port;
+        } finally {
+            reply.release();
+        }
+    }
+
+    /** Ends it. */
+    void endTool() throws InterruptedException {
+        request(PerfProtocol.TOOL_END, 0).release();
     }
 
     /** Memory of the server, for this connection alone, instead of what it had. */

@@ -7,6 +7,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.AttributeKey;
 import java.lang.foreign.Arena;
+import java.nio.charset.StandardCharsets;
 import java.util.EnumSet;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.verbena.api.Exchange;
@@ -47,6 +48,15 @@ final class PerfProtocol {
      */
     static final byte PORT = 'p';
 
+    /**
+     * A request: start the server of a {@link PerfTool} for a {@link ToolRun}, its name and that as words. The reply
+     * is its port (an int), or 0 and why it does not run.
+     */
+    static final byte TOOL = 't';
+
+    /** A request: end it. */
+    static final byte TOOL_END = 'T';
+
     /** The most memory that a client gets, for each of its connections. */
     static final int MOST_MEMORY_BYTES = 1 << 30;
 
@@ -60,6 +70,12 @@ final class PerfProtocol {
     private static final AttributeKey<PerfFlow> FLOW = AttributeKey.valueOf(PerfProtocol.class, "flow");
 
     private final AtomicIntegerArray ports = new AtomicIntegerArray(1 + PerfService.values().length);
+
+    private final ToolServing tools;
+
+    PerfProtocol(ToolServing tools) {
+        this.tools = tools;
+    }
 
     /** Where the server has that service, once it does. */
     void port(PerfService service, int port) {
@@ -86,8 +102,17 @@ final class PerfProtocol {
             case MEMORY ->
                 exchange.send(memory(exchange.channel(), message.getInt(message.readerIndex() + 1))
                         .encode());
+            case TOOL -> startTool(exchange, message);
+            case TOOL_END -> tools.end(exchange);
             default -> throw new IllegalArgumentException("a message that no perf client sends");
         }
+    }
+
+    private void startTool(Exchange exchange, ByteBuf message) {
+        String words =
+                message.toString(message.readerIndex() + 1, message.readableBytes() - 1, StandardCharsets.US_ASCII);
+        int space = Math.max(0, words.indexOf(' '));
+        tools.start(exchange, PerfTool.valueOf(words.substring(0, space)), ToolRun.decode(words.substring(space + 1)));
     }
 
     private static void send(Exchange exchange, int bytes, int window) {

@@ -38,14 +38,14 @@ final class PerfReport {
     private final Map<String, @Nullable Object> members = new LinkedHashMap<>();
     private final List<Map<String, @Nullable Object>> rows = new ArrayList<>();
 
-    void begin(boolean isLatency, boolean isBidirectional, String provider, RdmaChannel channel) {
+    void begin(boolean isLatency, boolean isBidirectional, boolean isCompared, String provider, RdmaChannel channel) {
         members.put("provider", provider);
         members.put("local", channel.localAddress());
         members.put("remote", channel.remoteAddress());
         if (isCsv()) {
             print(Arrays.stream(PerfFigures.class.getRecordComponents())
                     .map(RecordComponent::getName)
-                    .collect(Collectors.joining(",")));
+                    .collect(Collectors.joining(",", "", isCompared ? "," + Compared.NAMES : "")));
         } else if (!isJson()) {
             print("provider " + provider + ", " + channel.localAddress() + " to " + channel.remoteAddress()
                     + (isBidirectional ? " and back at once" : ""));
@@ -61,13 +61,21 @@ final class PerfReport {
      * A test with one size.
      *
      * @param percentiles percentile to microseconds, which JSON has as well
+     * @param compared what a C program has measured; null if none was asked for
      */
-    void row(PerfFigures figures, Map<Double, Double> percentiles) {
+    void row(PerfFigures figures, Map<Double, Double> percentiles, @Nullable Compared compared) {
         Map<String, @Nullable Object> row = Json.components(figures);
         if (isCsv()) {
-            print(row.values().stream().map(PerfReport::cell).collect(Collectors.joining(",")));
+            String cells = row.values().stream().map(PerfReport::cell).collect(Collectors.joining(","));
+            print(compared == null ? cells : cells + "," + compared.cells());
         } else if (!isJson()) {
             print(figures.mode().equals("lat") ? latency(figures) : bandwidth(figures));
+            if (compared != null) {
+                print(compared.line());
+            }
+        }
+        if (compared != null) {
+            row.put("against", compared.members());
         }
         row.put("percentiles", percentiles);
         rows.add(row);
