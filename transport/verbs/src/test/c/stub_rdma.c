@@ -501,6 +501,12 @@ EXPORT void stub_async_device(int device, int type) { LOCKED(async(device, type,
 
 static int asyncs_taken;
 
+/* An event of a queue pair. */
+EXPORT void stub_async_qp(int number, int type)
+{
+	LOCKED(struct stub_qp *qp = qp_of(number); if (qp) async(qp->base.context->device - devices, type, qp));
+}
+
 EXPORT int stub_asyncs_taken(void) { return asyncs_taken; }
 
 EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
@@ -971,6 +977,20 @@ EXPORT int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *parameters
 	FAIL_MINUS_ONE("");
 	id->qp->state = IBV_QPS_RTS;
 	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
+	DONE(0);
+}
+
+/* The connection is established, whatever has become of the peer's message. */
+EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
+{
+	int held;
+
+	pthread_mutex_lock(&lock);
+	FAIL_MINUS_ONE("");
+	held = hold_events;
+	hold_events = -1;
+	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
+	hold_events = held;
 	DONE(0);
 }
 

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
@@ -18,6 +19,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -208,19 +210,65 @@ class PingPongTest {
         assertThat(command.err()).hasLineCount(1).contains("1024 bytes of the port's MTU");
     }
 
+    private record Result(int exitCode, String out) {}
+
+    private static FutureTask<Result> startByHand(int port, String... server) {
+        List<String> command = new ArrayList<>(List.of("rdma-rc"));
+        command.addAll(List.of(server));
+        command.addAll(List.of("-d", DEVICE, "-g", gidIndex(), "-p", "" + port));
+        FutureTask<Result> running = new FutureTask<>(() -> {
+            StringWriter out = new StringWriter();
+            String[] all = command.toArray(String[]::new);
+            int exitCode = Main.commandLine(all)
+                    .setOut(new PrintWriter(out, true))
+                    .setErr(new PrintWriter(out, true))
+                    .execute(all);
+            return new Result(exitCode, out.toString());
+        });
+        Thread.ofPlatform().daemon().name("java side").start(running);
+        return running;
+    }
+
+    private static Result await(FutureTask<Result> running) throws Exception {
+        Result result = running.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
+        assertThat(result.exitCode()).as(result.out()).isZero();
+        return result;
+    }
+
     @Test
     void sendsReadsAndWritesOverAQueuePairConnectedByHand() throws Exception {
         int port = NEXT_PORT.incrementAndGet();
-        String gid = gidIndex();
-        FutureTask<Integer> server = startJava(List.of("rdma-rc", "-d", DEVICE, "-g", gid, "-p", "" + port));
+        FutureTask<Result> server = startByHand(port);
         awaitTcpListener(port);
-        StringWriter output = new StringWriter();
-        String[] client = {"rdma-rc", HOST, "-d", DEVICE, "-g", gid, "-p", "" + port};
-        assertThat(Main.commandLine(client)
-                        .setOut(new PrintWriter(output, true))
-                        .execute(client))
-                .isZero();
-        assertThat(server.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)).isZero();
-        assertThat(output.toString()).contains("received: a message sent", "read: a text to read");
+        assertThat(await(startByHand(port, HOST)).out()).contains("received: a message sent", "read: a text to read");
+        assertThat(await(server).out()).contains("written here: a text written");
+    }
+
+    /** The conversation of RDMA_RC_example, with a C program of it. */
+    @Test
+    void talksWithCAsTheExampleOfTheManualDoes(@TempDir Path folder) throws Exception {
+        Path source = folder.resolve("rc_example.c");
+        try (InputStream text = PingPongTest.class.getResourceAsStream("rc_example.c")) {
+            Files.copy(text, source);
+        }
+        String program = folder.resolve("rc_example").toString();
+        PeerProgram.run(
+                Patience.LIMIT, "gcc", "-std=gnu11", "-Wall", "-Werror", source.toString(), "-o", program, "-libverbs");
+
+        int port = NEXT_PORT.incrementAndGet();
+        FutureTask<Result> server = startByHand(port);
+        awaitTcpListener(port);
+        assertThat(PeerProgram.run(Patience.LIMIT, program, DEVICE, gidIndex(), "" + port, HOST))
+                .contains("Message is: 'a message sent'", "Contents of server's buffer: 'a text to read'");
+        assertThat(await(server).out()).contains("written here: RDMA write ope");
+
+        port = NEXT_PORT.incrementAndGet();
+        try (PeerProgram c = PeerProgram.start(program, DEVICE, gidIndex(), "" + port)) {
+            awaitTcpListener(port);
+            assertThat(await(startByHand(port, HOST)).out())
+                    .contains("received: SEND operation", "read: RDMA read oper");
+            assertThat(c.awaitExit(Patience.LIMIT)).as(c.output()).isZero();
+            assertThat(c.output()).contains("Contents of server buffer: 'a text written'");
+        }
     }
 }

@@ -4,17 +4,16 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
-import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.QueuePairAddress;
 import org.verbena.cm.QueuePairPath;
-import org.verbena.cm.TcpQueuePairExchange;
-import org.verbena.cm.TcpQueuePairExchange.RemoteBuffer;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.PortNumber;
+import org.verbena.samples.pingpong.RcExampleLink.ConnectionData;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.MemoryRegion;
@@ -34,13 +33,13 @@ import picocli.CommandLine.Parameters;
 
 /**
  * One SEND, one RDMA READ and one RDMA WRITE over a queue pair that is connected by hand: the shortest whole program on the raw bindings,
- * and what the RDMA_RC example of the RDMA Aware Networks Programming manual does.
+ * and RDMA_RC_example of the RDMA Aware Networks Programming manual, to which it talks.
  *
  * <pre>{@code
  *   server                                            client
  *   posts nothing                                     posts a receive
- *        <--- TCP: queue pair addresses, buffer addresses and keys --->
- *        <--- TCP: at point A, the receive is posted --->
+ *        <--- TCP: buffer, key, queue pair, LID and GID of each --->
+ *        <--- TCP: at point Q, the receive is posted --->
  *   SEND "a message sent"                ------->     prints it
  *   puts "a text to read" into its buffer
  *        <--- TCP: at point R --->
@@ -52,9 +51,16 @@ import picocli.CommandLine.Parameters;
  *
  * <p>Nothing tells the server of the READ and the WRITE: that is what one-sided means, and why there are the points.
  */
-@Command(name = "rdma-rc", description = "A send, a read and a write over a queue pair connected by hand.")
+@Command(
+        name = "rdma-rc",
+        description = "A send, a read and a write over a queue pair connected by hand, as RDMA_RC_example.")
 public final class RdmaRc implements Callable<Integer> {
     private static final int BUFFER_BYTES = 64;
+    /** As long as C's buffers, whatever edition of the example: a text of 14 characters and C's zero byte. */
+    private static final int TEXT_BYTES = 15;
+    /** As C has it: of both ends. */
+    private static final int FIRST_PACKET = 0;
+
     private static final long WORK_ID = 1;
     private static final int EXCHANGE_MILLIS = 30_000;
     private static final long COMPLETION_NANOS = 10_000_000_000L;
@@ -86,12 +92,14 @@ public final class RdmaRc implements Callable<Integer> {
         PingPongOptions.requireRange(spec, "port", tcpPort, host == null ? 0 : 1, 65535);
         try (Context context =
                 byHand.open()) { // before waiting for anybody: without a device there is nothing to wait for
-            ByHandOptions.meet(host, tcpPort, EXCHANGE_MILLIS, exchange -> run(context, exchange));
+            try (RcExampleLink link = RcExampleLink.open(host, tcpPort, EXCHANGE_MILLIS)) {
+                run(context, link);
+            }
         }
         return CommandLine.ExitCode.OK;
     }
 
-    private void run(Context context, TcpQueuePairExchange exchange) throws IOException {
+    private void run(Context context, RcExampleLink link) throws IOException {
         QueuePairPath path = QueuePairPath.of(byHand.devicePort, byHand.gidIndex, Mtu.MTU_256);
         try (ProtectionDomain domain = context.allocateProtectionDomain();
                 CompletionQueue completions = context.createCompletionQueue(4);
@@ -103,28 +111,36 @@ public final class RdmaRc implements Callable<Integer> {
                         Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ, AccessFlag.REMOTE_WRITE));
                 WorkCompletions polled = new WorkCompletions(1)) {
             path.initialize(queuePair, AccessFlag.REMOTE_READ, AccessFlag.REMOTE_WRITE);
-            if (!exchange.isServer()) {
+            if (host != null) {
                 queuePair
                         .receiveQueue()
                         .receive(WORK_ID)
                         .piece(region, 0, BUFFER_BYTES)
                         .flush();
             }
-            QueuePairAddress local = PingPongSession.addressOf(path, queuePair);
-            exchange.addresses(List.of(local), remote -> path.connect(queuePair, local, remote.getFirst(), 1));
-            RemoteBuffer remote =
-                    exchange.buffers(new RemoteBuffer(region.address(), region.remoteKey(), BUFFER_BYTES));
-            exchange.synchronize('A');
-            if (exchange.isServer()) {
-                serve(exchange, queuePair, completions, region, polled);
+            QueuePairAddress local = atFirstPacket(PingPongSession.addressOf(path, queuePair));
+            ConnectionData remote = link.exchange(new ConnectionData(
+                    region.address(), region.remoteKey(), local.queuePairNumber(), local.lid(), local.gid()));
+            path.connect(
+                    queuePair,
+                    local,
+                    new QueuePairAddress(remote.lid(), remote.queuePairNumber(), FIRST_PACKET, remote.gid()),
+                    1);
+            link.synchronize('Q');
+            if (host == null) {
+                serve(link, queuePair, completions, region, polled);
             } else {
-                visit(exchange, queuePair, completions, region, remote, polled);
+                visit(link, queuePair, completions, region, remote, polled);
             }
         }
     }
 
+    private static QueuePairAddress atFirstPacket(QueuePairAddress address) {
+        return new QueuePairAddress(address.lid(), address.queuePairNumber(), FIRST_PACKET, address.gid());
+    }
+
     private void serve(
-            TcpQueuePairExchange exchange,
+            RcExampleLink link,
             QueuePair queuePair,
             CompletionQueue completions,
             MemoryRegion region,
@@ -134,41 +150,51 @@ public final class RdmaRc implements Callable<Integer> {
         queuePair
                 .sendQueue()
                 .send(WORK_ID, SendFlags.SIGNALED)
-                .piece(region, 0, BUFFER_BYTES)
+                .piece(region, 0, TEXT_BYTES)
                 .flush();
         awaitCompletion(completions, polled);
         put(region.segment(), "a text to read");
-        exchange.synchronize('R');
-        exchange.synchronize('W');
-        print("written here: " + region.segment().getString(0));
+        link.synchronize('R');
+        link.synchronize('W');
+        print("written here: " + textOf(region));
     }
 
     private void visit(
-            TcpQueuePairExchange exchange,
+            RcExampleLink link,
             QueuePair queuePair,
             CompletionQueue completions,
             MemoryRegion region,
-            RemoteBuffer remote,
+            ConnectionData remote,
             WorkCompletions polled)
             throws IOException {
         awaitCompletion(completions, polled);
-        print("received: " + region.segment().getString(0));
-        exchange.synchronize('R');
+        print("received: " + textOf(region));
+        link.synchronize('R');
         queuePair
                 .sendQueue()
                 .read(WORK_ID, SendFlags.SIGNALED, remote.address(), remote.remoteKey())
-                .piece(region, 0, BUFFER_BYTES)
+                .piece(region, 0, TEXT_BYTES)
                 .flush();
         awaitCompletion(completions, polled);
-        print("read: " + region.segment().getString(0));
+        print("read: " + textOf(region));
         put(region.segment(), "a text written");
         queuePair
                 .sendQueue()
                 .write(WORK_ID, SendFlags.SIGNALED, remote.address(), remote.remoteKey())
-                .piece(region, 0, BUFFER_BYTES)
+                .piece(region, 0, TEXT_BYTES)
                 .flush();
         awaitCompletion(completions, polled);
-        exchange.synchronize('W');
+        link.synchronize('W');
+    }
+
+    /** Whatever the peer has put there, up to the first zero byte. */
+    private static String textOf(MemoryRegion region) {
+        byte[] bytes = region.segment().toArray(ValueLayout.JAVA_BYTE);
+        int length = 0;
+        while (length < bytes.length && bytes[length] != 0) {
+            length++;
+        }
+        return new String(bytes, 0, length, StandardCharsets.UTF_8);
     }
 
     private static void put(MemorySegment buffer, String text) {

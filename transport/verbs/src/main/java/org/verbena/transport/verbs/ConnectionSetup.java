@@ -16,6 +16,7 @@ import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairAttributes;
 import org.verbena.verbs.QueuePairOptions;
+import org.verbena.verbs.device.AsyncEventType;
 import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.queue.QueuePairState;
 
@@ -206,6 +207,19 @@ final class ConnectionSetup implements CmEventSink {
         } catch (RuntimeException refused) {
             isConnecting = false;
             fail(failureOf(refused));
+        }
+    }
+
+    /** A message of the peer confirms the connection: rdma_notify(3). */
+    void confirm() {
+        if (givenUp || !isAnswered) {
+            return;
+        }
+        try {
+            VerbsEndpoint.required(id).notify(AsyncEventType.COMM_EST);
+        } catch (RuntimeException late) {
+            // Its confirmation has come meanwhile, or it has ended: an event says so.
+            LOG.debug("{} was not told of the first message", attempt(), late);
         }
     }
 

@@ -300,7 +300,13 @@ final class VerbsDevice {
                 trouble = null;
                 LOG.info("Port {} of {} is up", event.port(), name());
             }
-            case COMM_EST, SQ_DRAINED, SRQ_LIMIT_REACHED, PATH_MIG -> LOG.debug("{} on {}", event.type(), name());
+            case COMM_EST -> {
+                VerbsEndpoint endpoint = endpointOf(event);
+                if (endpoint != null) {
+                    endpoint.onCommunicationEstablished();
+                }
+            }
+            case SQ_DRAINED, SRQ_LIMIT_REACHED, PATH_MIG -> LOG.debug("{} on {}", event.type(), name());
             case PATH_MIG_ERR, LID_CHANGE, PKEY_CHANGE, SM_CHANGE, CLIENT_REREGISTER, GID_CHANGE, WQ_FATAL, UNKNOWN ->
                 LOG.info("{} on port {} of {}", event.type(), event.port(), name());
         }

@@ -323,6 +323,18 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         }
     }
 
+    /**
+     * The device says that a message came before the peer's confirmation, which may be lost: the connection manager is
+     * told, and establishes the connection. Any thread.
+     */
+    void onCommunicationEstablished() {
+        execute(() -> {
+            if (state == State.PREPARED && request != null) {
+                setup.execute(setup::confirm);
+            }
+        });
+    }
+
     // ---- failures
 
     /** The device says that the queue pair, or all of it, is lost. Any thread. */
