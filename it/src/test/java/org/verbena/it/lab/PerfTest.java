@@ -82,13 +82,16 @@ class PerfTest {
                     }
                 }
             }
-            Command qperf = client(device, "read,stream,request", "--bw", "--size=4k", "--against=qperf", "--csv");
+            // On siw qperf cannot create its queue pair, without perf either.
+            String tests = device == LabDevice.RXE ? "read,stream,request" : "stream,request";
+            Command qperf = client(device, tests, "--bw", "--size=4k", "--against=qperf", "--csv");
             System.out.println(qperf.out());
             assertThat(qperf.exitCode()).as(qperf.out() + qperf.err()).isZero();
-            assertThat(qperf.out())
-                    .containsPattern("(?m)^read,bw,.*,qperf,,,.*,\\d+\\.\\d{3}$")
-                    .containsPattern("(?m)^stream,bw,.*,qperf,,,.*,\\d+\\.\\d{3}$")
-                    .containsPattern("(?m)^request,bw,.*,qperf,,,,$");
+            for (String test : tests.split(",")) {
+                assertThat(qperf.out())
+                        .containsPattern("(?m)^" + test
+                                + (test.equals("request") ? ",bw,.*,qperf,,,,$" : ",bw,.*,qperf,,,.*,\\d+\\.\\d{3}$"));
+            }
             server.terminate();
             assertThat(server.awaitExit(Patience.LIMIT)).as(server.output()).isZero();
         }

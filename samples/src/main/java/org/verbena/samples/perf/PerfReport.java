@@ -68,6 +68,9 @@ final class PerfReport {
         if (isCsv()) {
             String cells = row.values().stream().map(PerfReport::cell).collect(Collectors.joining(","));
             print(compared == null ? cells : cells + "," + compared.cells());
+            if (compared != null && compared.figures() == null) {
+                spec.commandLine().getErr().println(compared.line().strip()); // the line has no place for it
+            }
         } else if (!isJson()) {
             print(figures.mode().equals("lat") ? latency(figures) : bandwidth(figures));
             if (compared != null) {

@@ -143,6 +143,7 @@ class PerfAgainstTest {
         assertThat(lines.get(0)).endsWith("," + Compared.NAMES);
         assertThat(lines.get(1)).containsPattern(",qperf,,,3000.000,\\d+\\.\\d{3}$");
         assertThat(lines.get(2)).endsWith(",qperf,,,,");
+        assertThat(csv.err()).contains("qperf: qperf has nothing like grpc --bw");
         assertThat(lines)
                 .allMatch(line -> line.split(",", -1).length == lines.getFirst().split(",").length);
     }
