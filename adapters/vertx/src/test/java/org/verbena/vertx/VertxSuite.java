@@ -191,18 +191,20 @@ public abstract class VertxSuite {
         return keep(vertx.createHttpClient(options));
     }
 
+    /**
+     * A body's handler is set within the callback that has the response: a callback of the whole chain may run on
+     * another event loop, and later, when the first bytes are gone.
+     */
     private Buffer echo(HttpClient client, int port, Buffer body) {
         return await(
                 "the echo",
                 client.request(HttpMethod.POST, port, host(), "/echo")
-                        .compose(request -> request.send(body))
-                        .compose(HttpClientResponse::body));
+                        .compose(request -> request.send(body).compose(HttpClientResponse::body)));
     }
 
     private Future<String> get(HttpClient client, int port, String path) {
         return client.request(HttpMethod.GET, port, host(), path)
-                .compose(request -> request.send())
-                .compose(HttpClientResponse::body)
+                .compose(request -> request.send().compose(HttpClientResponse::body))
                 .map(Buffer::toString);
     }
 
@@ -253,8 +255,7 @@ public abstract class VertxSuite {
                         .listen(0, host()));
         Future<Buffer> received = client(Version.HTTP_1)
                 .request(HttpMethod.GET, server.actualPort(), host(), "/")
-                .compose(request -> request.send())
-                .compose(HttpClientResponse::body);
+                .compose(request -> request.send().compose(HttpClientResponse::body));
         assertThat(await("the file", received)).isEqualTo(content);
     }
 
@@ -280,8 +281,7 @@ public abstract class VertxSuite {
         for (int i = 0; i < 200; i++) {
             Buffer body = random(i * 50);
             answers.add(client.request(HttpMethod.POST, port, host(), "/echo")
-                    .compose(request -> request.send(body))
-                    .compose(HttpClientResponse::body));
+                    .compose(request -> request.send(body).compose(HttpClientResponse::body)));
         }
         for (int i = 0; i < 200; i++) {
             assertThat(await("answer " + i, answers.get(i))).isEqualTo(random(i * 50));
@@ -435,8 +435,7 @@ public abstract class VertxSuite {
             int port = serve(0, Version.HTTP_1).actualPort();
             Future<String> answer = keep(resolving.createHttpClient())
                     .request(HttpMethod.GET, port, NameServer.NAME, "/version")
-                    .compose(request -> request.send())
-                    .compose(HttpClientResponse::body)
+                    .compose(request -> request.send().compose(HttpClientResponse::body))
                     .map(Buffer::toString);
             assertThat(await("the answer", answer)).isEqualTo("HTTP_1_1");
             DnsClient dns = keep(resolving.createDnsClient(names.port(), "127.0.0.1"));

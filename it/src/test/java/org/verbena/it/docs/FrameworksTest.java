@@ -36,8 +36,7 @@ class FrameworksTest {
                 Arguments.of("Vert.x", "", """
                         check(server.compose(listening -> client.request(
                                         io.vertx.core.http.HttpMethod.GET, listening.actualPort(), "127.0.0.1", "/"))
-                                .compose(request -> request.send())
-                                .compose(response -> response.body())
+                                .compose(request -> request.send().compose(response -> response.body()))
                                 .toCompletionStage().toCompletableFuture().get().toString().equals("hello"));
                         vertx.close().toCompletionStage().toCompletableFuture().get();
                         """),

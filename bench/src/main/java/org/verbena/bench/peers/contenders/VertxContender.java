@@ -84,9 +84,9 @@ public final class VertxContender implements Contender {
                                 load,
                                 (calls, sequence) -> client.request(HttpMethod.POST, port, host, "/")
                                         .compose(request -> request.send(Buffer.buffer(calls.payload().length)
-                                                .appendLong(sequence)
-                                                .appendBytes(calls.payload(), 8, calls.payload().length - 8)))
-                                        .compose(HttpClientResponse::body)
+                                                        .appendLong(sequence)
+                                                        .appendBytes(calls.payload(), 8, calls.payload().length - 8))
+                                                .compose(HttpClientResponse::body))
                                         .onSuccess(echo -> {
                                             calls.replied(
                                                     echo.getLong(0), echo.length(), echo.getByte(echo.length() - 1));
