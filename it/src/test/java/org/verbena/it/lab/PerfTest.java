@@ -37,6 +37,14 @@ class PerfTest {
                         .contains("\"test\": \"send\"", "\"test\": \"grpc\"")
                         .contains("\"test\": \"read\"", "\"test\": \"write\"");
             }
+            Command ring = client(device, "ring", "--bw", "--csv");
+            if (device == LabDevice.RXE) {
+                assertThat(ring.exitCode()).as(ring.err()).isZero();
+                assertThat(ring.out()).contains("ring,bw,64,1,16,");
+            } else {
+                assertThat(ring.exitCode()).isOne();
+                assertThat(ring.err()).contains("immediate data");
+            }
             Command atomics = client(device, "atomic", "--bw", "--csv");
             if (device == LabDevice.RXE) {
                 assertThat(atomics.exitCode()).as(atomics.err()).isZero();

@@ -61,8 +61,19 @@ public final class Pipelined {
         } catch (RuntimeException failure) {
             outcome.tryFailure(failure);
             return;
+        } catch (OutOfMemoryError failure) {
+            outcome.tryFailure(noMemory(failure));
+            return;
         }
         future.addListener(finished -> onDone0(startNanos, finished));
+    }
+
+    /** For an operation that could not begin for want of memory. */
+    public static CommandFailure noMemory(OutOfMemoryError failure) {
+        return new CommandFailure(
+                "no memory for one more operation: have fewer under way (--window), or shorter ones; "
+                        + failure.getMessage(),
+                failure);
     }
 
     private void onDone0(long startNanos, Future<?> finished) {

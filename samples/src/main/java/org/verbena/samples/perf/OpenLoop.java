@@ -10,6 +10,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.verbena.samples.command.Measurement;
+import org.verbena.samples.command.Pipelined;
 
 /**
  * Starts operations at a rate, whether or not those before are done. Each is timed from when it was due, so that a peer
@@ -87,6 +88,10 @@ final class OpenLoop {
             future = operation.get();
         } catch (RuntimeException failure) {
             outcome.tryFailure(failure);
+            free.release();
+            return;
+        } catch (OutOfMemoryError failure) {
+            outcome.tryFailure(Pipelined.noMemory(failure));
             free.release();
             return;
         }

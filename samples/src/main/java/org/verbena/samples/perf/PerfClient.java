@@ -37,7 +37,7 @@ import picocli.CommandLine.Parameters;
         name = "client",
         description = "Measures against a perf server, and prints a line for each test and size.",
         footer =
-                "%nA latency (--lat) has one operation under way on each connection. Those of messages, streams and sends are half"
+                "%nA latency (--lat) has one operation under way on each connection. Those of messages, streams, sends and rings are half"
                         + " a round trip, as perftest's; all others are whole operations. With --rate, operations (round trips are whole then) start when they"
                         + " are due and are timed from then, so that what a stall delays is counted. Bandwidth (--bw) has --window"
                         + " of them under way.")
@@ -99,8 +99,9 @@ final class PerfClient implements Callable<Integer> {
                 split = ",",
                 paramLabel = "BYTES",
                 converter = ByteSize.class,
-                description = "Bytes of an operation, 1 to 1g, of a send to 16m, of a gRPC call to 64m;"
-                        + " suffixes k, m; several with commas (64).")
+                description =
+                        "Bytes of an operation, 1 to 1g, of a record in a ring to 8m, of a send to 16m, of a gRPC call to 64m;"
+                                + " suffixes k, m; several with commas (64).")
         @Nullable List<Integer> list;
 
         @Option(

@@ -66,6 +66,7 @@ final class PerfConnection implements AutoCloseable {
                         new Bootstrap().group(group).channel(RdmaSocketChannel.class), host, port(PerfService.STREAMS));
             case SEND -> new PerfSends(group, host, port(PerfService.SENDS));
             case GRPC -> new PerfCalls(group, host, port(PerfService.CALLS));
+            case RING -> new PerfRing(this);
             case READ, WRITE, ATOMIC -> new PerfOneSided(this);
         };
         subjects.add(subject);
@@ -146,6 +147,25 @@ final class PerfConnection implements AutoCloseable {
     /** Ends it. */
     void endTool() throws InterruptedException {
         request(PerfProtocol.TOOL_END, 0).release();
+    }
+
+    /**
+     * Has the server make a ring, instead of the one that it had.
+     *
+     * @param mode {@link PerfProtocol#ECHO} or {@link PerfProtocol#COUNT}
+     * @param mine where the server writes
+     * @return where to write
+     */
+    RemoteMemory ring(byte mode, int capacityBytes, RemoteMemory mine) throws InterruptedException {
+        return PerfProtocol.token(client.request(client.channel()
+                        .alloc()
+                        .buffer()
+                        .writeByte(PerfProtocol.RING)
+                        .writeByte(mode)
+                        .writeInt(capacityBytes)
+                        .writeBytes(mine.encode()))
+                .sync()
+                .getNow());
     }
 
     /** Memory of the server, for this connection alone, instead of what it had. */

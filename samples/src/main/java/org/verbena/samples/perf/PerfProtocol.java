@@ -2,6 +2,7 @@ package org.verbena.samples.perf;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -12,6 +13,7 @@ import java.util.EnumSet;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.verbena.api.Exchange;
 import org.verbena.api.RdmaChannel;
+import org.verbena.samples.ring.Ring;
 import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.RemoteMemory;
@@ -47,6 +49,12 @@ final class PerfProtocol {
      * is not that far yet.
      */
     static final byte PORT = 'p';
+
+    /**
+     * A request for a {@link Ring}: {@link #ECHO} or {@link #COUNT}, its capacity (an int), and the token of the
+     * client's ring. The reply is the token of the server's. It replaces the one that the connection had.
+     */
+    static final byte RING = 'r';
 
     /**
      * A request: start the server of a {@link PerfTool} for a {@link ToolRun}, its name and that as words. The reply
@@ -102,6 +110,7 @@ final class PerfProtocol {
             case MEMORY ->
                 exchange.send(memory(exchange.channel(), message.getInt(message.readerIndex() + 1))
                         .encode());
+            case RING -> exchange.send(ring(exchange.channel(), message.skipBytes(1)));
             case TOOL -> startTool(exchange, message);
             case TOOL_END -> tools.end(exchange);
             default -> throw new IllegalArgumentException("a message that no perf client sends");
@@ -175,6 +184,31 @@ final class PerfProtocol {
         RegisteredMemory region = channel.memory().register(Arena.ofAuto().allocate(bytes, PAGE_BYTES), access);
         channel.attr(REGION).set(region);
         return region.remote();
+    }
+
+    private static ByteBuf ring(RdmaChannel channel, ByteBuf request) {
+        boolean isEcho = request.readByte() == ECHO;
+        int capacityBytes = request.readInt();
+        if (capacityBytes < 1 || capacityBytes > MOST_MEMORY_BYTES) {
+            throw new IllegalArgumentException("no server makes a ring of " + capacityBytes + " bytes");
+        }
+        RemoteMemory token = RemoteMemory.decode(ByteBufUtil.getBytes(request));
+        if (channel.pipeline().get(Ring.class) != null) {
+            channel.pipeline().remove(Ring.class);
+        }
+        long[] counted = counted(channel);
+        Ring[] made = new Ring[1];
+        Ring ring = new Ring(channel, capacityBytes, capacityBytes, record -> {
+            counted[0]++;
+            if (isEcho) {
+                int bytes = (int) record.byteSize();
+                made[0].send(channel.alloc().buffer(bytes, bytes).writeBytes(record.asByteBuffer()));
+            }
+        });
+        made[0] = ring;
+        ring.begin(token);
+        channel.pipeline().addLast(ring);
+        return Unpooled.wrappedBuffer(ring.token().encode());
     }
 
     /** The token in a server's reply. */

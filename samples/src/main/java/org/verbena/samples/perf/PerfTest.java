@@ -12,6 +12,8 @@ enum PerfTest {
     STREAM(true),
     /** SENDs without the channel's protocol, as {@code ib_send_lat} and {@code ib_send_bw}. */
     SEND(true),
+    /** Records written into a ring of the peer's memory; a latency is half a round trip. */
+    RING(true),
     /** Unary gRPC calls with a reply of the same size; a latency is the whole of both. */
     GRPC(false),
     /** RDMA READ, as {@code ib_read_lat} and {@code ib_read_bw}. */
@@ -39,7 +41,7 @@ enum PerfTest {
 
     /** Whether the server counts what the client sends without an answer. */
     boolean isCounted(PerfClient.Load load) {
-        return this == MESSAGE || this == SEND || load.isBidirectional();
+        return this == MESSAGE || this == SEND || this == RING || load.isBidirectional();
     }
 
     /** Whether the server can send as well while the client does. */
@@ -52,6 +54,7 @@ enum PerfTest {
         return switch (this) {
             case SEND -> SendProtocol.MOST_BYTES;
             case GRPC -> PerfCalls.MOST_BYTES;
+            case RING -> PerfRing.MOST_BYTES;
             default -> PerfProtocol.MOST_MEMORY_BYTES;
         };
     }

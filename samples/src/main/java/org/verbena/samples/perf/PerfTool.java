@@ -27,7 +27,7 @@ enum PerfTool {
                 // Its latency is that of two writes, of which the second answers the first.
                 case WRITE -> run.isLatency() ? null : "ib_write_bw";
                 case ATOMIC -> "ib_atomic" + kind;
-                case REQUEST, STREAM, GRPC -> null;
+                case REQUEST, STREAM, RING, GRPC -> null;
             };
         }
 
@@ -89,7 +89,7 @@ enum PerfTool {
                 case MESSAGE, SEND -> isLatency ? "rc_lat" : run.isBidirectional() ? "rc_bi_bw" : "rc_bw";
                 case READ -> isLatency ? "rc_rdma_read_lat" : "rc_rdma_read_bw";
                 case WRITE -> isLatency ? null : "rc_rdma_write_bw";
-                case REQUEST, GRPC, ATOMIC -> null;
+                case REQUEST, RING, GRPC, ATOMIC -> null;
             };
         }
 
@@ -154,7 +154,7 @@ enum PerfTool {
                 case READ -> "ucp_get";
                 case WRITE -> isLatency ? null : "ucp_put_bw";
                 case ATOMIC -> "ucp_fadd";
-                case REQUEST, GRPC -> null;
+                case REQUEST, RING, GRPC -> null;
             };
         }
 

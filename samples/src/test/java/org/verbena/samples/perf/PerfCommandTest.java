@@ -9,6 +9,7 @@ import static org.verbena.samples.perf.PerfRuns.tests;
 import com.google.gson.JsonObject;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.DefaultEventLoop;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.ImmediateEventExecutor;
@@ -34,6 +35,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.samples.ServerProcess;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.Measurement;
+import org.verbena.samples.command.Pipelined;
 
 /** {@code verbena perf} against a server in another process, on the soft provider. */
 @Timeout(240)
@@ -61,7 +63,7 @@ class PerfCommandTest {
                 0,
                 mode,
                 "-t",
-                "message,request,stream,send,grpc,read,write,atomic",
+                "message,request,stream,send,ring,grpc,read,write,atomic",
                 "-s",
                 "1,4k",
                 "--window",
@@ -78,6 +80,8 @@ class PerfCommandTest {
                         "stream 4096",
                         "send 1",
                         "send 4096",
+                        "ring 1",
+                        "ring 4096",
                         "grpc 1",
                         "grpc 4096",
                         "read 1",
@@ -184,6 +188,39 @@ class PerfCommandTest {
                     .isCloseTo(
                             it.get("perSecond").getAsDouble() * it.get("bytes").getAsInt() / 1e6, withinPercentage(1));
         });
+    }
+
+    @Test
+    void anOperationForWhichThereIsNoMemoryEndsTheRun() throws Exception {
+        DefaultEventLoop loop = new DefaultEventLoop();
+        try {
+            Supplier<Future<?>> operation = () -> {
+                throw new OutOfMemoryError("no direct memory");
+            };
+            Future<Measurement> closed = Pipelined.run(loop, Long.MAX_VALUE, 8, Long.MAX_VALUE, operation);
+            Future<Measurement> open = OpenLoop.runAll(List.of(loop), 1000, 1_000_000, List.of(operation))
+                    .getFirst();
+            for (Future<Measurement> run : List.of(closed, open)) {
+                assertThat(run.await().cause())
+                        .isInstanceOf(CommandFailure.class)
+                        .hasMessageContaining("--window")
+                        .hasMessageContaining("no direct memory");
+            }
+        } finally {
+            loop.shutdownGracefully();
+        }
+    }
+
+    @Test
+    void recordsOfEachLengthHaveTheirRing() {
+        assertThat(PerfRing.capacityBytes(64, 1)).isEqualTo(64 << 10);
+        assertThat(PerfRing.capacityBytes(4096, 64)).isEqualTo(2 * 64 * 4096);
+        assertThat(PerfRing.capacityBytes(8 << 20, 64)).isEqualTo(64 << 20);
+        List<JsonObject> tests =
+                tests(run(0, "-t", "ring,message", "--bw", "-s", "1,100,70k,8m,3", "--window", "8", "--json"));
+        assertThat(tests)
+                .hasSize(10)
+                .allSatisfy(it -> assertThat(it.get("count").getAsLong()).isPositive());
     }
 
     @Test

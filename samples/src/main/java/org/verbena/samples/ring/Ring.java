@@ -1,0 +1,254 @@
+package org.verbena.samples.ring;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.Promise;
+import io.netty.util.concurrent.PromiseNotifier;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.ClosedChannelException;
+import java.util.ArrayDeque;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.ImmediateDataEvent;
+import org.verbena.api.RdmaChannel;
+import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.RemoteMemory;
+
+/**
+ * Records by RDMA WRITE: each end has a ring of memory that its peer fills, and nothing in it is overwritten before it
+ * was read.
+ *
+ * <pre>{@code
+ *   writer                                              reader
+ *     |  ring of the reader's memory:                     |
+ *     |  [ free | records that were not read | free ]     |
+ *     |                                                   |
+ *     |-- WRITE with immediate 0, the record ------------>|  reads it where it lies
+ *     |                                                   |  ... and more, until a quarter of the ring was read
+ *     |<------------------- immediate n, without bytes ---|  n bytes may be written again
+ * }</pre>
+ *
+ * <p>A WRITE alone tells the reader nothing, and asks nobody whether there is room. Here the immediate data tells, and
+ * the writer counts: it waits while the ring is full. A record lies in one piece. One that does not fit before the end
+ * of the ring lies at its beginning; both ends know that from the lengths, so nothing but records is in the ring. Both
+ * ends need immediate data: InfiniBand, RoCE, the soft provider, but not iWARP without RFC 7306.
+ *
+ * <p>It is a handler of its channel's pipeline, added when the channel is active; removed, it ends. Tell the peer the {@link #token},
+ * call {@link #begin} with the peer's before either end sends.
+ */
+public final class Ring extends ChannelInboundHandlerAdapter {
+    /** How long a record may be, and when room is given back: then the longest one always fits in the end. */
+    private static final int PARTS = 4;
+
+    private static final int RECORD = 0;
+    private static final int PAGE_BYTES = 4096;
+
+    /** How far one end of a ring is. */
+    private static final class Position {
+        private final int capacityBytes;
+        private int offset;
+
+        Position(int capacityBytes) {
+            this.capacityBytes = capacityBytes;
+        }
+
+        /** What the next record takes of the ring: itself, and the end of the ring if it does not fit there. */
+        int taken(int bytes) {
+            return bytes + (offset + bytes > capacityBytes ? capacityBytes - offset : 0);
+        }
+
+        /** Where the next record begins; the one after it follows. */
+        int next(int bytes) {
+            int begin = offset + bytes > capacityBytes ? 0 : offset;
+            offset = begin + bytes;
+            return begin;
+        }
+    }
+
+    private record Waiting(ByteBuf record, Promise<Void> done) {}
+
+    private final RdmaChannel channel;
+    private final Consumer<MemorySegment> reader;
+    private final int mostWaitingBytes;
+    private final RegisteredMemory memory;
+    private final Position reading;
+    /** What was read and not given back. */
+    private int readBytes;
+
+    private @Nullable RemoteMemory peer;
+    private Position writing = new Position(0);
+    /** What the peer has not given back. */
+    private int usedBytes;
+
+    private final ArrayDeque<Waiting> waiting = new ArrayDeque<>();
+    private long waitingBytes;
+
+    /**
+     * Makes this end's ring.
+     *
+     * @param channel active
+     * @param capacityBytes of this end's ring, 4 or more
+     * @param mostWaitingBytes how much to keep of what does not fit into the peer's ring; {@link #send} fails beyond
+     * @param reader given each record on the event loop; it is over when that returns
+     */
+    public Ring(RdmaChannel channel, int capacityBytes, int mostWaitingBytes, Consumer<MemorySegment> reader) {
+        if (capacityBytes < PARTS) {
+            throw new IllegalArgumentException("a ring of " + capacityBytes + " bytes: " + PARTS + " or more");
+        }
+        this.channel = channel;
+        this.mostWaitingBytes = mostWaitingBytes;
+        this.reader = reader;
+        memory = channel.memory()
+                .register(
+                        Arena.ofAuto().allocate(capacityBytes, PAGE_BYTES),
+                        Set.of(Access.LOCAL_WRITE, Access.REMOTE_WRITE));
+        reading = new Position(capacityBytes);
+        channel.closeFuture().addListener(closed -> memory.close());
+    }
+
+    /** Lets the peer write into this end's ring. */
+    public RemoteMemory token() {
+        return memory.remote();
+    }
+
+    /**
+     * The peer's ring is known. On the event loop.
+     *
+     * @param token the peer's
+     * @throws IllegalArgumentException it cannot be a ring
+     */
+    public void begin(RemoteMemory token) {
+        long capacityBytes = token.lengthBytes();
+        if (capacityBytes < PARTS || capacityBytes > Integer.MAX_VALUE) {
+            throw new IllegalArgumentException("a ring of " + capacityBytes + " bytes");
+        }
+        peer = token;
+        writing = new Position((int) capacityBytes);
+    }
+
+    /** The longest record that the peer's ring takes, in bytes. */
+    public int mostRecordBytes() {
+        return writing.capacityBytes / PARTS;
+    }
+
+    /**
+     * Writes a record, once there is room for it and those before it. On the event loop.
+     *
+     * @param record 1 to {@link #mostRecordBytes} bytes; its ownership is taken
+     * @return done when the write has completed. Fails with IllegalArgumentException for other lengths, with
+     *     IllegalStateException if too much waits already, with UnsupportedOperationException without immediate data
+     */
+    public Future<Void> send(ByteBuf record) {
+        RemoteMemory ring = peer;
+        int bytes = record.readableBytes();
+        if (ring == null || bytes < 1 || bytes > mostRecordBytes()) {
+            record.release();
+            return channel.eventLoop()
+                    .newFailedFuture(
+                            new IllegalArgumentException("a record of " + bytes + " bytes: 1 to " + mostRecordBytes()));
+        }
+        if (waiting.isEmpty() && fits(bytes)) {
+            return write(ring, record);
+        }
+        if (waitingBytes + bytes > mostWaitingBytes) {
+            record.release();
+            return channel.eventLoop()
+                    .newFailedFuture(new IllegalStateException(
+                            "the peer does not read: its ring is full, and " + waitingBytes + " bytes wait"));
+        }
+        Promise<Void> done = channel.eventLoop().newPromise();
+        waiting.add(new Waiting(record, done));
+        waitingBytes += bytes;
+        return done;
+    }
+
+    private boolean fits(int bytes) {
+        return writing.taken(bytes) <= writing.capacityBytes - usedBytes;
+    }
+
+    private Future<Void> write(RemoteMemory ring, ByteBuf record) {
+        int bytes = record.readableBytes();
+        usedBytes += writing.taken(bytes);
+        try {
+            return channel.writeWithImmediate(ring, writing.next(bytes), RECORD, record);
+        } finally {
+            record.release(); // the operation holds it
+        }
+    }
+
+    @Override
+    public void userEventTriggered(ChannelHandlerContext context, Object event) {
+        if (!(event instanceof ImmediateDataEvent(int immediateData, int bytes))) {
+            context.fireUserEventTriggered(event);
+        } else if (immediateData == RECORD) {
+            read(bytes);
+        } else {
+            freed(immediateData);
+        }
+    }
+
+    private void read(int bytes) {
+        if (bytes < 1 || bytes > reading.capacityBytes / PARTS) {
+            throw new IllegalStateException(
+                    "the peer wrote a record of " + bytes + " bytes into a ring of " + reading.capacityBytes);
+        }
+        int taken = reading.taken(bytes);
+        reader.accept(memory.segment().asSlice(reading.next(bytes), bytes));
+        readBytes += taken;
+        RemoteMemory ring = peer;
+        if (readBytes >= reading.capacityBytes / PARTS && ring != null) {
+            channel.writeWithImmediate(ring, 0, readBytes);
+            readBytes = 0;
+        }
+    }
+
+    private void freed(int bytes) {
+        if (bytes < 0 || bytes > usedBytes) {
+            throw new IllegalStateException("the peer gives back " + bytes + " bytes of " + usedBytes);
+        }
+        usedBytes -= bytes;
+        RemoteMemory ring = peer;
+        for (Waiting next = waiting.peek(); next != null && ring != null; next = waiting.peek()) {
+            int length = next.record.readableBytes();
+            if (!fits(length)) {
+                return;
+            }
+            waiting.remove();
+            waitingBytes -= length;
+            write(ring, next.record).addListener(new PromiseNotifier<>(next.done));
+        }
+    }
+
+    /** A peer that breaks the rules, or a reader that failed: what is in the ring is not known any more. */
+    @Override
+    public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+        context.close();
+        context.fireExceptionCaught(cause);
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext context) {
+        failWaiting();
+        context.fireChannelInactive();
+    }
+
+    /** Its memory is given back: the peer must write no more. */
+    @Override
+    public void handlerRemoved(ChannelHandlerContext context) {
+        failWaiting();
+        memory.close();
+    }
+
+    private void failWaiting() {
+        for (Waiting next = waiting.poll(); next != null; next = waiting.poll()) {
+            next.record.release();
+            next.done.setFailure(new ClosedChannelException());
+        }
+        waitingBytes = 0;
+    }
+}
