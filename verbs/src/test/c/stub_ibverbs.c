@@ -1051,7 +1051,7 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq) { return 1234
 static struct ibv_cq_ex *stub_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
 	FAIL_NULL();
-	call(__func__, attr->cqe, attr->comp_vector, attr->wc_flags, attr->comp_mask, 0);
+	call(__func__, attr->cqe, attr->comp_vector, attr->wc_flags, attr->comp_mask, attr->comp_mask & 1 ? attr->flags : 0);
 	struct stub_cq_ex *cq = calloc(1, sizeof(*cq));
 	cq->ex.context = OF(context);
 	cq->ex.cqe = attr->cqe;

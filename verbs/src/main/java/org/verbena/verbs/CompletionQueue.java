@@ -17,6 +17,7 @@ import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.queue.CompletionQueueFlag;
 import org.verbena.verbs.work.CompletionField;
 
 /**
@@ -28,6 +29,9 @@ import org.verbena.verbs.work.CompletionField;
  * <p>Source: ibv_create_cq(3), ibv_poll_cq(3), ibv_req_notify_cq(3)
  */
 public final class CompletionQueue extends VerbsObject {
+    /** {@code IBV_CQ_INIT_ATTR_MASK_FLAGS}. */
+    private static final int MASK_FLAGS = 1;
+
     /**
      * After how many events they are acknowledged. Acknowledging takes a mutex, so it is done rarely; C counts in 32 bits, so it could be
      * far rarer.
@@ -70,6 +74,7 @@ public final class CompletionQueue extends VerbsObject {
                 channel,
                 vector,
                 null,
+                "",
                 (errno, number, device) -> LibIbverbs.createCq(
                         errno,
                         context.nativeAddress(),
@@ -84,9 +89,11 @@ public final class CompletionQueue extends VerbsObject {
             int entries,
             @Nullable CompletionChannel channel,
             int vector,
-            Set<CompletionField> fields) {
+            Set<CompletionField> fields,
+            Set<CompletionQueueFlag> flags) {
         MemorySegment function = context.extendedOperation("ibv_create_cq_ex", VerbsContext.CREATE_CQ_EX);
-        return create(context, entries, channel, vector, fields, (errno, number, device) -> {
+        String asked = flags.isEmpty() ? fields.toString() : fields + ", " + flags;
+        return create(context, entries, channel, vector, fields, asked, (errno, number, device) -> {
             try (Arena arena = Arena.ofConfined()) {
                 MemorySegment attr = arena.allocate(IbvCqInitAttrEx.LAYOUT);
                 attr.set(CStruct.U32, IbvCqInitAttrEx.CQE, entries);
@@ -94,6 +101,10 @@ public final class CompletionQueue extends VerbsObject {
                 attr.set(CStruct.PTR, IbvCqInitAttrEx.CHANNEL, channel == null ? 0 : channel.nativeAddress());
                 attr.set(CStruct.U32, IbvCqInitAttrEx.COMP_VECTOR, device);
                 attr.set(CStruct.U64, IbvCqInitAttrEx.WC_FLAGS, NativeConstant.mask(fields));
+                if (!flags.isEmpty()) {
+                    attr.set(CStruct.U32, IbvCqInitAttrEx.COMP_MASK, MASK_FLAGS);
+                    attr.set(CStruct.U32, IbvCqInitAttrEx.FLAGS, NativeConstant.mask(flags));
+                }
                 return VerbsOps.createCqEx(function, errno, context.nativeAddress(), attr.address());
             }
         });
@@ -118,6 +129,7 @@ public final class CompletionQueue extends VerbsObject {
             @Nullable CompletionChannel channel,
             int vector,
             @Nullable Set<CompletionField> fields,
+            String asked,
             Creation creation) {
         if (entries < 1) {
             throw new IllegalArgumentException("entries " + entries + " is below 1");
@@ -133,7 +145,7 @@ public final class CompletionQueue extends VerbsObject {
                 long cq = Calls.createQueue(
                         context,
                         fields == null ? "ibv_create_cq" : "ibv_create_cq_ex",
-                        "cqe=" + entries + ", comp_vector=" + vector + (fields == null ? "" : ", " + fields),
+                        "cqe=" + entries + ", comp_vector=" + vector + (fields == null ? "" : ", " + asked),
                         errno -> creation.call(errno, number, vector % Math.max(1, context.completionVectors())));
                 CompletionQueue queue = own(
                         cq,

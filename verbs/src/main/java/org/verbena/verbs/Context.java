@@ -33,6 +33,7 @@ import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.queue.CompletionQueueFlag;
 import org.verbena.verbs.queue.QueuePairType;
 import org.verbena.verbs.work.CompletionField;
 
@@ -472,7 +473,27 @@ public final class Context extends VerbsObject {
      */
     public CompletionQueue createExtendedCompletionQueue(
             int entries, @Nullable CompletionChannel channel, int completionVector, Set<CompletionField> fields) {
-        return CompletionQueue.createExtended(this, entries, channel, completionVector, fields);
+        return createExtendedCompletionQueue(entries, channel, completionVector, fields, Set.of());
+    }
+
+    /**
+     * Creates a completion queue whose completions are read field by field, in a special way.
+     *
+     * @param entries how many completions it holds at least, 1 or more
+     * @param channel receives its events, or null
+     * @param completionVector which of {@link #completionVectors()} is used, modulo their number
+     * @param fields what shall be readable besides id, status, opcode, vendor error and flags
+     * @param flags any; the library does not check what they promise
+     * @return the queue, whose {@link CompletionQueue#reader()} takes completions; the caller closes it
+     * @throws VerbsException the device does not report one of the fields, does not know one of the flags, or refused
+     */
+    public CompletionQueue createExtendedCompletionQueue(
+            int entries,
+            @Nullable CompletionChannel channel,
+            int completionVector,
+            Set<CompletionField> fields,
+            Set<CompletionQueueFlag> flags) {
+        return CompletionQueue.createExtended(this, entries, channel, completionVector, fields, flags);
     }
 
     /**

@@ -29,6 +29,7 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.memory.AdviceKind;
 import org.verbena.verbs.memory.ForkStatus;
 import org.verbena.verbs.memory.WindowType;
+import org.verbena.verbs.queue.CompletionQueueFlag;
 import org.verbena.verbs.queue.MigrationState;
 import org.verbena.verbs.queue.QueuePairAttribute;
 import org.verbena.verbs.queue.QueuePairCreateFlag;
@@ -69,6 +70,7 @@ class ConstantsTest {
             OnDemandOperation.class,
             PortState.class,
             QueuePairAttribute.class,
+            CompletionQueueFlag.class,
             QueuePairCreateFlag.class,
             QueuePairState.class,
             QueuePairType.class,

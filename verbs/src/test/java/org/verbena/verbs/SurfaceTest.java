@@ -27,6 +27,7 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.memory.AdviceKind;
 import org.verbena.verbs.memory.ForkStatus;
 import org.verbena.verbs.memory.WindowType;
+import org.verbena.verbs.queue.CompletionQueueFlag;
 import org.verbena.verbs.queue.EnhancedConnection;
 import org.verbena.verbs.queue.QueuePairCreateFlag;
 import org.verbena.verbs.queue.QueuePairType;
@@ -412,6 +413,19 @@ class SurfaceTest {
                         .isInstanceOf(IllegalArgumentException.class)
                         .hasMessageContaining("another context");
             }
+        }
+    }
+
+    @Test
+    void aCompletionQueueIsCreatedInSpecialWays() {
+        try (CompletionQueue special = context.createExtendedCompletionQueue(
+                8,
+                null,
+                0,
+                Set.of(CompletionField.IMM),
+                EnumSet.of(CompletionQueueFlag.SINGLE_THREADED, CompletionQueueFlag.IGNORE_OVERRUN))) {
+            assertCalled("stub_create_cq_ex", 8, 0, 2, 1, 3);
+            assertThat(special.reader().tryNext()).isFalse();
         }
     }
 

@@ -56,6 +56,7 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.memory.AdviceKind;
 import org.verbena.verbs.memory.ForkStatus;
 import org.verbena.verbs.memory.WindowType;
+import org.verbena.verbs.queue.CompletionQueueFlag;
 import org.verbena.verbs.queue.EnhancedConnection;
 import org.verbena.verbs.queue.QueuePairType;
 import org.verbena.verbs.queue.RateLimit;
@@ -313,7 +314,8 @@ class VerbsSurfaceTest {
                         64,
                         loop.channel,
                         0,
-                        EnumSet.of(CompletionField.BYTE_LEN, CompletionField.IMM, CompletionField.QP_NUM));
+                        EnumSet.of(CompletionField.BYTE_LEN, CompletionField.IMM, CompletionField.QP_NUM),
+                        EnumSet.of(CompletionQueueFlag.SINGLE_THREADED));
                 QueuePair reading = loop.domain.createQueuePair(QueuePairOptions.reliable(extended, SIZES));
                 MemoryRegion region =
                         loop.domain.registerMemory(Arena.ofAuto().allocate(4096, 4096), QueuePairLoop.ALL_RIGHTS)) {
@@ -349,6 +351,21 @@ class VerbsSurfaceTest {
                             8, null, 0, EnumSet.of(CompletionField.COMPLETION_TIMESTAMP)))
                     .isInstanceOf(VerbsException.class)
                     .hasMessageContaining("EOPNOTSUPP");
+        }
+    }
+
+    @Test
+    void aCompletionQueueWithAFlagThatTheKernelLacksIsRefused() {
+        try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC)) {
+            assertThatThrownBy(() -> loop.context.createExtendedCompletionQueue(
+                            8,
+                            null,
+                            0,
+                            EnumSet.of(CompletionField.BYTE_LEN),
+                            EnumSet.of(CompletionQueueFlag.IGNORE_OVERRUN)))
+                    .isInstanceOf(VerbsException.class)
+                    .hasMessageContaining("EOPNOTSUPP")
+                    .hasMessageContaining("IGNORE_OVERRUN");
         }
     }
 
