@@ -385,6 +385,7 @@ public final class SendQueue extends WorkQueue {
         refuseInline(mask, "a binding");
         long address = window.nativeAddress();
         long slot = begin(workRequestId, BIND_MW, mask, 0, 0);
+        memory.set(CStruct.U32, slot + IbvSendWr.IMM_DATA, 0); // what the slot had before: librxe looks at it
         memory.set(CStruct.PTR, slot + IbvSendWr.BIND_MW_MW, address);
         memory.set(CStruct.U32, slot + IbvSendWr.BIND_MW_RKEY, key);
         try {

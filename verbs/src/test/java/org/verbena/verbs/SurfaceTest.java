@@ -493,6 +493,25 @@ class SurfaceTest {
         }
     }
 
+    /** librxe refuses a binding that has any, whoever left it in the slot. */
+    @Test
+    void aBindingHasNoImmediateData() {
+        try (QueuePair queuePair = domain.createQueuePair(QueuePairOptions.reliable(completions, SIZES));
+                MemoryWindow window = domain.allocateMemoryWindow(WindowType.TYPE_2)) {
+            queuePair
+                    .sendQueue()
+                    .sendWithImmediate(1, 0, 0x01020304)
+                    .piece(region, 0, 8)
+                    .flush();
+            queuePair
+                    .sendQueue()
+                    .bindWindow(2, 0, window, 0x88, region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE))
+                    .flush();
+            assertThat(Stub.posted(1).opcode()).isEqualTo(WorkRequestOpcode.BIND_MW.value());
+            assertThat(Stub.posted(1).immediate()).isZero();
+        }
+    }
+
     @Test
     void olderProvidersAreSupported() {
         Stub.call("stub_without_later", 1);
