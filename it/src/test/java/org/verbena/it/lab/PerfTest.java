@@ -37,10 +37,10 @@ class PerfTest {
                         .contains("\"test\": \"send\"", "\"test\": \"grpc\"")
                         .contains("\"test\": \"read\"", "\"test\": \"write\"");
             }
-            Command ring = client(device, "ring", "--bw", "--csv");
+            Command ring = client(device, "ring", "--bw", "--size=64,4k", "--csv");
             if (device == LabDevice.RXE) {
                 assertThat(ring.exitCode()).as(ring.err()).isZero();
-                assertThat(ring.out()).contains("ring,bw,64,1,16,");
+                assertThat(ring.out()).contains("ring,bw,64,1,16,", "ring,bw,4096,1,16,");
             } else {
                 assertThat(ring.exitCode()).isOne();
                 assertThat(ring.err()).contains("immediate data");
