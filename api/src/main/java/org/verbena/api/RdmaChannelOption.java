@@ -59,8 +59,9 @@ public final class RdmaChannelOption {
     /**
      * Messages longer than this, in bytes, go by rendezvous: the receiver reads them out of the sender's memory. {@link
      * Integer#MAX_VALUE}, the default of an {@link RdmaSocketChannel}, turns rendezvous off. The default of an {@link
-     * RdmaChannel}, -1, is what measured best: 64 KiB on devices; on soft 64 MiB, or 1 MiB if the peer's receives are
-     * below 63 KiB.
+     * RdmaChannel}, -1, is what measured best: 1 MiB on devices, where a key is made for each such message; on soft 64
+     * MiB, or 1 MiB if the peer's receives are below 63 KiB. On devices with {@code org.verbena.buffers.trustedPeers},
+     * where no key is made, less may be better.
      */
     public static final ChannelOption<Integer> RENDEZVOUS_THRESHOLD_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "RENDEZVOUS_THRESHOLD_BYTES");
