@@ -6,16 +6,17 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import org.verbena.verbs.address.Gid;
 
 /**
  * Connects queue pairs without a connection manager: the two sides exchange addresses over a TCP connection, and each
- * moves its own queue pairs to RTS. The format is that of rdma-core's {@code ibv_*_pingpong} programs, so either side
- * may be one of these. Memory keys and synchronisation points, which those programs lack, follow on the same connection
- * if both sides use them.
+ * moves its own queue pairs to RTS. {@link #addresses} has the format of rdma-core's {@code ibv_*_pingpong} programs,
+ * {@link #ends} and {@link #synchronize} have that of RDMA_RC_example, so either side may be one of these.
  *
  * <pre>{@code
  * QueuePairPath path = QueuePairPath.of(1, gidIndex, Mtu.MTU_1024);
@@ -32,14 +33,19 @@ public final class TcpQueuePairExchange implements AutoCloseable {
     /** The acknowledgement that a ping-pong client sends for the server's addresses, with C's zero byte. */
     private static final String DONE = "done\0";
 
+    /** C's {@code cm_con_data_t}, packed: address, key, queue pair, LID and GID. */
+    private static final int END_BYTES = 8 + 4 + 4 + 2 + Gid.BYTES;
+
+    private static final int LID_BITS = 0xffff;
+
     /**
-     * A buffer that the peer may read or write.
+     * One end of a connection with memory.
      *
-     * @param address the address of its first byte, for the peer's work requests
-     * @param remoteKey the key of its region
-     * @param lengthBytes its size
+     * @param queuePair its address
+     * @param bufferAddress of a buffer that the peer may read or write
+     * @param remoteKey the key of the buffer's region
      */
-    public record RemoteBuffer(long address, int remoteKey, int lengthBytes) {}
+    public record End(QueuePairAddress queuePair, long bufferAddress, int remoteKey) {}
 
     private final Socket socket;
     private final boolean server;
@@ -168,18 +174,40 @@ public final class TcpQueuePairExchange implements AutoCloseable {
     }
 
     /**
-     * Exchanges buffers with the peer.
+     * Exchanges a queue pair's address and a buffer with the peer, in the format of RDMA_RC_example of the RDMA Aware
+     * Networks Programming manual. It has no packet sequence numbers: both ends begin with 0.
      *
-     * @param local this side's buffer
-     * @return the peer's buffer
-     * @throws IOException the peer is gone
+     * @param local this end; the packet sequence number of its queue pair is 0
+     * @return the peer's end
+     * @throws IllegalArgumentException the packet sequence number is another one
+     * @throws IOException the peer is gone, or sent something else
      */
-    public RemoteBuffer buffers(RemoteBuffer local) throws IOException {
-        out.writeLong(local.address());
-        out.writeInt(local.remoteKey());
-        out.writeInt(local.lengthBytes());
+    public End ends(End local) throws IOException {
+        QueuePairAddress address = local.queuePair();
+        if (address.packetSequenceNumber() != 0) {
+            throw new IllegalArgumentException(
+                    "the peer takes the packet sequence number 0 for granted, not " + address.packetSequenceNumber());
+        }
+        out.write(ByteBuffer.allocate(END_BYTES)
+                .putLong(local.bufferAddress())
+                .putInt(local.remoteKey())
+                .putInt(address.queuePairNumber())
+                .putShort((short) address.lid())
+                .put(address.gid().toBytes())
+                .array());
         out.flush();
-        return new RemoteBuffer(in.readLong(), in.readInt(), in.readInt());
+        ByteBuffer remote = ByteBuffer.wrap(readExactly(END_BYTES));
+        long bufferAddress = remote.getLong();
+        int remoteKey = remote.getInt();
+        int queuePairNumber = remote.getInt();
+        int lid = remote.getShort() & LID_BITS;
+        byte[] gid = new byte[Gid.BYTES];
+        remote.get(gid);
+        try {
+            return new End(new QueuePairAddress(lid, queuePairNumber, 0, Gid.of(gid)), bufferAddress, remoteKey);
+        } catch (IllegalArgumentException stranger) {
+            throw new IOException("the peer's " + stranger.getMessage(), stranger);
+        }
     }
 
     /**

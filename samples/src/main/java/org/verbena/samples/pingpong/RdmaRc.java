@@ -11,9 +11,10 @@ import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.QueuePairAddress;
 import org.verbena.cm.QueuePairPath;
+import org.verbena.cm.TcpQueuePairExchange;
+import org.verbena.cm.TcpQueuePairExchange.End;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.PortNumber;
-import org.verbena.samples.pingpong.RcExampleLink.ConnectionData;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.MemoryRegion;
@@ -92,14 +93,12 @@ public final class RdmaRc implements Callable<Integer> {
         PingPongOptions.requireRange(spec, "port", tcpPort, host == null ? 0 : 1, 65535);
         try (Context context =
                 byHand.open()) { // before waiting for anybody: without a device there is nothing to wait for
-            try (RcExampleLink link = RcExampleLink.open(host, tcpPort, EXCHANGE_MILLIS)) {
-                run(context, link);
-            }
+            ByHandOptions.meet(host, tcpPort, EXCHANGE_MILLIS, exchange -> run(context, exchange));
         }
         return CommandLine.ExitCode.OK;
     }
 
-    private void run(Context context, RcExampleLink link) throws IOException {
+    private void run(Context context, TcpQueuePairExchange exchange) throws IOException {
         QueuePairPath path = QueuePairPath.of(byHand.devicePort, byHand.gidIndex, Mtu.MTU_256);
         try (ProtectionDomain domain = context.allocateProtectionDomain();
                 CompletionQueue completions = context.createCompletionQueue(4);
@@ -118,29 +117,22 @@ public final class RdmaRc implements Callable<Integer> {
                         .piece(region, 0, BUFFER_BYTES)
                         .flush();
             }
-            QueuePairAddress local = atFirstPacket(PingPongSession.addressOf(path, queuePair));
-            ConnectionData remote = link.exchange(new ConnectionData(
-                    region.address(), region.remoteKey(), local.queuePairNumber(), local.lid(), local.gid()));
-            path.connect(
-                    queuePair,
-                    local,
-                    new QueuePairAddress(remote.lid(), remote.queuePairNumber(), FIRST_PACKET, remote.gid()),
-                    1);
-            link.synchronize('Q');
+            QueuePairAddress found = PingPongSession.addressOf(path, queuePair);
+            QueuePairAddress local =
+                    new QueuePairAddress(found.lid(), found.queuePairNumber(), FIRST_PACKET, found.gid());
+            End remote = exchange.ends(new End(local, region.address(), region.remoteKey()));
+            path.connect(queuePair, local, remote.queuePair(), 1);
+            exchange.synchronize('Q');
             if (host == null) {
-                serve(link, queuePair, completions, region, polled);
+                serve(exchange, queuePair, completions, region, polled);
             } else {
-                visit(link, queuePair, completions, region, remote, polled);
+                visit(exchange, queuePair, completions, region, remote, polled);
             }
         }
     }
 
-    private static QueuePairAddress atFirstPacket(QueuePairAddress address) {
-        return new QueuePairAddress(address.lid(), address.queuePairNumber(), FIRST_PACKET, address.gid());
-    }
-
     private void serve(
-            RcExampleLink link,
+            TcpQueuePairExchange exchange,
             QueuePair queuePair,
             CompletionQueue completions,
             MemoryRegion region,
@@ -154,25 +146,25 @@ public final class RdmaRc implements Callable<Integer> {
                 .flush();
         awaitCompletion(completions, polled);
         put(region.segment(), "a text to read");
-        link.synchronize('R');
-        link.synchronize('W');
+        exchange.synchronize('R');
+        exchange.synchronize('W');
         print("written here: " + textOf(region));
     }
 
     private void visit(
-            RcExampleLink link,
+            TcpQueuePairExchange exchange,
             QueuePair queuePair,
             CompletionQueue completions,
             MemoryRegion region,
-            ConnectionData remote,
+            End remote,
             WorkCompletions polled)
             throws IOException {
         awaitCompletion(completions, polled);
         print("received: " + textOf(region));
-        link.synchronize('R');
+        exchange.synchronize('R');
         queuePair
                 .sendQueue()
-                .read(WORK_ID, SendFlags.SIGNALED, remote.address(), remote.remoteKey())
+                .read(WORK_ID, SendFlags.SIGNALED, remote.bufferAddress(), remote.remoteKey())
                 .piece(region, 0, TEXT_BYTES)
                 .flush();
         awaitCompletion(completions, polled);
@@ -180,21 +172,18 @@ public final class RdmaRc implements Callable<Integer> {
         put(region.segment(), "a text written");
         queuePair
                 .sendQueue()
-                .write(WORK_ID, SendFlags.SIGNALED, remote.address(), remote.remoteKey())
+                .write(WORK_ID, SendFlags.SIGNALED, remote.bufferAddress(), remote.remoteKey())
                 .piece(region, 0, TEXT_BYTES)
                 .flush();
         awaitCompletion(completions, polled);
-        link.synchronize('W');
+        exchange.synchronize('W');
     }
 
     /** Whatever the peer has put there, up to the first zero byte. */
     private static String textOf(MemoryRegion region) {
-        byte[] bytes = region.segment().toArray(ValueLayout.JAVA_BYTE);
-        int length = 0;
-        while (length < bytes.length && bytes[length] != 0) {
-            length++;
-        }
-        return new String(bytes, 0, length, StandardCharsets.UTF_8);
+        String all = new String(region.segment().toArray(ValueLayout.JAVA_BYTE), StandardCharsets.UTF_8);
+        int end = all.indexOf('\0');
+        return end < 0 ? all : all.substring(0, end);
     }
 
     private static void put(MemorySegment buffer, String text) {
