@@ -68,6 +68,9 @@ public final class OperationRegistration {
             int maxPieces,
             MemoryDomain domain,
             Set<MemoryDomain.Access> access) {
+        if (buffer.nioBufferCount() < 1) {
+            return List.of();
+        }
         List<MemorySegment> pieces = new ArrayList<>();
         for (ByteBuffer part : buffer.nioBuffers(index, lengthBytes)) {
             if (part.hasRemaining()) {

@@ -110,30 +110,42 @@ final class SendMemory {
             int maxPieces,
             Set<MemoryDomain.Access> access,
             ScatterGatherList into) {
-        List<RegisteredMemory> regions = operation.pieceRegistrations;
         int told = operation.pieceRegistrationsTold;
-        if (regions.size() == told) { // otherwise these bytes were registered before, and could not go
-            List<RegisteredMemory> more;
-            try {
-                more = OperationRegistration.registerPieces(
-                        messageOf(operation), operation.index, lengthBytes, maxPieces, domain, access);
-            } catch (RdmaException e) {
-                // As above.
-                return false;
-            }
-            if (regions.isEmpty()) {
-                regions = more;
-                operation.pieceRegistrations = more;
-            } else {
-                regions.addAll(more);
-            }
-            more.forEach(region -> counters.registered());
+        if (operation.pieceRegistrations.size()
+                        == told // otherwise these bytes were registered before, and could not go
+                && !registerMore(operation, lengthBytes, maxPieces, access)) {
+            return false;
         }
+        List<RegisteredMemory> regions = operation.pieceRegistrations;
         for (int i = told; i < regions.size(); i++) {
             RegisteredMemory region = regions.get(i);
             into.add(region, 0, (int) region.lengthBytes());
         }
-        return regions.size() > told;
+        return true;
+    }
+
+    private boolean registerMore(Operation operation, int lengthBytes, int maxPieces, Set<MemoryDomain.Access> access) {
+        if (operation.registrationTried) {
+            return false;
+        }
+        List<RegisteredMemory> more = List.of();
+        try {
+            more = OperationRegistration.registerPieces(
+                    messageOf(operation), operation.index, lengthBytes, maxPieces, domain, access);
+        } catch (RdmaException e) {
+            // As above.
+        }
+        if (more.isEmpty()) {
+            operation.registrationTried = true;
+            return false;
+        }
+        more.forEach(region -> counters.registered());
+        if (operation.pieceRegistrations.isEmpty()) {
+            operation.pieceRegistrations = more;
+        } else {
+            operation.pieceRegistrations.addAll(more);
+        }
+        return true;
     }
 
     /** Stages a copy of the message's next bytes; false if there is no memory for it now. */

@@ -67,6 +67,20 @@ class MessageConnectionTest extends SimulatedPair {
     }
 
     @Test
+    void piecesThatTheDeviceRefusesGoInFragments() throws Exception {
+        connected();
+        List<ByteBuf> pieces = List.of(left.sendPool.allocate(8), left.sendPool.allocate(10_000));
+        network.left.domain.refuses = true;
+        left.sendPieces(pieces);
+        left.connection.flush();
+        settle();
+        network.left.domain.refuses = false;
+        assertThat(right.received).isEqualTo(1);
+        assertThat(left.connection.statistics().rendezvousSent()).isZero();
+        end();
+    }
+
+    @Test
     void piecesOnTheHeapOrTooManyGoInFragments() throws Exception {
         connect(OPTIONS.withMaxMessageBytes(500_000), OPTIONS.withMaxMessageBytes(500_000));
         settle();
