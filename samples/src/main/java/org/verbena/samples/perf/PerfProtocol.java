@@ -189,7 +189,7 @@ final class PerfProtocol {
     private static ByteBuf ring(RdmaChannel channel, ByteBuf request) {
         boolean isEcho = request.readByte() == ECHO;
         int capacityBytes = request.readInt();
-        if (capacityBytes < 1 || capacityBytes > MOST_MEMORY_BYTES) {
+        if (capacityBytes > PerfRing.MOST_CAPACITY) {
             throw new IllegalArgumentException("no server makes a ring of " + capacityBytes + " bytes");
         }
         RemoteMemory token = RemoteMemory.decode(ByteBufUtil.getBytes(request));
@@ -206,8 +206,8 @@ final class PerfProtocol {
             }
         });
         made[0] = ring;
-        ring.begin(token);
         channel.pipeline().addLast(ring);
+        ring.begin(token);
         return Unpooled.wrappedBuffer(ring.token().encode());
     }
 

@@ -1,12 +1,12 @@
 package org.verbena.samples.perf;
 
-import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Future;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaChannel;
 import org.verbena.samples.ring.Ring;
+import org.verbena.transport.spi.RemoteMemory;
 
 /** Records in rings of memory that the peer writes: one at the server, and one here for what comes back. */
 final class PerfRing implements PerfSubject {
@@ -14,9 +14,11 @@ final class PerfRing implements PerfSubject {
     static final int MOST_BYTES = 8 << 20;
 
     private static final int LEAST_CAPACITY = 64 << 10;
-    private static final int MOST_CAPACITY = 64 << 20;
     /** A record is at most a quarter of its ring; twice that lets it fill while room is given back. */
     private static final int RECORDS = 8;
+
+    /** The largest ring. */
+    static final int MOST_CAPACITY = RECORDS * MOST_BYTES;
 
     private final PerfConnection connection;
     private final RdmaChannel channel;
@@ -32,8 +34,7 @@ final class PerfRing implements PerfSubject {
 
     /** How large a ring is for records of that length, so many at once. */
     static int capacityBytes(int bytes, int window) {
-        long wanted = (long) bytes * Math.max(RECORDS, 2L * window);
-        return (int) Math.clamp(wanted, LEAST_CAPACITY, Math.max(MOST_CAPACITY, (long) bytes * RECORDS));
+        return Math.clamp(bytes * Math.max(RECORDS, 2L * window), LEAST_CAPACITY, MOST_CAPACITY);
     }
 
     @Override
@@ -41,7 +42,10 @@ final class PerfRing implements PerfSubject {
             throws InterruptedException {
         int capacityBytes = capacityBytes(bytes, load.window());
         Ring ring = new Ring(channel, capacityBytes, Integer.MAX_VALUE, record -> echoes.arrived());
-        var token = connection.ring(isLatency ? PerfProtocol.ECHO : PerfProtocol.COUNT, capacityBytes, ring.token());
+        // Behind the one before, which takes what belongs to it until the server has the new one.
+        channel.pipeline().addLast(ring);
+        RemoteMemory token =
+                connection.ring(isLatency ? PerfProtocol.ECHO : PerfProtocol.COUNT, capacityBytes, ring.token());
         Ring before = last;
         last = ring;
         channel.eventLoop()
@@ -49,16 +53,11 @@ final class PerfRing implements PerfSubject {
                     if (before != null) {
                         channel.pipeline().remove(before);
                     }
-                    channel.pipeline().addLast(ring);
                     ring.begin(token);
                 })
                 .sync();
-        Supplier<Future<?>> sending = () -> ring.send(record(bytes));
+        Supplier<Future<?>> sending = () -> ring.send(PerfConnection.filled(channel, bytes));
         return isLatency ? () -> echoes.expect(sending.get()) : sending;
-    }
-
-    private ByteBuf record(int bytes) {
-        return PerfConnection.filled(channel, bytes);
     }
 
     @Override

@@ -74,7 +74,7 @@ final class PerfServer implements Callable<Integer> {
     }
 
     private int toolPort() throws IOException {
-        if (options.listenPort() != 0) {
+        if (options.listenPort() != 0 || tools == null) {
             return options.listenPort() + PerfService.values().length + 1;
         }
         try (ServerSocket free = new ServerSocket(0)) {

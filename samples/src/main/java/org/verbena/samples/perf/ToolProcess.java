@@ -23,6 +23,9 @@ record ToolProcess(PerfTool tool, ToolRun run, boolean hasDevice) {
 
     private static final long PAUSE_MILLIS = 250;
 
+    /** One that has run for long has met its server, and fails for another reason. */
+    private static final long TRIES_NANOS = TimeUnit.SECONDS.toNanos(10);
+
     /** How much longer than perf it may take, and by how many seconds. */
     private static final int SLOWER = 10;
 
@@ -61,26 +64,32 @@ record ToolProcess(PerfTool tool, ToolRun run, boolean hasDevice) {
     ToolFigures measure(InetAddress server, int port) throws IOException, InterruptedException {
         Path output = Files.createTempFile("verbena-perf", ".txt");
         try {
+            long triesEndNanos = System.nanoTime() + TRIES_NANOS;
             for (int left = TRIES; ; left--) {
-                long endNanos =
-                        System.nanoTime() + TimeUnit.SECONDS.toNanos((long) SLOWER * run.seconds() + SLOWER_SECONDS);
-                Process client = start(port, server.getHostAddress(), ProcessBuilder.Redirect.to(output.toFile()));
-                if (!client.waitFor(endNanos - System.nanoTime(), TimeUnit.NANOSECONDS)) {
-                    client.destroyForcibly().waitFor();
-                    throw new CommandFailure(tool.program(run) + " has not ended in time");
-                }
+                int exitCode = run(server, port, output);
                 String printed = Files.readString(output, StandardCharsets.ISO_8859_1);
-                if (client.exitValue() == 0) {
+                if (exitCode == 0) {
                     return tool.figures(run, printed);
                 }
-                if (left == 1) {
-                    throw new CommandFailure(
-                            tool.program(run) + " ended with " + client.exitValue() + ": " + printed.strip());
+                if (left == 1 || System.nanoTime() - triesEndNanos > 0) {
+                    throw new CommandFailure(tool.program(run) + " ended with " + exitCode + ": " + printed.strip());
                 }
                 Thread.sleep(PAUSE_MILLIS);
             }
         } finally {
             Files.delete(output);
+        }
+    }
+
+    private int run(InetAddress server, int port, Path output) throws IOException, InterruptedException {
+        Process client = start(port, server.getHostAddress(), ProcessBuilder.Redirect.to(output.toFile()));
+        try {
+            if (!client.waitFor((long) SLOWER * run.seconds() + SLOWER_SECONDS, TimeUnit.SECONDS)) {
+                throw new CommandFailure(tool.program(run) + " has not ended in time");
+            }
+            return client.exitValue();
+        } finally {
+            client.destroyForcibly();
         }
     }
 }

@@ -38,8 +38,9 @@ import org.verbena.transport.spi.RemoteMemory;
  * of the ring lies at its beginning; both ends know that from the lengths, so nothing but records is in the ring. Both
  * ends need immediate data: InfiniBand, RoCE, the soft provider, but not iWARP without RFC 7306.
  *
- * <p>It is a handler of its channel's pipeline, added when the channel is active; removed, it ends. Tell the peer the {@link #token},
- * call {@link #begin} with the peer's before either end sends.
+ * <p>It is a handler of its channel's pipeline. Add it at once, since its memory is given back when it is removed, with
+ * the channel's end at the latest. Then tell the peer the {@link #token}, and call {@link #begin} with the peer's before
+ * either end sends.
  */
 public final class Ring extends ChannelInboundHandlerAdapter {
     /** How long a record may be, and when room is given back: then the longest one always fits in the end. */
@@ -59,12 +60,16 @@ public final class Ring extends ChannelInboundHandlerAdapter {
 
         /** What the next record takes of the ring: itself, and the end of the ring if it does not fit there. */
         int taken(int bytes) {
-            return bytes + (offset + bytes > capacityBytes ? capacityBytes - offset : 0);
+            return fitsBehind(bytes) ? bytes : bytes + capacityBytes - offset;
+        }
+
+        private boolean fitsBehind(int bytes) {
+            return bytes <= capacityBytes - offset;
         }
 
         /** Where the next record begins; the one after it follows. */
         int next(int bytes) {
-            int begin = offset + bytes > capacityBytes ? 0 : offset;
+            int begin = fitsBehind(bytes) ? offset : 0;
             offset = begin + bytes;
             return begin;
         }
@@ -108,7 +113,6 @@ public final class Ring extends ChannelInboundHandlerAdapter {
                         Arena.ofAuto().allocate(capacityBytes, PAGE_BYTES),
                         Set.of(Access.LOCAL_WRITE, Access.REMOTE_WRITE));
         reading = new Position(capacityBytes);
-        channel.closeFuture().addListener(closed -> memory.close());
     }
 
     /** Lets the peer write into this end's ring. */

@@ -161,6 +161,7 @@ class RingTest {
     void moreThanMayWaitIsRefused() throws Exception {
         Ring narrow = on(server, () -> {
             Ring ring = new Ring(server, CAPACITY, 300, record -> {});
+            server.pipeline().addLast(ring);
             ring.begin(writer.token());
             return ring;
         });
