@@ -356,6 +356,15 @@ EXPORT int stub_receives(int number)
 	return srq ? srq->tail - srq->head : qp->receives.tail - qp->receives.head;
 }
 
+/* Whether the next receive of a queue pair makes an event. */
+EXPORT int stub_is_armed(int number)
+{
+	int armed;
+
+	LOCKED(armed = ((struct stub_cq *) qp_of(number)->base.recv_cq)->armed);
+	return armed;
+}
+
 /* A message comes in; told as of another queue pair if its number is not 0. */
 EXPORT int stub_receive(int number, int bytes, int told_as)
 {
@@ -499,13 +508,13 @@ EXPORT int stub_is_open(int device) { return !!contexts[device]; }
 /* Something happens to a device. */
 EXPORT void stub_async_device(int device, int type) { LOCKED(async(device, type, NULL)); }
 
-static int asyncs_taken;
-
 /* An event of a queue pair. */
 EXPORT void stub_async_qp(int number, int type)
 {
 	LOCKED(struct stub_qp *qp = qp_of(number); if (qp) async(qp->base.context->device - devices, type, qp));
 }
+
+static int asyncs_taken;
 
 EXPORT int stub_asyncs_taken(void) { return asyncs_taken; }
 

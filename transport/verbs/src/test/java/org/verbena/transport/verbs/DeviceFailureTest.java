@@ -73,18 +73,6 @@ class DeviceFailureTest {
         regions.forEach(RegisteredMemory::close);
     }
 
-    private static EndpointOptions options(boolean shared, int timeoutMillis) {
-        return new EndpointOptions.Builder()
-                .connectTimeoutMillis(timeoutMillis)
-                .sendDepth(16)
-                .receiveDepth(4)
-                .maxSges(2)
-                .maxInlineBytes(0)
-                .readDepth(4)
-                .sharedReceiveQueue(shared)
-                .build();
-    }
-
     /** One side of a connection, and its queue pair. */
     private record Client(RecordingEndpointHandler handler, int number) {}
 
@@ -97,8 +85,9 @@ class DeviceFailureTest {
 
     @Test
     void tellsThePeerWhenToRepeatASendOrRefuses() {
-        EndpointOptions quick =
-                options(false, 20_000).toBuilder().minRnrTimerMicros(600).build();
+        EndpointOptions quick = StubDevice.options(false, 20_000).toBuilder()
+                .minRnrTimerMicros(600)
+                .build();
         connect(StubDevice.ROCE, quick).awaitConnected();
         assertThat(StubDevice.call("stub_min_rnr_timer")).isEqualTo(RnrTimer.code(640));
         assertThat(connect(StubDevice.IWARP, quick).awaitDisconnected())
@@ -112,7 +101,7 @@ class DeviceFailureTest {
     }
 
     private Client connected(InetSocketAddress address, boolean shared) {
-        RecordingEndpointHandler handler = connect(address, options(shared, 20_000));
+        RecordingEndpointHandler handler = connect(address, StubDevice.options(shared, 20_000));
         if (shared) {
             handler.sharesReceives();
         }
@@ -176,13 +165,15 @@ class DeviceFailureTest {
         Client healthy = connected(StubDevice.IWARP, false);
         failing.handler.receive(1, memory(failing), 0, 64);
         StubDevice.fail("ibv_get_cq_event:stub0", Errno.EIO, ALWAYS);
+        // A loop that polls meanwhile would find the message without an event.
+        Patience.until("the loop waits", () -> StubDevice.call("stub_is_armed", failing.number) == 1);
         StubDevice.call("stub_receive", failing.number, 10, 0);
         assertThat(failing.handler.awaitDisconnected())
                 .isInstanceOf(ConnectionException.Lost.class)
                 .hasMessageContaining("ibv_get_cq_event");
         send(healthy, memory(healthy), 7);
         assertThat(healthy.handler.awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
-        RecordingEndpointHandler late = connect(StubDevice.ROCE, options(false, 20_000));
+        RecordingEndpointHandler late = connect(StubDevice.ROCE, StubDevice.options(false, 20_000));
         assertThat(late.awaitDisconnected()).hasMessageContaining("ibv_get_cq_event");
     }
 
@@ -303,12 +294,12 @@ class DeviceFailureTest {
     void hostsThatDoNotAnswerDoNotHoldUpConnectsToOthers() {
         List<RecordingEndpointHandler> first = new ArrayList<>();
         for (int i = 0; i < BlockingConnects.MAX_PER_ADDRESS; i++) {
-            first.add(connect(StubDevice.SILENT, options(false, 60_000)));
+            first.add(connect(StubDevice.SILENT, StubDevice.options(false, 60_000)));
         }
         Patience.until("the calls block", () -> StubDevice.call("stub_blocked") == first.size());
         List<RecordingEndpointHandler> abandoned = new ArrayList<>();
         for (int i = 0; i < 40; i++) {
-            abandoned.add(connect(StubDevice.SILENT, options(false, 200)));
+            abandoned.add(connect(StubDevice.SILENT, StubDevice.options(false, 200)));
         }
         for (RecordingEndpointHandler handler : abandoned) {
             assertThat(handler.awaitDisconnected())
@@ -316,13 +307,13 @@ class DeviceFailureTest {
                     .hasMessageContaining("10.0.1.250:7471 took longer than 200 ms");
         }
         assertThat(StubDevice.call("stub_blocked")).isEqualTo(first.size());
-        RecordingEndpointHandler healthy = connect(StubDevice.IWARP, options(false, 20_000));
+        RecordingEndpointHandler healthy = connect(StubDevice.IWARP, StubDevice.options(false, 20_000));
         healthy.awaitConnected();
-        assertThat(connect(StubDevice.SILENT, options(false, 500)).awaitDisconnected())
+        assertThat(connect(StubDevice.SILENT, StubDevice.options(false, 500)).awaitDisconnected())
                 .hasMessageContaining("while waiting for 4 earlier connects to 10.0.1.250:7471");
         // When the kernel gives up, the address is free again.
         StubDevice.call("stub_unblock");
-        first.add(connect(StubDevice.SILENT, options(false, 60_000)));
+        first.add(connect(StubDevice.SILENT, StubDevice.options(false, 60_000)));
         for (RecordingEndpointHandler handler : first) {
             assertThat(handler.awaitDisconnected())
                     .isInstanceOf(ConnectionException.TimedOut.class)
@@ -374,7 +365,7 @@ class DeviceFailureTest {
             throw new ProviderException("ibv_reg_mr: the locked-memory limit");
         });
         RecordingListenerHandler listener = new RecordingListenerHandler(loop)
-                .whenRequested(request -> request.accept(loop, options(false, 20_000), server));
+                .whenRequested(request -> request.accept(loop, StubDevice.options(false, 20_000), server));
         provider.listen(loop, StubDevice.ROCE, ListenOptions.DEFAULTS, listener);
         listener.awaitListening();
         int before = StubDevice.call("stub_rejected");
@@ -409,7 +400,7 @@ class DeviceFailureTest {
 
     @Test
     void thePeerIsToldWhyItIsRefused() {
-        EndpointOptions options = options(false, 20_000);
+        EndpointOptions options = StubDevice.options(false, 20_000);
         RecordingEndpointHandler withoutMemory = new RecordingEndpointHandler("without memory", loop)
                 .whenRejecting(() -> "not now".getBytes(StandardCharsets.US_ASCII))
                 .whenPrepared(endpoint -> {

@@ -14,7 +14,6 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.cm.CmEventType;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.Patience;
@@ -25,14 +24,6 @@ import org.verbena.verbs.device.AsyncEventType;
 /** The accepting side where a peer's confirmation is late, on devices in memory. No device of the lab has such events. */
 @Timeout(240)
 class LateConfirmationTest {
-    private static final EndpointOptions OPTIONS = new EndpointOptions.Builder()
-            .sendDepth(16)
-            .receiveDepth(4)
-            .maxSges(2)
-            .maxInlineBytes(0)
-            .readDepth(4)
-            .build();
-
     private final VerbsProvider provider = new VerbsProvider();
     private MultiThreadIoEventLoopGroup group;
     private IoEventLoop loop;
@@ -57,8 +48,8 @@ class LateConfirmationTest {
     @Test
     void aMessageConfirmsAConnectionWhoseConfirmationIsLost() {
         RecordingEndpointHandler server = new RecordingEndpointHandler("server", loop);
-        RecordingListenerHandler listener =
-                new RecordingListenerHandler(loop).whenRequested(request -> request.accept(loop, OPTIONS, server));
+        RecordingListenerHandler listener = new RecordingListenerHandler(loop)
+                .whenRequested(request -> request.accept(loop, StubDevice.options(false, 20_000), server));
         Listener listening = provider.listen(loop, StubDevice.ROCE, ListenOptions.DEFAULTS, listener);
         listener.awaitListening();
         StubDevice.call("stub_hold_events", CmEventType.ESTABLISHED.value());

@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Assumptions;
+import org.verbena.transport.spi.EndpointOptions;
 
 /**
  * The two devices of {@code src/test/c/stub_rdma.c}, in the place of libibverbs, librdmacm and the C library's epoll; see there for what they do. A test class calls
@@ -70,6 +71,19 @@ final class StubDevice {
             symbols = SymbolLookup.libraryLookup(library, Arena.global());
         }
         call("stub_reset");
+    }
+
+    /** What its devices have room for. */
+    static EndpointOptions options(boolean shared, int timeoutMillis) {
+        return new EndpointOptions.Builder()
+                .connectTimeoutMillis(timeoutMillis)
+                .sendDepth(16)
+                .receiveDepth(4)
+                .maxSges(2)
+                .maxInlineBytes(0)
+                .readDepth(4)
+                .sharedReceiveQueue(shared)
+                .build();
     }
 
     /** Calls a function whose arguments are int, long or String, and gives what it returns as an int. */
