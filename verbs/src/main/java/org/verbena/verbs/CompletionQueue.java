@@ -92,7 +92,7 @@ public final class CompletionQueue extends VerbsObject {
             Set<CompletionField> fields,
             Set<CompletionQueueFlag> flags) {
         MemorySegment function = context.extendedOperation("ibv_create_cq_ex", VerbsContext.CREATE_CQ_EX);
-        String asked = flags.isEmpty() ? fields.toString() : fields + ", " + flags;
+        String asked = ", " + fields + (flags.isEmpty() ? "" : ", " + flags);
         return create(context, entries, channel, vector, fields, asked, (errno, number, device) -> {
             try (Arena arena = Arena.ofConfined()) {
                 MemorySegment attr = arena.allocate(IbvCqInitAttrEx.LAYOUT);
@@ -145,7 +145,7 @@ public final class CompletionQueue extends VerbsObject {
                 long cq = Calls.createQueue(
                         context,
                         fields == null ? "ibv_create_cq" : "ibv_create_cq_ex",
-                        "cqe=" + entries + ", comp_vector=" + vector + (fields == null ? "" : ", " + asked),
+                        "cqe=" + entries + ", comp_vector=" + vector + asked,
                         errno -> creation.call(errno, number, vector % Math.max(1, context.completionVectors())));
                 CompletionQueue queue = own(
                         cq,
