@@ -24,9 +24,9 @@ import org.verbena.verbs.work.CompletionStatus;
 import org.verbena.verbs.work.SendFlags;
 
 /**
- * Registered memory of a process that forks, with a child that lives on: where fork(2) shares pages, the first write to
- * one of them gives this process another page, and the device goes on with the old one. Kernels from 5.12 on copy pinned
- * pages for the child instead.
+ * Registered memory of a process that forks while its child lives on. fork(2) lets both use the same pages until one of
+ * them writes: the writer then gets a copy, and a device would go on with the original. Linux 5.12 and newer copy pinned
+ * pages for the child at once, so that this process keeps the originals.
  */
 @Tag("lab")
 @Timeout(180)
