@@ -187,12 +187,12 @@ public final class Ring extends ChannelInboundHandlerAdapter {
 
     @Override
     public void userEventTriggered(ChannelHandlerContext context, Object event) {
-        if (!(event instanceof ImmediateDataEvent(int immediateData, int bytes))) {
+        if (!(event instanceof ImmediateDataEvent written)) {
             context.fireUserEventTriggered(event);
-        } else if (immediateData == RECORD) {
-            read(bytes);
+        } else if (written.immediateData() == RECORD) {
+            read(written.lengthBytes());
         } else {
-            freed(immediateData);
+            freed(written.immediateData());
         }
     }
 
