@@ -81,22 +81,23 @@ final class CompletionReports implements SendPath.Events, ReceivePath.Events {
         } else if (endpoint.is(VerbsEndpoint.State.CONNECTED)) {
             // The peer moved the queue pair to its error state: over iWARP, nothing else shows that a TERMINATE has
             // come.
-            endpoint.drain(lostWith(sends.describe(slot)));
+            String work = sends.describe(slot);
+            endpoint.drain(endpoint.explain(new ConnectionException.Lost(
+                    lossDuring(work), new WorkCompletionException(onConnection(work), status, vendorError))));
         }
         endpoint.noteProgress();
     }
 
     /** The peer left while work was out. */
     ConnectionException lostWithOldest() {
-        return lostWith(sends.describeOldest());
+        return new ConnectionException.Lost(lossDuring(sends.describeOldest()));
     }
 
-    private ConnectionException lostWith(String work) {
+    private String lossDuring(String work) {
         String trouble = endpoint.device().trouble();
-        return new ConnectionException.Lost(
-                endpoint.connection() + " was ended by the peer, its adapter or the network while "
-                        + onConnection(work) + " was out; if the peer's side has an error, that is the reason"
-                        + (trouble == null ? "" : " (" + trouble + ")"));
+        return endpoint.connection() + " was ended by the peer, its adapter or the network while "
+                + onConnection(work) + " was out; if the peer's side has an error, that is the reason"
+                + (trouble == null ? "" : " (" + trouble + ")");
     }
 
     private String onConnection(String work) {

@@ -12,7 +12,6 @@ import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.ProviderException;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkCompletionException;
-import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.AsyncEvent;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
@@ -411,15 +410,28 @@ final class VerbsDevice {
 
     /**
      * Puts what is known about the device in front of a failure that it explains: that no answer came or, as rxe says where its network
-     * interface is down and it finds no route for a packet, that this side's queue pair failed.
+     * interface is down and it finds no route for a packet, that this side's queue pair failed. From Linux 6.12 on it says of that only that
+     * the work was flushed.
      */
-    Throwable explain(WorkCompletionException failure, String connection) {
+    Throwable explain(Throwable why, String connection) {
         String known = trouble;
-        boolean explained = failure.status() == WorkStatus.TRANSPORT_RETRY_EXCEEDED
-                || failure.status() == WorkStatus.LOCAL_QUEUE_PAIR_OPERATION_ERROR;
-        return known == null || !explained
-                ? failure
-                : new ConnectionException.Lost(connection + " was lost: " + known, failure);
+        WorkCompletionException failure = completionOf(why);
+        if (known == null || failure == null) {
+            return why;
+        }
+        return switch (failure.status()) {
+            case TRANSPORT_RETRY_EXCEEDED, LOCAL_QUEUE_PAIR_OPERATION_ERROR, FLUSHED ->
+                new ConnectionException.Lost(connection + " was lost: " + known, failure);
+            default -> why;
+        };
+    }
+
+    /** The failed completion that ended a connection; null if something else did. */
+    static @Nullable WorkCompletionException completionOf(@Nullable Throwable why) {
+        if (why instanceof ConnectionException.Lost lost) {
+            return completionOf(lost.getCause());
+        }
+        return why instanceof WorkCompletionException failure ? failure : null;
     }
 
     /** For tests: gives everything back. */

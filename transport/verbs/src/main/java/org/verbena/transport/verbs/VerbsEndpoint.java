@@ -512,7 +512,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     }
 
     /** The message of a failed completion, with what the device reported besides. */
-    Throwable explain(WorkCompletionException failure) {
+    Throwable explain(Throwable failure) {
         return resources.device().explain(failure, connection());
     }
 
@@ -652,7 +652,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
 
     private void destroy0() {
         boolean hadPeer = wasConnected;
-        VerbsDevice asked = cause instanceof WorkCompletionException ? resources.device() : null;
+        VerbsDevice asked = VerbsDevice.completionOf(cause) == null ? null : resources.device();
         int port = resources.port();
         try {
             setup.execute(() -> {
@@ -711,8 +711,10 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         if (registration != null) {
             registration.cancel();
         }
+        Throwable why = cause;
+        VerbsDevice known = resources.deviceIfKnown();
         try {
-            handler.onDisconnected(this, cause instanceof WorkCompletionException vague ? explain(vague) : cause);
+            handler.onDisconnected(this, why == null || known == null ? why : known.explain(why, connection()));
         } catch (Throwable thrown) {
             LOG.warn("onDisconnected of {} threw", connection(), thrown);
         }

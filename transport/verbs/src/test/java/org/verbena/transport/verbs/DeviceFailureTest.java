@@ -17,6 +17,8 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.verbena.cm.CmEventType;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.ConnectionException;
@@ -266,14 +268,17 @@ class DeviceFailureTest {
         assertThat(client.handler.awaitSend().workId()).isEqualTo(3);
     }
 
-    @Test
-    void aPortThatIsDownIsTheReasonThoughTheCompletionComesFirst() {
+    /** Linux 6.12's rxe flushes where earlier ones say that the queue pair failed. */
+    @ParameterizedTest
+    @EnumSource(names = {"LOC_QP_OP_ERR", "WR_FLUSH_ERR"})
+    void aPortThatIsDownIsTheReasonThoughTheCompletionComesFirst(CompletionStatus status) {
         Client client = connected(StubDevice.ROCE, false);
         StubDevice.call("stub_hold_sends", 1);
         send(client, memory(client), 7);
         StubDevice.call("stub_port_down", 1);
-        StubDevice.call("stub_complete", client.number, CompletionStatus.LOC_QP_OP_ERR.value(), 0);
-        assertThat(client.handler.awaitSend().status()).isEqualTo(WorkStatus.LOCAL_QUEUE_PAIR_OPERATION_ERROR);
+        StubDevice.call("stub_complete", client.number, status.value(), 0);
+        assertThat(client.handler.awaitSend().status())
+                .isIn(WorkStatus.LOCAL_QUEUE_PAIR_OPERATION_ERROR, WorkStatus.FLUSHED);
         assertThat(client.handler.awaitDisconnected())
                 .isInstanceOf(ConnectionException.Lost.class)
                 .hasMessageEndingWith("was lost: port 1 of stub0 is down")
