@@ -49,6 +49,8 @@ module org.verbena.samples {
             info.picocli;
     opens org.verbena.samples.table to
             info.picocli;
+    opens org.verbena.samples.tutorial to
+            info.picocli;
 
     provides ch.qos.logback.classic.spi.Configurator with
             org.verbena.samples.CommandLogging;

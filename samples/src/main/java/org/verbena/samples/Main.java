@@ -33,6 +33,8 @@ import org.verbena.samples.rping.Rping;
 import org.verbena.samples.stat.Stat;
 import org.verbena.samples.table.TableClient;
 import org.verbena.samples.table.TableServer;
+import org.verbena.samples.tutorial.TutorialClient;
+import org.verbena.samples.tutorial.TutorialServer;
 import org.verbena.transport.spi.RdmaException;
 import org.verbena.verbs.NativeRdmaException;
 import picocli.CommandLine;
@@ -80,7 +82,15 @@ public final class Main implements Runnable {
                         "http-client"));
         groups.put(
                 "The raw bindings",
-                List.of("rping", "pingpong", "rdma-rc", "rdma-server", "rdma-client", "asyncwatch"));
+                List.of(
+                        "rping",
+                        "pingpong",
+                        "rdma-rc",
+                        "rdma-server",
+                        "rdma-client",
+                        "tutorial-server",
+                        "tutorial-client",
+                        "asyncwatch"));
         return Collections.unmodifiableMap(groups);
     }
 
@@ -170,6 +180,8 @@ public final class Main implements Runnable {
             case "rdma-rc" -> RdmaRc.class;
             case "rdma-server" -> RdmaServerCommand.class;
             case "rdma-client" -> RdmaClientCommand.class;
+            case "tutorial-server" -> TutorialServer.class;
+            case "tutorial-client" -> TutorialClient.class;
             case "asyncwatch" -> AsyncWatch.class;
             default -> throw new IllegalArgumentException(name);
         };

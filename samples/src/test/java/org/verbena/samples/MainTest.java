@@ -160,6 +160,13 @@ class MainTest {
                 "rdma-rc -p 70000",
                 "rdma-client -p 0",
                 "rdma-server -p 70000",
+                "tutorial-client",
+                "tutorial-client 127.0.0.1",
+                "tutorial-client 127.0.0.1 0",
+                "tutorial-client 127.0.0.1 70000",
+                "tutorial-server -p 70000",
+                "tutorial-server -n -1",
+                "tutorial-server 7471",
                 "rping -s -q --provider soft",
                 "echo-client --warm-up -1",
                 "grpc-client --count 0",
@@ -232,7 +239,16 @@ class MainTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"rdma-rc -d no-such-device", "rdma-client -s 127.0.0.1 -p 1", "rdma-server -s 192.0.2.1"})
+    @ValueSource(
+            strings = {
+                "rdma-rc -d no-such-device",
+                "rdma-client -s 127.0.0.1 -p 1",
+                "rdma-server -s 192.0.2.1",
+                "tutorial-client 127.0.0.1 1",
+                "tutorial-client no.such.host.invalid 1",
+                "tutorial-server -s 192.0.2.1",
+                "tutorial-server -s no.such.host.invalid",
+            })
     void rawSamplesRefuseAtOnceWithoutADevice(String line) {
         Answer answer = run(line.split(" "));
         assertThat(answer.exitCode()).isEqualTo(1);
