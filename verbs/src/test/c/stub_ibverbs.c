@@ -101,7 +101,7 @@ static int failing(const char *function)
 
 struct stub_channel { struct ibv_comp_channel base; int write_fd; };
 struct stub_cq { struct ibv_cq base; struct ibv_wc *ring; unsigned capacity, head, tail; int armed; unsigned events; };
-struct stub_qp { struct ibv_qp base; struct ibv_qp_init_attr init; unsigned outstanding, receives; struct ibv_qp_attr attr; };
+struct stub_qp { struct ibv_qp base; struct ibv_qp_init_attr init; unsigned outstanding, receives; struct ibv_qp_attr attr; int mask; };
 struct stub_qp_opened { struct ibv_context *context; struct ibv_qp rest; };
 struct stub_srq { struct ibv_srq base; struct ibv_srq_attr attr; unsigned receives; struct ibv_tm_cap tags; unsigned tag_ops; };
 
@@ -138,7 +138,9 @@ static int stub_poll_cq(struct ibv_cq *ibcq, int entries, struct ibv_wc *wc)
 		struct stub_qp *qp = qps[wc[count].qp_num % 64];
 		if (qp && !(wc[count].src_qp & 1))
 			qp->outstanding -= wc[count].src_qp >> 1; /* slots that this completion frees */
-		wc[count++].src_qp = 0;
+		if (!(wc[count].src_qp & 1))
+			wc[count].src_qp = 0;
+		count++;
 	}
 	return count;
 }
@@ -256,10 +258,28 @@ static int stub_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, str
 /* Puts a completion into a queue as it is. */
 EXPORT int stub_complete(struct ibv_cq *cq, uint64_t wr_id, int status, int opcode, uint32_t bytes, uint32_t flags, uint32_t imm)
 {
-	struct ibv_wc wc = { .wr_id = wr_id, .status = status, .opcode = opcode, .byte_len = bytes, .wc_flags = flags, .src_qp = 1 };
+	struct ibv_wc wc = { .wr_id = wr_id, .status = status, .opcode = opcode, .byte_len = bytes, .wc_flags = flags, .src_qp = 0x654321,
+		.pkey_index = 0xfffe, .slid = 0xfff1, .sl = 15, .dlid_path_bits = 0x81 };
 
 	wc.imm_data = imm;
 	return push((struct stub_cq *) cq, wc);
+}
+
+/* What the last ibv_modify_qp was given in a member of its struct, or as its mask; -1 for members that are not here. */
+EXPORT long stub_modified(struct ibv_qp *qp, const char *member)
+{
+	struct ibv_qp_attr *attr = &((struct stub_qp *) qp)->attr;
+
+#define MEMBER(name) if (!strcmp(member, #name)) return attr->name
+	MEMBER(qp_state); MEMBER(cur_qp_state); MEMBER(path_mtu); MEMBER(path_mig_state); MEMBER(qkey); MEMBER(rq_psn); MEMBER(sq_psn);
+	MEMBER(dest_qp_num); MEMBER(qp_access_flags); MEMBER(cap.max_send_wr); MEMBER(cap.max_inline_data); MEMBER(ah_attr.dlid);
+	MEMBER(ah_attr.is_global); MEMBER(alt_ah_attr.dlid); MEMBER(alt_ah_attr.sl); MEMBER(alt_ah_attr.src_path_bits);
+	MEMBER(alt_ah_attr.static_rate); MEMBER(alt_ah_attr.is_global); MEMBER(alt_ah_attr.port_num); MEMBER(alt_ah_attr.grh.sgid_index);
+	MEMBER(alt_ah_attr.grh.hop_limit); MEMBER(pkey_index); MEMBER(alt_pkey_index); MEMBER(en_sqd_async_notify); MEMBER(max_rd_atomic);
+	MEMBER(max_dest_rd_atomic); MEMBER(min_rnr_timer); MEMBER(port_num); MEMBER(timeout); MEMBER(retry_cnt); MEMBER(rnr_retry);
+	MEMBER(alt_port_num); MEMBER(alt_timeout); MEMBER(rate_limit);
+#undef MEMBER
+	return strcmp(member, "mask") ? -1 : ((struct stub_qp *) qp)->mask;
 }
 
 /* Puts an asynchronous event into a context. */
@@ -680,6 +700,7 @@ EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	FAIL_ERRNO();
 	((struct stub_qp *) qp)->attr = *attr;
+	((struct stub_qp *) qp)->mask = mask;
 	if (mask & IBV_QP_STATE)
 		qp->state = attr->qp_state;
 	return 0;

@@ -66,7 +66,8 @@ public final class ReceiveQueue extends WorkQueue {
     }
 
     /**
-     * Adds an element to the receive begun last. A message fills the elements in order.
+     * Adds an element to the receive begun last. A message fills the elements in order, but a device may access them in
+     * any: the content of memory that two elements share is undefined.
      *
      * @param region the region that contains it, with LOCAL_WRITE
      * @param offsetBytes where it begins, from the start of the region

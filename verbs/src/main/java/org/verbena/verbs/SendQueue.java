@@ -445,7 +445,8 @@ public final class SendQueue extends WorkQueue {
 
     /**
      * Adds an element to the work request begun last. With INLINE it is copied when flushing; otherwise it must not
-     * change until the completion.
+     * change until the completion. The message is its elements in order, but a device may access them in any: the
+     * content of memory that two elements of a read share is undefined.
      *
      * @param region the region that contains it
      * @param offsetBytes where it begins, from the start of the region

@@ -2,6 +2,7 @@ package org.verbena.verbs;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvSge;
@@ -33,6 +34,7 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
     private final MemorySegment postFunction;
     private final int capacityWrs;
     private final int maxSges;
+    private final boolean passesEmptyPieces;
     private final long slotBytes;
     private final long nextOffset;
 
@@ -72,6 +74,7 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
         this.postFunction = postFunction;
         this.capacityWrs = Math.clamp(depthWrs, 1, MAX_STAGED_WRS);
         this.maxSges = maxSges;
+        this.passesEmptyPieces = domain.context().device().transportType() == TransportType.IWARP;
         this.slotBytes = slotBytes;
         this.nextOffset = nextOffset;
         this.sgesAt = capacityWrs * slotBytes;
@@ -222,7 +225,8 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
     }
 
     /**
-     * Adds an element to the work request being filled.
+     * Adds an element to the work request being filled. One of no bytes is left out: InfiniBand's devices may take the length 0 for 2^31
+     * bytes. iWARP's take it for what it is, and some want one in every receive.
      *
      * @param address virtual
      * @param lengthBytes 0 or more
@@ -230,6 +234,9 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
      * @return how many elements there are now
      */
     final int addSge(long address, int lengthBytes, int localKey) {
+        if (lengthBytes == 0 && !passesEmptyPieces) {
+            return sges;
+        }
         if (sges == maxSges) {
             throw refuse("more than " + maxSges + " scatter/gather elements, which is what " + owner + " has");
         }

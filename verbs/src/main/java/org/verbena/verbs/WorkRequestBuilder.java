@@ -470,7 +470,12 @@ public final class WorkRequestBuilder {
      */
     public WorkRequestBuilder piece(MemoryRegion region, long offsetBytes, int lengthBytes) {
         check(region, offsetBytes, lengthBytes);
-        WorkRequestOps.wrSetSge(setSge, address, region.localKey(), region.address() + offsetBytes, lengthBytes);
+        if (lengthBytes == 0) {
+            // Not the length 0, which InfiniBand's devices may take for 2^31 bytes.
+            WorkRequestOps.wrSetSgeList(function(IbvQpEx.WR_SET_SGE_LIST), address, 0, scratch.address());
+        } else {
+            WorkRequestOps.wrSetSge(setSge, address, region.localKey(), region.address() + offsetBytes, lengthBytes);
+        }
         needsData = false;
         return this;
     }
@@ -490,14 +495,19 @@ public final class WorkRequestBuilder {
         if (offsetsBytes.length != lengthsBytes.length || offsetsBytes.length > maxSges) {
             throw refuse(offsetsBytes.length + " pieces, of at most " + maxSges);
         }
+        int count = 0;
         for (int i = 0; i < offsetsBytes.length; i++) {
             check(region, offsetsBytes[i], lengthsBytes[i]);
-            long sge = i * IbvSge.SIZE;
+            if (lengthsBytes[i] == 0) {
+                continue;
+            }
+            long sge = count * IbvSge.SIZE;
+            count++;
             scratch.set(CStruct.U64, sge + IbvSge.ADDR, region.address() + offsetsBytes[i]);
             scratch.set(CStruct.U32, sge + IbvSge.LENGTH, lengthsBytes[i]);
             scratch.set(CStruct.U32, sge + IbvSge.LKEY, region.localKey());
         }
-        WorkRequestOps.wrSetSgeList(function(IbvQpEx.WR_SET_SGE_LIST), address, offsetsBytes.length, scratch.address());
+        WorkRequestOps.wrSetSgeList(function(IbvQpEx.WR_SET_SGE_LIST), address, count, scratch.address());
         needsData = false;
         return this;
     }

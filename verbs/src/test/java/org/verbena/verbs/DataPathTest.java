@@ -220,6 +220,34 @@ class DataPathTest {
     }
 
     @Test
+    void aReceivedDatagramSaysHowItCame() {
+        Stub.call("stub_complete", completions.nativeAddress(), 5L, 0, WorkCompletionOpcode.RECV.value(), 57, 1 | 4, 0);
+        assertThat(completions.poll(done)).isOne();
+        assertThat(done.hasGlobalRouteHeader(0)).isTrue();
+        assertThat(done.isChecksumOk(0)).isTrue();
+        assertThat(done.sourceQueuePairNumber(0)).isEqualTo(0x654321);
+        assertThat(done.sourceLid(0)).isEqualTo(0xfff1);
+        assertThat(done.pkeyIndex(0)).isEqualTo(0xfffe);
+        assertThat(done.serviceLevel(0)).isEqualTo(15);
+        assertThat(done.destinationPathBits(0)).isEqualTo(0x81);
+    }
+
+    /** InfiniBand's devices may take the length 0 for 2^31 bytes. */
+    @Test
+    void aPieceOfNoBytesIsNotPassedOn() {
+        sends.send(1, 0).piece(region, 0, 0);
+        sends.send(2, 0).piece(region, 0, 0).piece(region, 8, 16).piece(region, 0, 0);
+        sends.send(3, 0).uncheckedPiece(region.address(), 0, region.localKey());
+        sends.flush();
+        queuePair.receiveQueue().receive(4).piece(region, 0, 0).flush();
+        assertThat(Stub.posted(0).sges()).isZero();
+        assertThat(Stub.posted(1).lengths()).containsExactly(16);
+        assertThat(Stub.posted(1).addresses()).containsExactly(region.address() + 8);
+        assertThat(Stub.posted(2).sges()).isZero();
+        assertThat(Stub.posted(3).sges()).isZero();
+    }
+
+    @Test
     void anErrorCompletionHasOnlyItsStatus() {
         Stub.call("stub_complete_with", CompletionStatus.REM_ACCESS_ERR.value(), 0x42);
         sends.write(77, 0, 0x1000, 1).piece(region, 0, 8);

@@ -231,6 +231,15 @@ class SurfaceTest {
             assertCalled("stub_open_xrcd", 3, Stub.number("stub_argument", 1), 0x40);
             assertThat(Stub.number("stub_argument", 1)).isPositive();
             assertThat(file).isEmptyFile();
+            assertThat(first.context()).isSameAs(context);
+        }
+        try (XrcDomain made = context.openXrcDomain(7, true, true)) {
+            assertCalled("stub_open_xrcd", 3, 7, 0x40 | 0x80);
+            assertThat(made.isOpen()).isTrue();
+        }
+        try (XrcDomain found = context.openXrcDomain(7, false, false)) {
+            assertCalled("stub_open_xrcd", 3, 7, 0);
+            assertThat(found.isOpen()).isTrue();
         }
         assertThatThrownBy(() -> context.openXrcDomain(directory.resolve("missing/domain")))
                 .isInstanceOf(VerbsException.class)
@@ -255,6 +264,7 @@ class SurfaceTest {
             try (SharedReceiveQueue receives = domain.createXrcSharedReceiveQueue(4, 1, xrc, completions)) {
                 assertCalled("stub_create_srq_ex", 15, 1, xrc.nativeAddress(), completions.nativeAddress());
                 assertThat(receives.number()).isEqualTo(0x4242);
+                assertThat(receives.maxSges()).isOne();
                 assertThatIllegalStateException().isThrownBy(xrc::close);
             }
             QueuePairOptions options =
@@ -288,6 +298,7 @@ class SurfaceTest {
                 AddressHandle handle =
                         domain.createAddressHandle(AddressVector.global(1, new GlobalRoute(Gid.ZERO, 3, 255, 0, 0)))) {
             assertCalled("ibv_create_ah", 3, 255, 0, 1, 1);
+            assertThat(handle.domain()).isSameAs(domain);
             WorkRequestBuilder builder = queuePair.builder();
             assertThatIllegalStateException()
                     .isThrownBy(() -> builder.send(1, 0))
@@ -307,6 +318,10 @@ class SurfaceTest {
             assertCalled("wr_send_imm", 0x01020304, 0, 0, 0, 2);
             builder.pieces(region, new long[] {0, 8}, new int[] {4, 5});
             assertCalled("wr_set_sge_list", 2, 4, region.address() + 8, region.localKey());
+            builder.send(3, 0).piece(region, 8, 0);
+            assertCalled("wr_set_sge_list", 0);
+            builder.send(3, 0).pieces(region, new long[] {8, 16}, new int[] {0, 5});
+            assertCalled("wr_set_sge_list", 1, 5);
             builder.sendWithInvalidate(3, SendFlags.INLINE, 0x44);
             assertCalled("wr_send_inv", 0x44);
             MemorySegment data = arena.allocate(16);
@@ -435,6 +450,7 @@ class SurfaceTest {
                 context.createExtendedCompletionQueue(8, null, 1, EnumSet.allOf(CompletionField.class))) {
             assertCalled("stub_create_cq_ex", 8, 1, 0xfff, 0);
             CompletionReader reader = extended.reader();
+            assertThat(reader.fields()).isEqualTo(EnumSet.allOf(CompletionField.class));
             assertThat(reader.tryNext()).isFalse();
             Stub.call("stub_complete_ex", extended.nativeAddress(), 3L, 0, 128, 100, Integer.reverseBytes(0x01020304));
             assertThat(reader.tryNext()).isTrue();
