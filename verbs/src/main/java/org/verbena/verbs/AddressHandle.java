@@ -21,22 +21,6 @@ public final class AddressHandle extends VerbsObject {
         this.domain = domain;
     }
 
-    /**
-     * Takes a handle that another library created. Closing it here destroys it.
-     *
-     * @param domain what it was created on
-     * @param ibvAh address of an {@code ibv_ah}
-     * @return the handle
-     */
-    public static AddressHandle adopt(ProtectionDomain domain, long ibvAh) {
-        hold(domain);
-        try {
-            return own(ibvAh, adopted -> new AddressHandle(adopted, domain), refused -> {});
-        } finally {
-            release(domain);
-        }
-    }
-
     static AddressHandle create(ProtectionDomain domain, AddressVector address) {
         hold(domain);
         try (Arena arena = Arena.ofConfined()) {

@@ -43,7 +43,6 @@ public final class CompletionQueue extends VerbsObject {
     private final int channelNumber;
     private final MemorySegment pollFunction;
     private final MemorySegment notifyFunction;
-    private final boolean owned;
     private final @Nullable CompletionReader reader;
 
     /** Events taken and not acknowledged. Written by the thread that takes events, read when closing. */
@@ -54,13 +53,11 @@ public final class CompletionQueue extends VerbsObject {
             Context context,
             @Nullable CompletionChannel channel,
             int channelNumber,
-            boolean owned,
             @Nullable Set<CompletionField> fields) {
         super(address, channel == null ? new VerbsObject[] {context} : new VerbsObject[] {context, channel});
         this.context = context;
         this.channel = channel;
         this.channelNumber = channelNumber;
-        this.owned = owned;
         this.pollFunction = context.inlineOperation(IbvContextOps.POLL_CQ);
         this.notifyFunction = context.inlineOperation(IbvContextOps.REQ_NOTIFY_CQ);
         AbiCheck.expect("ibv_cq.context", context.nativeAddress(), Pointers.readLong(address + IbvCq.CONTEXT));
@@ -148,9 +145,7 @@ public final class CompletionQueue extends VerbsObject {
                         "cqe=" + entries + ", comp_vector=" + vector + asked,
                         errno -> creation.call(errno, number, vector % Math.max(1, context.completionVectors())));
                 CompletionQueue queue = own(
-                        cq,
-                        made -> new CompletionQueue(made, context, channel, number, true, fields),
-                        LibIbverbs::destroyCq);
+                        cq, made -> new CompletionQueue(made, context, channel, number, fields), LibIbverbs::destroyCq);
                 if (channel != null) {
                     channel.assign(number, queue);
                 }
@@ -163,23 +158,6 @@ public final class CompletionQueue extends VerbsObject {
             }
         } finally {
             release(parents);
-        }
-    }
-
-    /**
-     * Wraps a queue that another library created, such as librdmacm's {@code cm_id->send_cq}. It can be polled and
-     * armed; that library takes its events, if any. Closing the wrapper does not destroy the queue.
-     *
-     * @param context its context
-     * @param ibvCq address of an {@code ibv_cq}; it stays valid until this is closed
-     * @return the queue
-     */
-    public static CompletionQueue wrap(Context context, long ibvCq) {
-        hold(context);
-        try {
-            return own(ibvCq, foreign -> new CompletionQueue(foreign, context, null, 0, false, null), refused -> {});
-        } finally {
-            release(context);
         }
     }
 
@@ -311,9 +289,6 @@ public final class CompletionQueue extends VerbsObject {
 
     @Override
     void destroy(long closing) {
-        if (!owned) {
-            return;
-        }
         acknowledge(closing); // ibv_destroy_cq waits for them for ever
         Calls.check("ibv_destroy_cq", toString(), LibIbverbs.destroyCq(closing));
     }

@@ -194,6 +194,33 @@ public final class QueuePairAttributes {
     }
 
     /**
+     * The index of the P_Key on the alternate path.
+     *
+     * @return 0 to 65535
+     */
+    public int alternatePkeyIndex() {
+        return Short.toUnsignedInt(struct(QueuePairAttribute.ALT_PATH).get(CStruct.U16, IbvQpAttr.ALT_PKEY_INDEX));
+    }
+
+    /**
+     * The local port of the alternate path.
+     *
+     * @return 1 or more; 0 of a query where no path was given
+     */
+    public int alternatePortNumber() {
+        return Byte.toUnsignedInt(struct(QueuePairAttribute.ALT_PATH).get(CStruct.U8, IbvQpAttr.ALT_PORT_NUM));
+    }
+
+    /**
+     * How long to wait for an acknowledgement on the alternate path, as an exponent like {@link #timeout}.
+     *
+     * @return 0 to 31
+     */
+    public int alternateTimeout() {
+        return Byte.toUnsignedInt(struct(QueuePairAttribute.ALT_PATH).get(CStruct.U8, IbvQpAttr.ALT_TIMEOUT));
+    }
+
+    /**
      * The sizes.
      *
      * @return the sizes
@@ -437,7 +464,10 @@ public final class QueuePairAttributes {
         }
 
         /**
-         * Sets the alternate path to the peer.
+         * Sets the alternate path to the peer, for automatic path migration: InfiniBand alone, on devices with {@link
+         * DeviceCapability#AUTO_PATH_MIG}. Both sides give one and go to {@link MigrationState#REARM}; once armed, a path
+         * that fails is left for the other with {@link AsyncEventType#PATH_MIG}, or {@link AsyncEventType#PATH_MIG_ERR} if
+         * that fails. Linux refuses it with EINVAL on RoCE.
          *
          * @param address of the peer, by the alternate port
          * @param pkeyIndex the index of its P_Key, 0 to 65535

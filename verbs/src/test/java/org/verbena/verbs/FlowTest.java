@@ -100,6 +100,9 @@ class FlowTest {
                         .vlan(0x123)))
                 .isEqualTo("eth dst_mac=661122334455 &=ffffffffffff src_mac=661122000000 &=ffffff000000"
                         + " ether_type=0800 &=ffff vlan_tag=0123 &=0fff");
+        assertThat(seen(FlowMatch.ethernet().source(MAC)))
+                .isEqualTo("eth dst_mac=000000000000 &=000000000000 src_mac=661122334455 &=ffffffffffff"
+                        + " ether_type=0000 &=0000 vlan_tag=0000 &=0000");
         assertThat(seen(FlowMatch.ethernet().vlanTag(0xe001, 0xe000)))
                 .isEqualTo("eth dst_mac=000000000000 &=000000000000 src_mac=000000000000 &=000000000000"
                         + " ether_type=0000 &=0000 vlan_tag=e000 &=e000");

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
@@ -389,6 +390,19 @@ class ObjectTreeTest {
     }
 
     @Test
+    void objectsSayWhereTheyBelong() {
+        try (Context context = Verbs.device("stub0").open();
+                CompletionChannel channel = context.createCompletionChannel();
+                CompletionQueue notifying = context.createCompletionQueue(4, channel, 0);
+                CompletionQueue polled = context.createCompletionQueue(4)) {
+            assertThat(channel.context()).isSameAs(context);
+            assertThat(notifying.channel()).isSameAs(channel);
+            assertThat(notifying.context()).isSameAs(context);
+            assertThat(polled.channel()).isNull();
+        }
+    }
+
+    @Test
     void modifyNamesWhatIsMissing() {
         try (Context context = Verbs.device("stub0").open();
                 ProtectionDomain domain = context.allocateProtectionDomain();
@@ -498,6 +512,19 @@ class ObjectTreeTest {
                 assertThat(context.tryGetAsyncEvent()).isEqualTo(new AsyncEvent(type, ofPort ? 1 : 0, source));
                 assertThat(context.tryGetAsyncEvent()).isNull();
             }
+            assertThat(context.awaitAsyncEvent(Duration.ofMillis(20))).isNull();
+            Stub.call("stub_event", AsyncEventType.PORT_ERR.value(), 1L);
+            assertThat(context.awaitAsyncEvent(Duration.ofSeconds(20)))
+                    .isEqualTo(new AsyncEvent(AsyncEventType.PORT_ERR, 1, null));
+            Stub.call("stub_event", AsyncEventType.PATH_MIG.value(), queuePair.nativeAddress());
+            Stub.call("stub_event", AsyncEventType.DEVICE_FATAL.value(), 0L);
+            List<AsyncEvent> drained = new ArrayList<>();
+            assertThat(context.drainAsyncEvents(drained::add)).isEqualTo(2);
+            assertThat(drained)
+                    .containsExactly(
+                            new AsyncEvent(AsyncEventType.PATH_MIG, 0, queuePair),
+                            new AsyncEvent(AsyncEventType.DEVICE_FATAL, 0, null));
+            assertThat(context.drainAsyncEvents(drained::add)).isZero();
             assertThat(Stub.call("stub_acked_events")).isEqualTo(Stub.call("stub_taken_events"));
         }
     }

@@ -30,20 +30,4 @@ public enum AdviceKind implements NativeConstant {
     public String cName() {
         return "IBV_ADVISE_MR_ADVICE_" + name();
     }
-
-    /**
-     * The constant of a C value.
-     *
-     * @param value as C has it
-     * @return the constant
-     * @throws IllegalArgumentException a value that has none
-     */
-    public static AdviceKind of(int value) {
-        for (AdviceKind constant : values()) {
-            if (constant.value == value) {
-                return constant;
-            }
-        }
-        throw new IllegalArgumentException("no IBV_ADVISE_MR_ADVICE_* has the value " + value);
-    }
 }

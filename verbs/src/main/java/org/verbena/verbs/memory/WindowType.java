@@ -28,20 +28,4 @@ public enum WindowType implements NativeConstant {
     public String cName() {
         return "IBV_MW_" + name();
     }
-
-    /**
-     * The constant of a C value.
-     *
-     * @param value as C has it
-     * @return the constant
-     * @throws IllegalArgumentException a value that has none
-     */
-    public static WindowType of(int value) {
-        for (WindowType constant : values()) {
-            if (constant.value == value) {
-                return constant;
-            }
-        }
-        throw new IllegalArgumentException("no IBV_MW_* has the value " + value);
-    }
 }

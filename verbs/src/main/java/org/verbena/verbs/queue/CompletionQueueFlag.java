@@ -28,20 +28,4 @@ public enum CompletionQueueFlag implements NativeConstant {
     public String cName() {
         return "IBV_CREATE_CQ_ATTR_" + name();
     }
-
-    /**
-     * The constant of a C value.
-     *
-     * @param value as C has it
-     * @return the constant
-     * @throws IllegalArgumentException a value that has none
-     */
-    public static CompletionQueueFlag of(int value) {
-        for (CompletionQueueFlag constant : values()) {
-            if (constant.value == value) {
-                return constant;
-            }
-        }
-        throw new IllegalArgumentException("no IBV_CREATE_CQ_ATTR_* has the value " + value);
-    }
 }

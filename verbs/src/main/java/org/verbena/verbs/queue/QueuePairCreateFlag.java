@@ -34,20 +34,4 @@ public enum QueuePairCreateFlag implements NativeConstant {
     public String cName() {
         return "IBV_QP_CREATE_" + name();
     }
-
-    /**
-     * The constant of a C value.
-     *
-     * @param value as C has it
-     * @return the constant
-     * @throws IllegalArgumentException a value that has none
-     */
-    public static QueuePairCreateFlag of(int value) {
-        for (QueuePairCreateFlag constant : values()) {
-            if (constant.value == value) {
-                return constant;
-            }
-        }
-        throw new IllegalArgumentException("no IBV_QP_CREATE_* has the value " + value);
-    }
 }

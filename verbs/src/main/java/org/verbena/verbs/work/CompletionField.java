@@ -49,20 +49,4 @@ public enum CompletionField implements NativeConstant {
     public String cName() {
         return "IBV_WC_EX_WITH_" + name();
     }
-
-    /**
-     * The constant of a C value.
-     *
-     * @param value as C has it
-     * @return the constant
-     * @throws IllegalArgumentException a value that has none
-     */
-    public static CompletionField of(int value) {
-        for (CompletionField constant : values()) {
-            if (constant.value == value) {
-                return constant;
-            }
-        }
-        throw new IllegalArgumentException("no IBV_WC_EX_WITH_* has the value " + value);
-    }
 }

@@ -51,20 +51,4 @@ public enum SendOperation implements NativeConstant {
     public String cName() {
         return "IBV_QP_EX_WITH_" + name();
     }
-
-    /**
-     * The constant of a C value.
-     *
-     * @param value as C has it
-     * @return the constant
-     * @throws IllegalArgumentException a value that has none
-     */
-    public static SendOperation of(int value) {
-        for (SendOperation constant : values()) {
-            if (constant.value == value) {
-                return constant;
-            }
-        }
-        throw new IllegalArgumentException("no IBV_QP_EX_WITH_* has the value " + value);
-    }
 }
