@@ -105,8 +105,8 @@ enum Failures {
     MODIFY_INVALID(
             "ibv_modify_qp",
             Errno.EINVAL,
-            "the transition is not allowed from the current state, an attribute is missing or out of range, or the GID index, port or"
-                    + " P_Key index does not exist"),
+            "the transition is not allowed from the current state, an attribute is missing or out of range, the GID index, port or"
+                    + " P_Key index does not exist, or an alternate path was given on RoCE, which has none"),
     /** A path that cannot be resolved. */
     MODIFY_UNREACHABLE(
             "ibv_modify_qp",

@@ -467,7 +467,7 @@ public final class QueuePairAttributes {
          * Sets the alternate path to the peer, for automatic path migration: InfiniBand alone, on devices with {@link
          * DeviceCapability#AUTO_PATH_MIG}. Both sides give one and go to {@link MigrationState#REARM}; once armed, a path
          * that fails is left for the other with {@link AsyncEventType#PATH_MIG}, or {@link AsyncEventType#PATH_MIG_ERR} if
-         * that fails. Linux refuses it with EINVAL on RoCE.
+         * that fails. Linux refuses it with EINVAL on RoCE, even where the device claims the capability.
          *
          * @param address of the peer, by the alternate port
          * @param pkeyIndex the index of its P_Key, 0 to 65535

@@ -225,8 +225,8 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
     }
 
     /**
-     * Adds an element to the work request being filled. One of no bytes is left out: InfiniBand's devices may take the length 0 for 2^31
-     * bytes. iWARP's take it for what it is, and some want one in every receive.
+     * Adds an element to the work request being filled. One of no bytes is left out: some adapters, mlx4's among them,
+     * take the length 0 for 2^31 bytes. iWARP's devices take it for what it is, and some want one in every receive.
      *
      * @param address virtual
      * @param lengthBytes 0 or more

@@ -471,7 +471,7 @@ public final class WorkRequestBuilder {
     public WorkRequestBuilder piece(MemoryRegion region, long offsetBytes, int lengthBytes) {
         check(region, offsetBytes, lengthBytes);
         if (lengthBytes == 0) {
-            // Not the length 0, which InfiniBand's devices may take for 2^31 bytes.
+            // Not the length 0, which some adapters take for 2^31 bytes.
             WorkRequestOps.wrSetSgeList(function(IbvQpEx.WR_SET_SGE_LIST), address, 0, scratch.address());
         } else {
             WorkRequestOps.wrSetSge(setSge, address, region.localKey(), region.address() + offsetBytes, lengthBytes);

@@ -232,7 +232,7 @@ class DataPathTest {
         assertThat(done.destinationPathBits(0)).isEqualTo(0x81);
     }
 
-    /** InfiniBand's devices may take the length 0 for 2^31 bytes. */
+    /** Some adapters take the length 0 for 2^31 bytes. */
     @Test
     void aPieceOfNoBytesIsNotPassedOn() {
         sends.send(1, 0).piece(region, 0, 0);

@@ -25,12 +25,16 @@ import org.verbena.cm.CmException;
 import org.verbena.cm.CmId;
 import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.EventChannel;
+import org.verbena.cm.InfinibandAddress;
 import org.verbena.cm.PortSpace;
 import org.verbena.samples.Main;
 import org.verbena.transport.spi.Patience;
+import org.verbena.verbs.Context;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.SharedReceiveQueue;
+import org.verbena.verbs.Verbs;
 import org.verbena.verbs.WorkCompletions;
+import org.verbena.verbs.address.Gid;
 import org.verbena.verbs.work.SendFlags;
 
 /** Calls that wait, and one-line operations, with C's rdma_server and rdma_client and with themselves. */
@@ -193,13 +197,22 @@ class SynchronousEndpointTest {
     @EnumSource
     void throwsWhatAnEventTells(LabDevice device) {
         try (CmId id = CmId.createEndpoint(active(device, 7699));
-                CmEndpoint endpoint = CmEndpoint.create(id, 1, 1)) {
+                CmEndpoint endpoint = CmEndpoint.create(id, 1, 1, 16)) {
             assertThat(endpoint.id()).isSameAs(id);
+            assertThat(id.portSpace()).isEqualTo(PortSpace.TCP);
+            assertThat(id.queuePair()).isSameAs(endpoint.queuePair());
+            assertThat(endpoint.queuePair().sendQueue().maxInlineBytes()).isGreaterThanOrEqualTo(16);
             // siw asks the peer within the call, so there is no event.
             assertThatExceptionOfType(CmException.class)
                     .isThrownBy(() -> id.connect(ConnectionParameters.DEFAULT))
                     .withMessageContaining(device == LabDevice.SIW ? "ECONNREFUSED" : "REJECTED")
-                    .withMessageContaining("nobody listens");
+                    .withMessageContaining("nobody listens")
+                    .satisfies(refused -> {
+                        boolean event = device != LabDevice.SIW;
+                        assertThat(refused.eventType()).isEqualTo(event ? CmEventType.REJECTED : null);
+                        assertThat(refused.status() != 0).isEqualTo(event);
+                        assertThat(refused.call()).contains("connect");
+                    });
         }
         assertThatExceptionOfType(CmException.class)
                 .isThrownBy(() -> {
@@ -208,6 +221,29 @@ class SynchronousEndpointTest {
                     }
                 })
                 .withMessageContaining("ETIMEDOUT");
+    }
+
+    /** Addresses of InfiniBand's own: Linux has them on RoCE as well. */
+    @Test
+    void bindsToInfinibandAddressesAndResolvesThem() {
+        InfinibandAddress any = InfinibandAddress.ofPort(Gid.ZERO, PortSpace.TCP, PORT + 9);
+        try (EventChannel events = EventChannel.open();
+                CmId listener = CmId.create(events, PortSpace.TCP);
+                CmId client = CmId.create(events, PortSpace.TCP)) {
+            assertThat(listener.localInfinibandAddress()).isNull();
+            listener.bind(any);
+            assertThat(Objects.requireNonNull(listener.localInfinibandAddress()).serviceId())
+                    .isEqualTo(any.serviceId());
+            Gid gid;
+            try (Context context = Verbs.device(LabDevice.RXE.deviceName()).open()) {
+                gid = context.queryGid(1, 0).gid();
+            }
+            client.resolveAddress(null, InfinibandAddress.ofPort(gid, PortSpace.TCP, PORT + 9), 2000);
+            ConnectedPair.expect(events, CmEventType.ADDR_RESOLVED);
+            assertThat(Objects.requireNonNull(client.device()).device().name()).isEqualTo(LabDevice.RXE.deviceName());
+            assertThat(Objects.requireNonNull(client.localInfinibandAddress()).gid())
+                    .isEqualTo(gid);
+        }
     }
 
     @Test

@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.it.lab.QueuePairLoop.Completion;
 import org.verbena.transport.spi.Patience;
+import org.verbena.verbs.AddressVector;
 import org.verbena.verbs.AsyncEvent;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
@@ -30,12 +31,14 @@ import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.address.GidType;
 import org.verbena.verbs.device.AsyncEventType;
 import org.verbena.verbs.device.DeviceAttributes;
+import org.verbena.verbs.device.DeviceCapability;
 import org.verbena.verbs.device.LinkLayer;
 import org.verbena.verbs.device.Mtu;
 import org.verbena.verbs.device.PortAttributes;
 import org.verbena.verbs.device.PortState;
 import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.queue.MigrationState;
 import org.verbena.verbs.queue.QueuePairAttribute;
 import org.verbena.verbs.queue.QueuePairState;
 import org.verbena.verbs.queue.QueuePairType;
@@ -177,6 +180,51 @@ class VerbsRxeTest {
             assertThat(flushed.id()).isEqualTo(2);
             assertThat(flushed.status()).isEqualTo(CompletionStatus.WR_FLUSH_ERR);
             assertThat(loop.left.queuePair.queryState()).isEqualTo(QueuePairState.ERR);
+        }
+    }
+
+    @Test
+    void theKernelAnswersWhatAQueuePairWasGiven() {
+        try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC).connect()) {
+            // Not the rate limit, which Linux does not answer.
+            QueuePairAttributes read = loop.left.queuePair.query(
+                    QueuePairAttribute.STATE,
+                    EnumSet.complementOf(EnumSet.of(QueuePairAttribute.RATE_LIMIT))
+                            .toArray(QueuePairAttribute[]::new));
+            assertThat(read.state()).isEqualTo(QueuePairState.RTS);
+            assertThat(read.isSendQueueDraining()).isFalse();
+            assertThat(read.portNumber()).isOne();
+            assertThat(read.pkeyIndex()).isZero();
+            assertThat(read.pathMtu()).isEqualTo(Mtu.MTU_1024);
+            assertThat(read.minRnrTimer()).isOne();
+            assertThat(read.timeout()).isEqualTo(10);
+            assertThat(read.retryCount()).isEqualTo(2);
+            assertThat(read.rnrRetryCount()).isOne();
+            assertThat(read.maxReadsAsInitiator()).isEqualTo(4);
+            assertThat(read.maxReadsAsTarget()).isEqualTo(4);
+            assertThat(read.destinationQueuePair()).isEqualTo(loop.right.queuePair.number());
+            assertThat(read.capabilities().maxSendWrs()).isGreaterThanOrEqualTo(QueuePairLoop.DEPTH);
+        }
+    }
+
+    /** Automatic path migration is InfiniBand's: Linux refuses a path on RoCE, though rxe claims the capability. */
+    @Test
+    void anAlternatePathIsRefusedOnRoce() {
+        try (QueuePairLoop loop = new QueuePairLoop(LabDevice.RXE, QueuePairType.RC).connect()) {
+            QueuePair queuePair = loop.left.queuePair;
+            assertThat(loop.context.queryDevice().capabilities()).contains(DeviceCapability.AUTO_PATH_MIG);
+            assertThat(queuePair.query(QueuePairAttribute.PATH_MIG_STATE).migrationState())
+                    .isEqualTo(MigrationState.MIGRATED);
+            AddressVector path = queuePair.query(QueuePairAttribute.AV).address();
+            assertThatThrownBy(() -> queuePair.modify(QueuePairAttributes.builder()
+                            .alternatePath(path, 0, 14)
+                            .migrationState(MigrationState.REARM)
+                            .build()))
+                    .isInstanceOf(VerbsException.class)
+                    .hasMessageContaining("ibv_modify_qp")
+                    .hasMessageContaining("EINVAL")
+                    .hasMessageContaining("alternate path was given on RoCE");
+            assertThat(queuePair.queryState()).isEqualTo(QueuePairState.RTS);
         }
     }
 
