@@ -1,5 +1,9 @@
 package org.verbena.transport.spi;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
 import org.jspecify.annotations.Nullable;
 
 /** Receives the events of one listener, always on its event loop's thread. */
@@ -20,6 +24,24 @@ public interface ListenerHandler {
      * @param connection the request
      */
     void onConnectRequest(Listener listener, IncomingConnection connection);
+
+    /**
+     * A TCP connection of another protocol has come, as {@link ListenOptions#plainTcp()} allows. It has left the
+     * listener, its limits and its event loop: whoever implements this owns the channel, and closes it. Unless
+     * overridden, it is closed at once.
+     *
+     * @param listener the listener
+     * @param channel connected, non-blocking, registered with no selector
+     * @param firstBytes what was read of it already, before all that can still be read; empty if the peer has sent
+     *     nothing
+     */
+    default void onPlainConnection(Listener listener, SocketChannel channel, ByteBuffer firstBytes) {
+        try {
+            channel.close();
+        } catch (IOException failure) {
+            throw new UncheckedIOException("closing " + channel, failure);
+        }
+    }
 
     /**
      * The listener is closed. Called exactly once.

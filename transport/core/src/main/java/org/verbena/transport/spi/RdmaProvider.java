@@ -90,6 +90,16 @@ public interface RdmaProvider {
     }
 
     /**
+     * Whether its listeners are TCP sockets that can take connections of other protocols: see {@link
+     * ListenOptions#plainTcp()}.
+     *
+     * @return false unless overridden
+     */
+    default boolean takesPlainTcp() {
+        return false;
+    }
+
+    /**
      * Starts to connect. Returns immediately; the handler is called on the loop's thread with prepared and then
      * connected, or with disconnected and a {@link ConnectionException} that names address, step and reason. One
      * timeout covers all steps.

@@ -41,7 +41,9 @@ record MpaFrame(
     /** The most private data, setup block included, that RFC 5044 allows. */
     static final int MAX_PRIVATE_DATA_BYTES = 512;
 
-    private static final int KEY_BYTES = 16;
+    /** What tells the protocol. */
+    static final int KEY_BYTES = 16;
+
     private static final byte[] REQUEST_KEY = "MPA ID Req Frame".getBytes(StandardCharsets.US_ASCII);
     private static final byte[] REPLY_KEY = "MPA ID Rep Frame".getBytes(StandardCharsets.US_ASCII);
     private static final int MARKERS = 0x8000;
@@ -67,6 +69,19 @@ record MpaFrame(
     }
 
     /**
+     * Whether what has come can be the beginning of a frame.
+     *
+     * @param header what came so far
+     * @param length how much of it
+     * @param reply whether a reply is expected
+     * @return false for another protocol
+     */
+    static boolean mayBeKey(byte[] header, int length, boolean reply) {
+        int known = Math.min(length, KEY_BYTES);
+        return Arrays.equals(header, 0, known, reply ? REPLY_KEY : REQUEST_KEY, 0, known);
+    }
+
+    /**
      * Checks the key, before the rest has come.
      *
      * @param header what came so far
@@ -75,8 +90,7 @@ record MpaFrame(
      * @throws MpaException another protocol
      */
     static void checkKey(byte[] header, int length, boolean reply) throws MpaException {
-        int known = Math.min(length, KEY_BYTES);
-        if (!Arrays.equals(header, 0, known, reply ? REPLY_KEY : REQUEST_KEY, 0, known)) {
+        if (!mayBeKey(header, length, reply)) {
             throw new MpaException("is not an MPA " + (reply ? "reply" : "request")
                     + " frame: the peer speaks another protocol, not iWARP");
         }

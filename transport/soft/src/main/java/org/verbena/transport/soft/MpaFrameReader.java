@@ -3,6 +3,7 @@ package org.verbena.transport.soft;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,6 +33,21 @@ final class MpaFrameReader {
     /** Whether some of the frame has come. */
     boolean hasBytes() {
         return bytes.position() > 0;
+    }
+
+    /** Whether enough has come to know that this is the frame. */
+    boolean hasKey() {
+        return bytes.position() >= MpaFrame.KEY_BYTES && MpaFrame.mayBeKey(bytes.array(), bytes.position(), reply);
+    }
+
+    /** Whether what has come, and all that can come, is of another protocol. */
+    boolean isOtherProtocol() {
+        return hasBytes() && !hasKey() && (ended || !MpaFrame.mayBeKey(bytes.array(), bytes.position(), reply));
+    }
+
+    /** A copy of what has come. */
+    byte[] bytes() {
+        return Arrays.copyOf(bytes.array(), bytes.position());
     }
 
     /**

@@ -26,6 +26,8 @@ import org.verbena.transport.spi.IncomingConnection;
  *    |                             | its address tried keys lately                                ^
  *    | out of time, malformed, closed by the peer, had to make room                               |
  *    +-----------------------------+--------------------------------------------------------------+
+ *    | another protocol, and the listener takes those: its user has the socket                    |
+ *    +--------------------------------------------------------------------------------------------+
  * }</pre>
  *
  * <p>A stranger that sends nothing costs this object, a socket and its registration, but no buffer and no timer.
@@ -149,6 +151,8 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
             MpaFrame frame = reading.read(now.channel());
             if (frame != null) {
                 onRequest(frame);
+            } else if (reading.isOtherProtocol() && listener.takesPlainTcp()) {
+                becomePlain(); // the peer has ended its half, and can send no MPA request any more
             } else if (!reading.hasBytes()) {
                 reader = null;
                 if (reading.isEnded()) {
@@ -160,10 +164,47 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
                 drop("disconnected within its MPA request");
             }
         } catch (MpaException e) {
-            drop("sent a frame that " + e.getMessage());
+            MpaFrameReader reading = reader;
+            if (reading != null && reading.isOtherProtocol() && listener.takesPlainTcp()) {
+                becomePlain();
+            } else {
+                drop("sent a frame that " + e.getMessage());
+            }
         } catch (IOException e) {
             drop("is gone: " + e.getMessage());
         }
+    }
+
+    /** Whether its bytes may still turn out to be those of another protocol: it is in READING, and not far. */
+    boolean isUntold() {
+        MpaFrameReader reading = reader;
+        return listed && (reading == null || !reading.hasKey());
+    }
+
+    /**
+     * It has sent too little to tell its protocol, for as long as the listener's user wants to wait. What has arrived
+     * meanwhile is read first.
+     */
+    void tellBySilence() {
+        onReadable();
+        if (isUntold()) {
+            becomePlain();
+        }
+    }
+
+    /** It speaks another protocol: leaves the listener and its loop, with the socket open. */
+    private void becomePlain() {
+        SoftSocket now = socket;
+        if (ended || now == null) {
+            return;
+        }
+        decided.set(true);
+        MpaFrameReader reading = reader;
+        reader = null;
+        SocketChannel channel = now.channel();
+        now.unregister();
+        end();
+        listener.onPlain(channel, ByteBuffer.wrap(reading == null ? new byte[0] : reading.bytes()));
     }
 
     private void onRequest(MpaFrame frame) {

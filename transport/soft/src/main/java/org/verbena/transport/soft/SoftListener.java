@@ -8,6 +8,7 @@ import io.netty.util.concurrent.ScheduledFuture;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
@@ -24,8 +25,9 @@ import org.verbena.transport.spi.ListenerHandler;
 /**
  * Listens for TCP connections and reads their MPA requests. It keeps accepting, whatever strangers do: when it has its
  * maximum of unfinished handshakes, the oldest without a complete request is dropped for the next one; an address with
- * more than its share loses its own oldest. It pauses only while its user has to decide on all of them. One thread: the
- * loop's.
+ * more than its share loses its own oldest. It pauses only while its user has to decide on all of them. Connections of
+ * other protocols are dropped, or leave with their first bytes for the user ({@link ListenOptions#plainTcp()}): nothing
+ * is decided before a byte differs from an MPA request's, and no connection waits for another. One thread: the loop's.
  */
 final class SoftListener implements Listener, SoftIoHandler.LoopMember {
     private static final Logger LOG = LoggerFactory.getLogger(SoftListener.class);
@@ -40,6 +42,10 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
     private final SoftContext context;
     private final SoftOptions softOptions;
     private final long handshakeNanos;
+
+    /** When a connection that has not told its protocol counts as plain TCP; {@link Long#MAX_VALUE} for never. */
+    private final long plainNanos;
+
     private final Handshakes unfinished = new Handshakes();
     private final InetSocketAddress wanted;
     private final ListenOptions options;
@@ -49,6 +55,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
     private @Nullable SoftIoHandler io;
     private @Nullable ScheduledFuture<?> pause;
     private @Nullable ScheduledFuture<?> expiry;
+    private @Nullable ScheduledFuture<?> silence;
 
     /** Unfinished ones, and those that the user has not decided on. */
     private int handshakes;
@@ -80,6 +87,9 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
         this.context = context;
         softOptions = context.options();
         handshakeNanos = TimeUnit.MILLISECONDS.toNanos(softOptions.handshakeTimeoutMillis());
+        plainNanos = options.plainTcp() && options.plainTcpAfterMillis() > 0
+                ? TimeUnit.MILLISECONDS.toNanos(options.plainTcpAfterMillis())
+                : Long.MAX_VALUE;
         this.wanted = wanted;
         this.options = options;
         this.handler = handler;
@@ -208,6 +218,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
             unfinished.add(pending);
             pending.begin(accepted);
             watch();
+            watchSilent();
         } catch (IOException | RuntimeException e) {
             // The peer has left before it was accepted.
             LOG.debug("a connection to {} ended immediately", localAddress, e);
@@ -233,8 +244,7 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
     private void watch() {
         PendingConnection first = unfinished.oldest();
         if (expiry == null && first != null && !loop.isShuttingDown()) {
-            long left = first.beganNanos + handshakeNanos - System.nanoTime();
-            expiry = loop.schedule(this::expire, Math.max(0, left), TimeUnit.NANOSECONDS);
+            expiry = schedule(this::expire, first.beganNanos + handshakeNanos);
         }
     }
 
@@ -247,6 +257,40 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
             first = unfinished.oldest();
         }
         watch();
+    }
+
+    /** A timer of its own: one whose protocol is known may be the oldest. */
+    private void watchSilent() {
+        if (silence == null && plainNanos < handshakeNanos && !loop.isShuttingDown()) {
+            PendingConnection first = oldestUntold();
+            if (first != null) {
+                silence = schedule(this::endSilence, first.beganNanos + plainNanos);
+            }
+        }
+    }
+
+    private void endSilence() {
+        silence = null;
+        long now = System.nanoTime();
+        PendingConnection first = oldestUntold();
+        while (first != null && now - first.beganNanos >= plainNanos) {
+            first.tellBySilence();
+            first = oldestUntold();
+        }
+        watchSilent();
+    }
+
+    /** The oldest that may still be plain TCP. */
+    private @Nullable PendingConnection oldestUntold() {
+        PendingConnection found = unfinished.oldest();
+        while (found != null && !found.isUntold()) {
+            found = found.newer;
+        }
+        return found;
+    }
+
+    private ScheduledFuture<?> schedule(Runnable task, long atNanos) {
+        return loop.schedule(task, Math.max(0, atNanos - System.nanoTime()), TimeUnit.NANOSECONDS);
     }
 
     /**
@@ -287,6 +331,30 @@ final class SoftListener implements Listener, SoftIoHandler.LoopMember {
             return false;
         }
         return true;
+    }
+
+    /** Whether connections of other protocols go to the user. */
+    boolean takesPlainTcp() {
+        return options.plainTcp();
+    }
+
+    /**
+     * A connection of another protocol has left.
+     *
+     * @param from open, in no loop
+     * @param firstBytes what was read of it
+     */
+    void onPlain(SocketChannel from, ByteBuffer firstBytes) {
+        if (closed) {
+            TcpChannels.closeQuietly(from);
+            return;
+        }
+        try {
+            handler.onPlainConnection(this, from, firstBytes);
+        } catch (Throwable t) {
+            LOG.warn("the handler of {} threw at a plain connection", this, t);
+            TcpChannels.closeQuietly(from);
+        }
     }
 
     SoftOptions softOptions() {

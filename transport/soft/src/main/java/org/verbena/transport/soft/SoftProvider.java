@@ -154,6 +154,11 @@ public final class SoftProvider implements RdmaProvider {
         return 16;
     }
 
+    @Override
+    public boolean takesPlainTcp() {
+        return true;
+    }
+
     /** A queue is just an array here. */
     @Override
     public int usualStreamReceives() {
