@@ -25,7 +25,10 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
     /** Lets {@link #choose} decide. */
     public static final String AUTO = "auto";
 
-    /** The system property that names a provider where the program does not: {@code auto}, {@code verbs}, {@code soft}. */
+    /**
+     * The system property that names a provider where the program does not: {@code auto}, {@code verbs}, {@code soft}; or
+     * several for servers, as {@link ProviderSet} describes.
+     */
     public static final String PROPERTY = "org.verbena.provider";
 
     /** The provider of RDMA devices. */
@@ -60,17 +63,28 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
     /**
      * Chooses among the providers of this process.
      *
-     * @param name a provider's name, or {@link #AUTO}
+     * @param name a provider's name, or {@link #AUTO}; of what {@link ProviderSet} describes, the first
      * @param address the address that {@link #AUTO} must serve: resolved, local or remote, or null for any
      * @return the choice; logged at INFO the first time that a provider is chosen
      * @throws ProviderUnavailableException the named provider cannot work here, or {@link #AUTO} found none
      */
     public static ProviderChoice choose(String name, @Nullable InetSocketAddress address) {
-        ProviderChoice choice = choose(name, address, Installed.PROVIDERS);
-        if (LOGGED.add(choice.provider.name())) {
-            LOG.info("RDMA provider {}: {} ({})", choice.provider.name(), choice.reason, choice.provider.description());
+        if (ProviderSet.isSet(name)) {
+            ProviderChoice first =
+                    ProviderSet.choose(name, address, Installed.PROVIDERS).first();
+            first.log();
+            return first;
         }
+        ProviderChoice choice = choose(name, address, Installed.PROVIDERS);
+        choice.log();
         return choice;
+    }
+
+    /** Once for each provider. */
+    void log() {
+        if (LOGGED.add(provider.name())) {
+            LOG.info("RDMA provider {}: {} ({})", provider.name(), reason, provider.description());
+        }
     }
 
     /**
@@ -100,8 +114,30 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
         }
         String jar = JARS.get(name);
         throw new ProviderUnavailableException("there is no RDMA provider " + name + "; there are " + names(providers)
-                + " and auto. A provider is found when its jar is on the class path or the module path"
+                + ", auto and all. A provider is found when its jar is on the class path or the module path"
                 + (jar == null ? "." : ": add " + jar + "."));
+    }
+
+    /**
+     * Every provider that can work here and serves an address.
+     *
+     * @param address resolved, or null for any
+     * @param providers in the order in which they are asked
+     * @return one or more
+     * @throws ProviderUnavailableException there is none
+     */
+    static List<ProviderChoice> allThatServe(@Nullable InetSocketAddress address, List<RdmaProvider> providers) {
+        List<ProviderChoice> found = new ArrayList<>();
+        ProviderChoice first = chooseAutomatically(address, providers); // which says why if there is none
+        InetSocketAddress served = address == null ? ANYWHERE : address;
+        for (RdmaProvider provider : providers) {
+            if (provider.equals(first.provider)) {
+                found.add(first);
+            } else if (provider.unavailabilityCause() == null && provider.serves(served)) {
+                found.add(new ProviderChoice(provider, "one of all that serve"));
+            }
+        }
+        return found;
     }
 
     private static ProviderChoice chooseAutomatically(

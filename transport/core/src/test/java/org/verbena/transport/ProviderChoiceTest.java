@@ -37,6 +37,42 @@ class ProviderChoiceTest {
                 .isSameAs(hardware);
     }
 
+    private static ProviderSet set(String names, @Nullable InetSocketAddress address, RdmaProvider... providers) {
+        return ProviderSet.choose(names, address, List.of(providers));
+    }
+
+    @Test
+    void aSetHasWhatIsNamedInThatOrderAndAllOfItIsRequired() {
+        ProviderSet both = set("software + hardware", LOOPBACK, hardware, software);
+        assertThat(both.names()).isEqualTo("software+hardware");
+        assertThat(both.required()).containsExactlyInAnyOrder("software", "hardware");
+        assertThat(set("auto+software", null, hardware, software).names()).isEqualTo("hardware+software");
+        assertThat(set("auto+software", LOOPBACK, hardware, software).names()).isEqualTo("software");
+        assertThat(set("auto", LOOPBACK, hardware, software).names()).isEqualTo("software");
+    }
+
+    @Test
+    void allAreThoseThatServeAndNoneIsRequired() {
+        ProviderSet all = set("all", null, broken, hardware, software);
+        assertThat(all.names()).isEqualTo("hardware+software");
+        assertThat(all.required()).isEmpty();
+        assertThat(set("all", LOOPBACK, broken, hardware, software).names()).isEqualTo("software");
+        ProviderSet some = set("all+software", null, hardware, software);
+        assertThat(some.names()).isEqualTo("hardware+software");
+        assertThat(some.required()).containsExactly("software");
+    }
+
+    @Test
+    void aSetNeedsEachThatIsNamed() {
+        assertThatThrownBy(() -> set("software+broken", LOOPBACK, broken, software))
+                .isInstanceOf(ProviderUnavailableException.class)
+                .hasMessageContaining("libx.so is missing");
+        assertThatThrownBy(() -> set("software+", LOOPBACK, software)).isInstanceOf(ProviderUnavailableException.class);
+        assertThatThrownBy(() -> set("all", LOOPBACK, broken, hardware))
+                .isInstanceOf(ProviderUnavailableException.class)
+                .hasMessageContaining("hardware does not serve");
+    }
+
     @Test
     void automaticSaysWhyOthersWereSkipped() {
         ProviderChoice choice = ProviderChoice.choose("auto", LOOPBACK, List.of(broken, hardware, software));
