@@ -34,7 +34,6 @@ import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.LocalBinding;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RdmaException;
@@ -119,16 +118,18 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
      * Creates a channel.
      *
      * @param parent of a channel that was accepted, else null
-     * @param request the connection request; it is accepted when the channel is registered, with the options it has
+     * @param arrival the connection request; it is accepted when the channel is registered, with the options it has
      *     then. Null for a channel to connect with
      */
-    AbstractRdmaChannel(@Nullable RdmaServerChannel parent, @Nullable IncomingConnection request) {
+    AbstractRdmaChannel(@Nullable RdmaServerChannel parent, Arrival.@Nullable Rdma arrival) {
         super(parent);
         config = newConfig();
-        incoming = request == null ? null : new Acceptance(request);
-        if (request != null) {
-            local = request.localAddress();
-            remote = request.remoteAddress();
+        incoming = arrival == null ? null : new Acceptance(arrival);
+        if (arrival != null) {
+            local = arrival.request().localAddress();
+            remote = arrival.request().remoteAddress();
+            attr(ConnectionProvider.ATTRIBUTE)
+                    .set(new ConnectionProvider(arrival.provider().name(), "the listener that its peer connected to"));
         }
     }
 
@@ -286,6 +287,11 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     }
 
     // ---- for this package
+
+    /** The provider of the request that this channel is to accept, whose loop it needs; null for one that connects. */
+    final @Nullable RdmaProvider acceptedFrom() {
+        return incoming == null ? null : incoming.from();
+    }
 
     /** Reports each frame to an observer. Event loop only. */
     final void setFrameListener0(Frame.@Nullable Listener value) {
@@ -714,6 +720,10 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         ProviderAccount accountant = ProviderAccount.of(provider);
         accountant.began(made);
         account = accountant;
+        if (incoming == null) {
+            attr(ConnectionProvider.ATTRIBUTE)
+                    .set(new ConnectionProvider(provider.name(), RdmaEventLoopGroup.reasonOf(eventLoop())));
+        }
         started = true;
         state = State.CONNECTING;
         return made;

@@ -23,10 +23,22 @@ final class Acceptance {
     private static final byte[] DROPPED = "the server dropped the connection".getBytes(StandardCharsets.US_ASCII);
 
     private final IncomingConnection request;
+    private final RdmaProvider from;
     private boolean decided;
 
-    Acceptance(IncomingConnection request) {
-        this.request = request;
+    /**
+     * Not decided yet.
+     *
+     * @param arrival the request, and whose it is
+     */
+    Acceptance(Arrival.Rdma arrival) {
+        request = arrival.request();
+        from = arrival.provider();
+    }
+
+    /** The provider that it came by, whose loop the channel needs. */
+    RdmaProvider from() {
+        return from;
     }
 
     /**
@@ -48,10 +60,8 @@ final class Acceptance {
             Consumer<byte[]> onPrivateData,
             BiFunction<RdmaProvider, MessageOptions, MessageConnection> begin) {
         RdmaProvider provider = RdmaEventLoopGroup.providerOf(loop);
-        RdmaProvider listening = server == null ? null : RdmaEventLoopGroup.providerOf(server.eventLoop());
-        if (server == null || provider == null || !provider.equals(listening)) {
-            throw new IllegalStateException("the server's groups have different providers: "
-                    + (listening == null ? null : listening.name()) + " and "
+        if (server == null || provider == null || !provider.equals(from)) {
+            throw new IllegalStateException("the server's groups have different providers: " + from.name() + " and "
                     + (provider == null ? null : provider.name()));
         }
         MessageOptions options = config.messageOptions();

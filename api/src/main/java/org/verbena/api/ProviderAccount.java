@@ -22,6 +22,9 @@ final class ProviderAccount {
 
     private final RdmaProvider provider;
     private final Set<MemoryDomain> domains = ConcurrentHashMap.newKeySet();
+    private final LongAdder plainBegun = new LongAdder();
+    private final LongAdder plainEnded = new LongAdder();
+    private final LongAdder failedListens = new LongAdder();
     private final LongAdder expiredRequests = new LongAdder();
     private final LongAdder overloadedRequests = new LongAdder();
 
@@ -55,6 +58,29 @@ final class ProviderAccount {
         if (domains.add(domain)) {
             domain.whenLost(() -> domains.remove(domain));
         }
+    }
+
+    /** A plain TCP connection was accepted on a port of this provider. */
+    void plainBegan() {
+        plainBegun.increment();
+        copyPlain();
+    }
+
+    /** It has ended. */
+    void plainEnded() {
+        plainEnded.increment();
+        copyPlain();
+    }
+
+    private synchronized void copyPlain() {
+        if (row != null) {
+            row.plainConnections(plainBegun.sum() - plainEnded.sum(), plainBegun.sum());
+        }
+    }
+
+    /** A server could not listen. */
+    void listenFailed() {
+        failedListens.increment();
     }
 
     /** A request of the short form was dropped because its time was over. */
@@ -103,11 +129,16 @@ final class ProviderAccount {
                 messages = messages.plus(connection.statistics());
             }
         }
+        long plainOver = plainEnded.sum(); // before those that began, so that the difference is not negative
+        long plain = plainBegun.sum();
         return new ProviderStatistics(
                 provider.name(),
                 openCount,
                 begun,
                 lost,
+                plain - plainOver,
+                plain,
+                failedListens.sum(),
                 messages,
                 expiredRequests.sum(),
                 overloadedRequests.sum(),

@@ -12,6 +12,10 @@ import org.verbena.transport.spi.RdmaProvider;
  * @param openConnections connections now, including those that are being set up or closed
  * @param connections connections so far, including attempts
  * @param lostConnections how many of these could not be set up, or were lost
+ * @param openPlainConnections plain TCP connections now, of servers that take them ({@link
+ *     RdmaChannelOption#PLAIN_TCP}); they are not among the connections above
+ * @param plainConnections plain TCP connections so far
+ * @param failedListens how often a server could not listen with this provider, whether or not it listened with another
  * @param messages the sum over all connections, those that have ended included
  * @param expiredRequests requests of the short form that were dropped before their handler, because the time that their
  *     client waits for the reply was over
@@ -26,6 +30,9 @@ public record ProviderStatistics(
         long openConnections,
         long connections,
         long lostConnections,
+        long openPlainConnections,
+        long plainConnections,
+        long failedListens,
         MessageStatistics messages,
         long expiredRequests,
         long overloadedRequests,

@@ -3,7 +3,6 @@ package org.verbena.api;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelFuture;
 import org.verbena.transport.protocol.Framing;
-import org.verbena.transport.spi.IncomingConnection;
 
 /**
  * A Netty channel over one RDMA connection, for a {@code Bootstrap} or {@code ServerBootstrap} whose groups are {@link
@@ -24,8 +23,8 @@ public final class RdmaChannel extends AbstractRdmaChannel {
     }
 
     /** Creates a channel for a connection request. */
-    RdmaChannel(RdmaServerChannel parent, IncomingConnection request) {
-        super(parent, request);
+    RdmaChannel(RdmaServerChannel parent, Arrival.Rdma arrival) {
+        super(parent, arrival);
     }
 
     @Override

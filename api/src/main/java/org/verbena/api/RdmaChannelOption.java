@@ -174,6 +174,26 @@ public final class RdmaChannelOption {
             ChannelOption.valueOf(RdmaChannelOption.class, "ACCEPT_PRIVATE_DATA");
 
     /**
+     * Whether an {@link RdmaServerSocketChannel} takes plain TCP clients as well, on the port that it listens on; false by
+     * default. What a TCP connection sends first decides: an MPA request is iWARP, and anything else (TLS, HTTP, a
+     * program's own protocol) becomes a Netty {@code NioSocketChannel} with the same child handler and child options, so
+     * that the handler must not insist on an {@link RdmaSocketChannel}. An {@code option} of the server, which needs the
+     * provider {@code soft}, alone or among others: see {@link org.verbena.transport.ProviderSet}. A server whose children
+     * have {@link #PRE_SHARED_KEYS} refuses plain clients, which cannot prove a key.
+     */
+    public static final ChannelOption<Boolean> PLAIN_TCP = ChannelOption.valueOf(RdmaChannelOption.class, "PLAIN_TCP");
+
+    /**
+     * With {@link #PLAIN_TCP}: after how many milliseconds a connection that has not sent enough to tell its protocol
+     * counts as plain TCP, for protocols in which the server speaks first. 0, the default, is never: such a connection is
+     * dropped when the time of soft's handshake is over ({@code org.verbena.soft.handshakeTimeoutMillis}, 5 s). A value
+     * from there on has no effect. An RDMA client that needs longer than this to send its request is taken for plain TCP,
+     * and fails.
+     */
+    public static final ChannelOption<Integer> PLAIN_TCP_AFTER_MILLIS =
+            ChannelOption.valueOf(RdmaChannelOption.class, "PLAIN_TCP_AFTER_MILLIS");
+
+    /**
      * After so many milliseconds without a frame of the peer, the channel sends it a PING; if the PONG takes as long
      * again, the connection is lost. 20,000 by default, which finds a peer whose process is stopped, whose machine is
      * gone or whose cable is pulled within 40 s. It also loses a peer whose event loop is blocked for so long, or that

@@ -1,6 +1,9 @@
 package org.verbena.api;
 
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.EventLoop;
 import io.netty.channel.IoEventLoopGroup;
 import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.SingleThreadIoEventLoop;
@@ -16,6 +19,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.verbena.transport.protocol.TransferBudget;
 import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RdmaProvider;
 
 /**
  * A loop that closes its channels before it ends. Netty's loops close them while they end, when timers no longer run
@@ -43,6 +47,34 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
     /** What {@code verbena stat} shows of the connections here. Event loop only. */
     LoopStat stat() {
         return stat;
+    }
+
+    /**
+     * Registers a channel; one that a server accepted from another of its providers on a loop of that one.
+     *
+     * @param channel to be registered
+     * @return done when it is registered
+     */
+    @Override
+    public ChannelFuture register(Channel channel) {
+        EventLoop suitable = loopOf(channel);
+        return suitable == this ? super.register(channel) : suitable.register(channel);
+    }
+
+    @Override
+    public ChannelFuture register(ChannelPromise promise) {
+        EventLoop suitable = loopOf(promise.channel());
+        return suitable == this ? super.register(promise) : suitable.register(promise);
+    }
+
+    /** This loop, unless the channel is of another provider that the group has loops of. */
+    private EventLoop loopOf(Channel channel) {
+        if (channel instanceof AbstractRdmaChannel rdma) {
+            RdmaProvider wanted = rdma.acceptedFrom();
+            EventLoop suitable = wanted == null ? null : RdmaEventLoopGroup.loopFor(this, wanted);
+            return suitable == null ? this : suitable;
+        }
+        return this;
     }
 
     @Override

@@ -4,14 +4,22 @@ import io.netty.channel.EventLoop;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.FutureListener;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import io.netty.util.concurrent.Promise;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.ProviderSet;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.RdmaProvider;
 
@@ -26,14 +34,24 @@ import org.verbena.transport.spi.RdmaProvider;
  * what the system property {@value ProviderChoice#PROPERTY} says. The choice is logged once, at INFO. If a provider is
  * named and cannot work, the constructor throws {@link org.verbena.transport.ProviderUnavailableException}; it never
  * falls back to another.
+ *
+ * <p>A server may listen with several providers, on one address and port: {@code verbs+soft}, or {@code all} for those
+ * that serve; see {@link ProviderSet}. The group then has loops of each.
  */
 public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /** Long enough for CLOSE frames in flight. */
     private static final long CLOSE_MILLIS = 5_000;
 
     private final RdmaProvider provider;
+    private final ProviderSet providers;
     private final long transferBudgetBytes;
     private final String reason;
+
+    /** Loops of the other providers of a server; their threads start when they are first used. */
+    private final List<RdmaEventLoopGroup> companions;
+
+    /** All loops have ended, those of the companions included. */
+    private final Promise<Void> allEnded = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
 
     /** Makes loops of the configured provider, as many as Netty makes by default: two for each processor. */
     public RdmaEventLoopGroup() {
@@ -52,7 +70,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /**
      * Makes loops of a provider.
      *
-     * @param providerName {@code auto}, {@code verbs}, {@code soft}
+     * @param providerName {@code auto}, {@code verbs}, {@code soft}, or several as {@link ProviderSet} describes
      * @param threads how many; 0 for Netty's default
      * @throws org.verbena.transport.ProviderUnavailableException it cannot work here
      */
@@ -63,13 +81,13 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /**
      * Makes loops of a provider, with options.
      *
-     * @param providerName {@code auto}, {@code verbs}, {@code soft}
+     * @param providerName {@code auto}, {@code verbs}, {@code soft}, or several as {@link ProviderSet} describes
      * @param threads how many; 0 for Netty's default
      * @param options how the loops poll and block
      * @throws org.verbena.transport.ProviderUnavailableException it cannot work here
      */
     public RdmaEventLoopGroup(String providerName, int threads, CompletionLoopOptions options) {
-        this(ProviderChoice.choose(providerName, null), threads, null, options);
+        this(ProviderSet.choose(providerName, null), threads, null, options);
     }
 
     /**
@@ -82,24 +100,75 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
      */
     public RdmaEventLoopGroup(
             ProviderChoice choice, int threads, @Nullable ThreadFactory threadFactory, CompletionLoopOptions options) {
+        this(ProviderSet.of(choice), threads, threadFactory, options);
+    }
+
+    /**
+     * Makes loops of several providers, for servers that listen with all of them. The group's own loops, which {@link
+     * #next()} gives and clients use, are of the first; the connections that a server accepts from another provider get
+     * loops of that one.
+     *
+     * @param providers chosen before, for instance for an address
+     * @param threads how many for each provider; 0 for Netty's default. Those that nothing uses are not started
+     * @param threadFactory makes their threads; null for threads named after the provider
+     * @param options how the loops poll and block
+     */
+    public RdmaEventLoopGroup(
+            ProviderSet providers, int threads, @Nullable ThreadFactory threadFactory, CompletionLoopOptions options) {
         super(
                 threads,
                 threadFactory == null
                         ? new DefaultThreadFactory(
-                                "verbena-" + choice.provider().name())
+                                "verbena-" + providers.first().provider().name())
                         : threadFactory,
-                choice.provider().newIoHandlerFactory(options));
-        provider = choice.provider();
-        reason = choice.reason();
+                providers.first().provider().newIoHandlerFactory(options));
+        this.providers = providers;
+        provider = providers.first().provider();
+        reason = providers.first().reason();
         transferBudgetBytes = options.transferBudgetBytes();
+        List<RdmaEventLoopGroup> others = new ArrayList<>();
+        try {
+            for (ProviderChoice other :
+                    providers.choices().subList(1, providers.choices().size())) {
+                others.add(new RdmaEventLoopGroup(other, threads, threadFactory, options));
+            }
+        } catch (RuntimeException failure) {
+            others.forEach(made -> made.shutdownGracefully(0, 0, TimeUnit.SECONDS));
+            super.shutdownGracefully(0, 0, TimeUnit.SECONDS);
+            throw failure;
+        }
+        companions = List.copyOf(others);
+        AtomicInteger running = new AtomicInteger(1 + companions.size());
+        FutureListener<Object> ended = group -> {
+            if (running.decrementAndGet() == 0) {
+                allEnded.trySuccess(null);
+            }
+        };
+        super.terminationFuture().addListener(ended);
+        companions.forEach(companion -> companion.terminationFuture().addListener(ended));
     }
 
     long transferBudgetBytes() {
         return transferBudgetBytes;
     }
 
+    /** What servers on these loops listen with. */
+    ProviderSet providers() {
+        return providers;
+    }
+
+    /** Whether the calling thread is one of these loops, those of other providers included. */
+    boolean isOnLoop() {
+        for (EventExecutor loop : this) {
+            if (loop.inEventLoop()) {
+                return true;
+            }
+        }
+        return companions.stream().anyMatch(RdmaEventLoopGroup::isOnLoop);
+    }
+
     /**
-     * Returns the provider of all loops of this group.
+     * Returns the provider of this group's own loops: with several providers the first, which clients use.
      *
      * @return the provider
      */
@@ -124,12 +193,28 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     @Override
     public void close() {
         Future<?> ended = shutdownGracefully(0, CLOSE_MILLIS, TimeUnit.MILLISECONDS);
-        for (EventExecutor loop : this) {
-            if (loop.inEventLoop()) {
-                return;
-            }
+        if (!isOnLoop()) {
+            ended.awaitUninterruptibly();
         }
-        ended.awaitUninterruptibly();
+    }
+
+    @Override
+    public Future<?> shutdownGracefully(long quietPeriod, long timeout, TimeUnit unit) {
+        super.shutdownGracefully(quietPeriod, timeout, unit);
+        companions.forEach(companion -> companion.shutdownGracefully(quietPeriod, timeout, unit));
+        return terminationFuture();
+    }
+
+    @Override
+    @Deprecated
+    public void shutdown() {
+        super.shutdown();
+        companions.forEach(RdmaEventLoopGroup::shutdown);
+    }
+
+    @Override
+    public Future<?> terminationFuture() {
+        return companions.isEmpty() ? super.terminationFuture() : allEnded;
     }
 
     @Override
@@ -139,7 +224,27 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
                 return false;
             }
         }
-        return true;
+        return companions.stream().allMatch(RdmaEventLoopGroup::isShuttingDown);
+    }
+
+    @Override
+    public boolean isShutdown() {
+        return super.isShutdown() && companions.stream().allMatch(RdmaEventLoopGroup::isShutdown);
+    }
+
+    @Override
+    public boolean isTerminated() {
+        return super.isTerminated() && companions.stream().allMatch(RdmaEventLoopGroup::isTerminated);
+    }
+
+    @Override
+    public boolean awaitTermination(long timeout, TimeUnit unit) throws InterruptedException {
+        long deadlineNanos = System.nanoTime() + unit.toNanos(timeout);
+        boolean ended = super.awaitTermination(timeout, unit);
+        for (RdmaEventLoopGroup companion : companions) {
+            ended &= companion.awaitTermination(Math.max(0, deadlineNanos - System.nanoTime()), TimeUnit.NANOSECONDS);
+        }
+        return ended;
     }
 
     @Override
@@ -150,6 +255,26 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /** Why the provider of a loop was chosen. */
     static String reasonOf(EventLoop loop) {
         return loop.parent() instanceof RdmaEventLoopGroup group ? group.reason : "";
+    }
+
+    /** A loop of a provider: the given one if it is, else one of its group; null if that has none. */
+    static @Nullable IoEventLoop loopFor(EventLoop loop, RdmaProvider wanted) {
+        if (loop.parent() instanceof RdmaEventLoopGroup group) {
+            if (group.provider.equals(wanted)) {
+                return (IoEventLoop) loop;
+            }
+            for (RdmaEventLoopGroup companion : group.companions) {
+                if (companion.provider.equals(wanted)) {
+                    return companion.next();
+                }
+            }
+        }
+        return null;
+    }
+
+    /** What servers on a loop listen with; null if the loop is not of such a group. */
+    static @Nullable ProviderSet providersOf(EventLoop loop) {
+        return loop.parent() instanceof RdmaEventLoopGroup group ? group.providers : null;
     }
 
     /** The provider of a loop, or null if the loop is not of such a group. */

@@ -12,6 +12,7 @@ import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
@@ -101,12 +102,14 @@ public final class RdmaServer implements AutoCloseable {
     }
 
     /**
-     * Returns the name of its provider.
+     * Returns the names of the providers that it listens with; {@link ConnectionProvider} tells which one a connection
+     * has.
      *
-     * @return {@code verbs}, {@code soft} ...
+     * @return {@code verbs}, {@code soft} ..., or several joined by {@code +}, such as {@code verbs+soft}
      */
     public String provider() {
-        return group.provider().name();
+        List<String> listening = channel.providers();
+        return listening.isEmpty() ? group.providers().names() : String.join("+", listening);
     }
 
     /**
@@ -204,7 +207,8 @@ public final class RdmaServer implements AutoCloseable {
          * Chooses the provider. The default is what {@value ProviderChoice#PROPERTY} says, or {@code auto}, which picks
          * one for the address.
          *
-         * @param name {@code auto}, {@code verbs}, {@code soft}
+         * @param name {@code auto}, {@code verbs}, {@code soft}; or several, with all of which the server listens on its
+         *     one address and port, as {@link org.verbena.transport.ProviderSet} describes: {@code verbs+soft}, {@code all}
          * @return this
          */
         public Builder provider(String name) {
@@ -401,7 +405,7 @@ public final class RdmaServer implements AutoCloseable {
                 ShortForm.checkMayWait(shared, "RdmaServer.bind()", "bind before the loops are busy");
             }
             RdmaEventLoopGroup group =
-                    shared == null ? ShortForm.newGroup(provider, address, threads, loopOptions) : shared;
+                    shared == null ? ShortForm.newServerGroup(provider, address, threads, loopOptions) : shared;
             ChannelGroup connections = new DefaultChannelGroup("verbena", GlobalEventExecutor.INSTANCE);
             RequestCounters counters = new RequestCounters(group.provider());
             ServerBootstrap bootstrap = new ServerBootstrap()

@@ -11,22 +11,22 @@ import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.ProviderSet;
 import org.verbena.transport.spi.ConnectionException;
-import org.verbena.transport.spi.IncomingConnection;
-import org.verbena.transport.spi.Listener;
-import org.verbena.transport.spi.ListenerHandler;
+import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.RateLimitedLog;
-import org.verbena.transport.spi.RdmaProvider;
 
 /**
  * A Netty server channel that listens for RDMA connections, for a {@code ServerBootstrap} whose groups are {@link
- * RdmaEventLoopGroup}s of one provider. Each {@link RdmaChannel} that it accepts becomes active once both ends have
+ * RdmaEventLoopGroup}s of the same providers. With several providers it listens with each of them, on one address and
+ * port, and all connections wait in one backlog; {@link ConnectionProvider} tells which one a channel has. Each {@link RdmaChannel} that it accepts becomes active once both ends have
  * agreed on the protocol.
  *
  * <p>Options: {@code SO_BACKLOG} (how many connection requests may wait), {@code SO_REUSEADDR}, {@code AUTO_READ}. With
@@ -46,24 +46,31 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     private static final byte[] GONE = {};
 
     private static final byte[] BUSY = "the server's backlog is full; try again".getBytes(StandardCharsets.US_ASCII);
-    private static final byte[] CLOSING = "the server is closing".getBytes(StandardCharsets.US_ASCII);
+    static final byte[] CLOSING = "the server is closing".getBytes(StandardCharsets.US_ASCII);
+
+    /** Why a plain connection was closed, for the log. */
+    static final String KEYS_WITHOUT_PLAIN = "the server's clients prove pre-shared keys, which plain TCP cannot do:"
+            + " switch RdmaChannelOption.PLAIN_TCP off, or use TLS with certificates instead of PRE_SHARED_KEYS";
 
     private final RdmaServerChannelConfig config = newConfig();
-    private final Handler handler = new Handler();
     private final Runnable closeWithLoop = this::closeWithLoop0;
 
     /** Connections that failed through their peers' fault. */
     private final RateLimitedLog strangers = new RateLimitedLog(LOG);
 
     /** Requests that wait for a read. Event loop only. */
-    private final ArrayDeque<IncomingConnection> waiting = new ArrayDeque<>();
+    private final ArrayDeque<Arrival> waiting = new ArrayDeque<>();
 
     // Written by the loop, read by any thread.
     private volatile State state = State.OPEN;
     private volatile @Nullable InetSocketAddress boundAddress;
+    private volatile List<String> listening = List.of();
+
+    /** Its children want keys, so plain connections are refused. Written by children's loops. */
+    private volatile boolean refusesPlain;
 
     // Confined to the event loop.
-    private @Nullable Listener listener;
+    private @Nullable PortListeners listeners;
     private @Nullable ChannelPromise bindPromise;
     private @Nullable InetSocketAddress requestedAddress;
     private boolean readPending;
@@ -88,6 +95,21 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     /** Creates the options; called by the constructor. */
     RdmaServerChannelConfig newConfig() {
         return new RdmaServerChannelConfig(this);
+    }
+
+    /**
+     * Returns the names of the providers that it listens with. With {@code all} these may be fewer than the group has.
+     *
+     * @return in the order in which they were bound; empty unless it is active
+     */
+    public List<String> providers() {
+        return listening;
+    }
+
+    /** The children want keys of their peers: no plain connection is accepted from now on. Any thread. */
+    void refusePlain(String peer) {
+        refusesPlain = true;
+        strangers.warn(boundAddress + ": refused the plain TCP connection of " + peer + ": " + KEYS_WITHOUT_PLAIN);
     }
 
     RateLimitedLog strangers() {
@@ -198,20 +220,21 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
 
     private void close0() {
         state = State.CLOSED;
-        Listener open = listener;
-        if (open != null) {
-            open.close();
-        }
-        IncomingConnection request = waiting.poll();
-        while (request != null) {
-            reject(request, CLOSING);
-            request = waiting.poll();
+        listening = List.of();
+        Arrival arrival = waiting.poll();
+        while (arrival != null) {
+            arrival.reject(CLOSING);
+            arrival = waiting.poll();
         }
         ChannelPromise promise = bindPromise;
         if (promise != null) {
             bindPromise = null;
             promise.tryFailure(new ConnectionException.Unreachable(
                     "listen on " + requestedAddress + ": the channel was closed before it listened"));
+        }
+        PortListeners open = listeners;
+        if (open != null) {
+            open.close0();
         }
     }
 
@@ -241,8 +264,13 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
             state = State.BINDING;
             requestedAddress = address;
             bindPromise = promise;
-            RdmaProvider provider = Objects.requireNonNull(RdmaEventLoopGroup.providerOf(eventLoop()));
-            listener = provider.listen((IoEventLoop) eventLoop(), address, config.listenOptions(), handler);
+            ProviderSet providers = Objects.requireNonNull(RdmaEventLoopGroup.providersOf(eventLoop()));
+            ListenOptions options = config.listenOptions();
+            checkPlain(options, providers);
+            PortListeners made =
+                    new PortListeners((IoEventLoop) eventLoop(), providers, options, address, new ListenersOwner());
+            listeners = made;
+            made.begin0();
         } catch (RuntimeException cause) {
             bindPromise = null;
             promise.tryFailure(forBind0(cause));
@@ -252,9 +280,18 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         }
     }
 
+    private static void checkPlain(ListenOptions options, ProviderSet providers) {
+        if (options.plainTcp()
+                && providers.choices().stream()
+                        .noneMatch(choice -> choice.provider().takesPlainTcp())) {
+            throw new IllegalArgumentException("RdmaChannelOption.PLAIN_TCP needs a provider that listens on TCP, and "
+                    + providers.names() + " does not: use " + providers.names() + "+soft, or all");
+        }
+    }
+
     /** The channel for a connection request. */
-    AbstractRdmaChannel newChild0(IncomingConnection request) {
-        return new RdmaChannel(this, request);
+    AbstractRdmaChannel newChild0(Arrival.Rdma arrival) {
+        return new RdmaChannel(this, arrival);
     }
 
     private void closeWithLoop0() {
@@ -266,20 +303,39 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         int most = connectionsPerRead();
         int delivered = 0;
         while (readPending && state == State.ACTIVE && delivered < most) {
-            IncomingConnection request = waiting.poll();
-            if (request == null) {
+            Arrival arrival = waiting.poll();
+            if (arrival == null) {
                 break;
             }
-            if (request.isPending()) {
-                delivered++;
-                pipeline().fireChannelRead(newChild0(request));
+            if (arrival.isPending()) {
+                Channel child = childOf0(arrival);
+                if (child != null) {
+                    delivered++;
+                    pipeline().fireChannelRead(child);
+                }
             } else {
-                reject(request, GONE);
+                arrival.reject(GONE);
             }
         }
         if (delivered > 0) {
             readPending = false;
             pipeline().fireChannelReadComplete(); // with auto-read on, this asks for more
+        }
+    }
+
+    /** The channel of a peer; null if it has none. */
+    private @Nullable Channel childOf0(Arrival arrival) {
+        if (arrival instanceof Arrival.Plain plain && refusesPlain) {
+            refusePlain(String.valueOf(plain.socket().socket().getRemoteSocketAddress()));
+            plain.reject(GONE);
+            return null;
+        }
+        try {
+            return arrival.newChild0(this);
+        } catch (RuntimeException failure) {
+            LOG.warn("{}: no channel can be made for a connection", boundAddress, failure);
+            arrival.reject(GONE);
+            return null;
         }
     }
 
@@ -292,10 +348,10 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
 
     /** Drops requests that have waited too long or whose peers have left, so that they take up no room. */
     private void forgetGone0() {
-        waiting.removeIf(request -> {
-            boolean gone = !request.isPending();
+        waiting.removeIf(arrival -> {
+            boolean gone = !arrival.isPending();
             if (gone) {
-                reject(request, GONE);
+                arrival.reject(GONE);
             }
             return gone;
         });
@@ -305,14 +361,6 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     int waiting0() {
         forgetGone0();
         return waiting.size();
-    }
-
-    private static void reject(IncomingConnection request, byte[] reason) {
-        try {
-            request.reject(reason);
-        } catch (IllegalStateException decided) {
-            LOG.debug("the request of {} was already accepted or rejected", request.remoteAddress(), decided);
-        }
     }
 
     private final class BindingUnsafe extends DelegatingUnsafe {
@@ -326,7 +374,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         }
     }
 
-    /** Its close is done when the listener's is: then the port is free. */
+    /** Its close is done when those of the listeners are: then the port is free. */
     private final class ClosingUnsafe extends AbstractUnsafe {
         @Override
         public void connect(SocketAddress remoteAddress, SocketAddress localAddress, ChannelPromise promise) {
@@ -335,8 +383,9 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
 
         @Override
         protected @Nullable Executor prepareToClose() {
-            // A loop that ends may take no task after the listener's end.
-            if (listener == null || eventLoop().isShuttingDown()) {
+            // A loop that ends may take no task after the listeners' end.
+            PortListeners open = listeners;
+            if (open == null || !open.isOpen0() || eventLoop().isShuttingDown()) {
                 return null;
             }
             return rest -> {
@@ -346,14 +395,11 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         }
     }
 
-    private final class Handler implements ListenerHandler {
+    private final class ListenersOwner implements PortListeners.Owner {
         @Override
-        public void onListening(Listener ready) {
-            if (state != State.BINDING) {
-                ready.close();
-                return;
-            }
-            boundAddress = ready.localAddress();
+        public void onListening0(InetSocketAddress address) {
+            boundAddress = address;
+            listening = names0();
             state = State.ACTIVE;
             ChannelPromise promise = bindPromise;
             bindPromise = null;
@@ -363,28 +409,41 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
             if (isActive()) {
                 pipeline().fireChannelActive();
             }
+            deliver0(); // what came by the first listener before the last one was there
+        }
+
+        private List<String> names0() {
+            PortListeners open = listeners;
+            return open == null ? List.of() : open.names0();
         }
 
         @Override
-        public void onConnectRequest(Listener from, IncomingConnection connection) {
-            if (state != State.ACTIVE) {
-                connection.reject(CLOSING);
+        public void onArrival0(Arrival arrival) {
+            if (state != State.ACTIVE && state != State.BINDING) {
+                arrival.reject(CLOSING);
                 return;
             }
             if (waiting.size() >= config.backlog()) {
                 forgetGone0();
             }
             if (waiting.size() >= config.backlog()) {
-                connection.reject(BUSY);
+                arrival.reject(BUSY);
             } else {
-                waiting.add(connection);
+                waiting.add(arrival);
                 deliver0();
             }
         }
 
         @Override
-        public void onClosed(Listener gone, @Nullable Throwable cause) {
-            listener = null;
+        public void onLost0(Throwable cause) {
+            if (state == State.ACTIVE) {
+                listening = names0();
+                pipeline().fireExceptionCaught(cause);
+            }
+        }
+
+        @Override
+        public void onClosed0(@Nullable Throwable cause) {
             if (state == State.CLOSED) {
                 Runnable rest = whenClosed;
                 whenClosed = null;

@@ -6,7 +6,6 @@ import io.netty.channel.socket.SocketChannel;
 import java.net.BindException;
 import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.RdmaException;
 
 /**
@@ -14,6 +13,9 @@ import org.verbena.transport.spi.RdmaException;
  * under RPC stacks, HTTP and TLS. Otherwise it behaves as an {@link RdmaServerChannel} does. A {@code ChannelInitializer<}{@link
  * SocketChannel}{@code >} is a child handler as over TCP. An address that cannot be bound fails with {@link
  * BindException}, as a socket's does. Options that only TCP has are kept and do nothing.
+ *
+ * <p>With {@link RdmaChannelOption#PLAIN_TCP} it takes clients without RDMA on the same port: their channels are Netty's
+ * {@code NioSocketChannel}s, with the same child handler and options.
  */
 public final class RdmaServerSocketChannel extends RdmaServerChannel implements ServerSocketChannel {
 
@@ -32,8 +34,8 @@ public final class RdmaServerSocketChannel extends RdmaServerChannel implements 
     }
 
     @Override
-    AbstractRdmaChannel newChild0(IncomingConnection request) {
-        return new RdmaSocketChannel(this, request);
+    AbstractRdmaChannel newChild0(Arrival.Rdma arrival) {
+        return new RdmaSocketChannel(this, arrival);
     }
 
     @Override

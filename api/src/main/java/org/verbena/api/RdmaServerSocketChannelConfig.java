@@ -7,31 +7,60 @@ import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.socket.ServerSocketChannelConfig;
 import java.util.Map;
+import org.verbena.transport.spi.ListenOptions;
 
 /** The options of a server socket: those of TCP alone are kept ({@link TcpOptions}). Any thread. */
 final class RdmaServerSocketChannelConfig extends RdmaServerChannelConfig implements ServerSocketChannelConfig {
     private final TcpOptions tcp = new TcpOptions();
+
+    // Written by any thread, read by the loop when it binds.
+    private volatile boolean plainTcp;
+    private volatile int plainTcpAfterMillis;
 
     RdmaServerSocketChannelConfig(RdmaServerSocketChannel channel) {
         super(channel);
     }
 
     @Override
+    ListenOptions listenOptions() {
+        ListenOptions rest = super.listenOptions();
+        return new ListenOptions(rest.backlog(), rest.reuseAddress(), plainTcp, plainTcpAfterMillis);
+    }
+
+    @Override
     public Map<ChannelOption<?>, Object> getOptions() {
-        Map<ChannelOption<?>, Object> options = super.getOptions();
+        Map<ChannelOption<?>, Object> options =
+                getOptions(super.getOptions(), RdmaChannelOption.PLAIN_TCP, RdmaChannelOption.PLAIN_TCP_AFTER_MILLIS);
         tcp.values().forEach(options::putIfAbsent);
         return options;
     }
 
     @Override
-    @SuppressWarnings("NullAway") // Netty gives null for an option that it does not know
+    @SuppressWarnings({"unchecked", "NullAway"
+    }) // the option's type says what its value is; Netty gives null for others
     public <T> T getOption(ChannelOption<T> option) {
+        if (option.equals(RdmaChannelOption.PLAIN_TCP)) {
+            return (T) Boolean.valueOf(plainTcp);
+        }
+        if (option.equals(RdmaChannelOption.PLAIN_TCP_AFTER_MILLIS)) {
+            return (T) Integer.valueOf(plainTcpAfterMillis);
+        }
         T known = super.getOption(option);
         return known == null ? tcp.get(option) : known;
     }
 
     @Override
     public <T> boolean setOption(ChannelOption<T> option, T value) {
+        if (option.equals(RdmaChannelOption.PLAIN_TCP)) {
+            validate(option, value);
+            plainTcp = (Boolean) value;
+            return true;
+        }
+        if (option.equals(RdmaChannelOption.PLAIN_TCP_AFTER_MILLIS)) {
+            validate(option, value);
+            plainTcpAfterMillis = new ListenOptions(1, true, true, (Integer) value).plainTcpAfterMillis();
+            return true;
+        }
         return super.setOption(option, value) || tcp.set(option, value);
     }
 

@@ -19,7 +19,6 @@ import java.nio.channels.NotYetConnectedException;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.spi.ConnectionException;
-import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.RdmaException;
 
 /**
@@ -60,8 +59,8 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
     }
 
     /** Creates a channel for a connection request. */
-    RdmaSocketChannel(RdmaServerSocketChannel parent, IncomingConnection request) {
-        super(parent, request);
+    RdmaSocketChannel(RdmaServerSocketChannel parent, Arrival.Rdma arrival) {
+        super(parent, arrival);
     }
 
     @Override

@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.ProviderSet;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.ConnectionException;
 
@@ -58,11 +59,9 @@ final class ShortForm {
 
     /** Throws if the calling thread is one of the group's. */
     static void checkMayWait(RdmaEventLoopGroup group, String call, String remedy) {
-        for (EventExecutor loop : group) {
-            if (loop.inEventLoop()) {
-                throw new BlockingOperationException("do not wait on the event loop: " + call
-                        + " waits for what this thread has to do; " + remedy + ", or call it on another thread");
-            }
+        if (group.isOnLoop()) {
+            throw new BlockingOperationException("do not wait on the event loop: " + call
+                    + " waits for what this thread has to do; " + remedy + ", or call it on another thread");
         }
     }
 
@@ -80,6 +79,12 @@ final class ShortForm {
             throw new IllegalArgumentException(name + " " + value + " is below 1");
         }
         return value;
+    }
+
+    /** Loops of all providers that a server is to listen with. */
+    static RdmaEventLoopGroup newServerGroup(
+            String providers, InetSocketAddress address, int threads, CompletionLoopOptions options) {
+        return new RdmaEventLoopGroup(ProviderSet.choose(providers, address), threads, null, options);
     }
 
     static RdmaEventLoopGroup newGroup(

@@ -10,6 +10,7 @@ import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerSocketChannel;
 import org.verbena.api.RdmaSocketChannel;
 import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.ProviderSet;
 import org.verbena.transport.spi.CompletionLoopOptions;
 
 /**
@@ -22,7 +23,16 @@ import org.verbena.transport.spi.CompletionLoopOptions;
  * ManagedChannel channel = VerbenaGrpc.channel("host", 7471).usePlaintext().build();   // TLS is gRPC's default
  * }</pre>
  *
- * <p>Both ends must use Verbena. The methods without a group share one group of daemon threads for the whole process,
+ * <p>A client needs a server that uses Verbena. A server may take clients that do not, on the same port:
+ *
+ * <pre>{@code
+ * VerbenaGrpc.server(7471).withOption(RdmaChannelOption.PLAIN_TCP, true)
+ * }</pre>
+ *
+ * <p>takes gRPC's usual clients as well, with and without TLS as the server has it. It needs the provider {@code soft},
+ * alone or among others, as in {@code -Dorg.verbena.provider=all}.
+ *
+ * <p>The methods without a group share one group of daemon threads for the whole process,
  * which uses the configured provider ({@code -Dorg.verbena.provider}). Any thread.
  */
 public final class VerbenaGrpc {
@@ -31,7 +41,7 @@ public final class VerbenaGrpc {
     /** Created on first use, because choosing a provider may fail with an exception. */
     private static final class SharedGroup {
         static final RdmaEventLoopGroup INSTANCE = new RdmaEventLoopGroup(
-                ProviderChoice.choose(ProviderChoice.configured(), null),
+                ProviderSet.choose(ProviderChoice.configured(), null),
                 0,
                 new DefaultThreadFactory("verbena-grpc", true),
                 CompletionLoopOptions.DEFAULTS);

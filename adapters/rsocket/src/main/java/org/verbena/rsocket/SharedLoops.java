@@ -3,12 +3,13 @@ package org.verbena.rsocket;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.ProviderSet;
 import org.verbena.transport.spi.CompletionLoopOptions;
 
 /** The loops of all transports that were given none. Created on first use, because choosing a provider may fail. */
 final class SharedLoops {
     static final RdmaEventLoopGroup INSTANCE = new RdmaEventLoopGroup(
-            ProviderChoice.choose(ProviderChoice.configured(), null),
+            ProviderSet.choose(ProviderChoice.configured(), null),
             0,
             new DefaultThreadFactory("verbena-rsocket", true),
             CompletionLoopOptions.DEFAULTS);

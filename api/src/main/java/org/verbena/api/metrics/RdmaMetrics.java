@@ -44,6 +44,24 @@ public final class RdmaMetrics implements MeterBinder {
                 "connections that did not come up, or were lost",
                 null,
                 ProviderStatistics::lostConnections);
+        gauge(
+                registry,
+                "verbena.connections.plain",
+                "plain TCP connections of servers now",
+                null,
+                ProviderStatistics::openPlainConnections);
+        counter(
+                registry,
+                "verbena.connections.plain.begun",
+                "plain TCP connections of servers so far",
+                null,
+                ProviderStatistics::plainConnections);
+        counter(
+                registry,
+                "verbena.listens.failed",
+                "times that a server could not listen with this provider",
+                null,
+                ProviderStatistics::failedListens);
         counter(
                 registry,
                 "verbena.messages.sent",

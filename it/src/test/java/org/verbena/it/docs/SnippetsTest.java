@@ -26,6 +26,7 @@ class SnippetsTest {
     static final List<String> DOCUMENTS = List.of(
             "README.md",
             "docs/guide.md",
+            "docs/fleet.md",
             "docs/running.md",
             "docs/rpc.md",
             "docs/frameworks.md",

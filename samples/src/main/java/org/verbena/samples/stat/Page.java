@@ -64,13 +64,17 @@ final class Page {
     private static String line(ProviderReading provider) {
         return String.format(
                 Locale.ROOT,
-                "provider %s (%s): %.1f MiB registered, connections: %d open, %d so far, %d lost%n",
+                "provider %s (%s): %.1f MiB registered, connections: %d open, %d so far, %d lost%s%n",
                 provider.name(),
                 provider.description(),
                 provider.registeredBytes() / MEBIBYTE,
                 provider.openConnections(),
                 provider.connections(),
-                provider.lostConnections());
+                provider.lostConnections(),
+                provider.plainConnections() == 0
+                        ? ""
+                        : ", plain TCP: " + provider.openPlainConnections() + " open, " + provider.plainConnections()
+                                + " so far");
     }
 
     private static Map<String, Integer> reasons(Figures process) {

@@ -9,6 +9,8 @@ package org.verbena.transport.stat;
  * @param openConnections connections now
  * @param connections connections so far
  * @param lostConnections how many of these did not come up, or were lost
+ * @param openPlainConnections plain TCP connections on its ports now
+ * @param plainConnections plain TCP connections so far
  */
 public record ProviderReading(
         String name,
@@ -16,4 +18,6 @@ public record ProviderReading(
         long registeredBytes,
         long openConnections,
         long connections,
-        long lostConnections) {}
+        long lostConnections,
+        long openPlainConnections,
+        long plainConnections) {}

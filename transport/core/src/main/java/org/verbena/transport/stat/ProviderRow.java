@@ -26,6 +26,17 @@ public final class ProviderRow extends StatRow {
     }
 
     /**
+     * The plain TCP connections on its ports. One thread at a time.
+     *
+     * @param open connections now
+     * @param begun connections so far
+     */
+    public void plainConnections(long open, long begun) {
+        put(StatLayout.PROVIDER_PLAIN_OPEN, open);
+        put(StatLayout.PROVIDER_PLAIN_BEGUN, begun);
+    }
+
+    /**
      * Its memory. One thread at a time.
      *
      * @param bytes registered now, on all devices

@@ -28,7 +28,8 @@ import org.jspecify.annotations.Nullable;
  *
  * loop:       16 thread's number  24 state  32 polls  40 empty polls  48 completions  56 largest poll  64 nanos spent
  *             polling  72 last turn  80 thread's name (96)  176 provider (24)
- * provider:   16 registered bytes  24 open  32 begun  40 lost  64 name (24)  88 description (168)
+ * provider:   16 registered bytes  24 open  32 begun  40 lost  48 plain open
+ *             56 plain begun  64 name (24)  88 description (168)
  * ended:      16 when, ms  24 local (80)  104 peer (80)  184 provider (24)  208 why (304)
  * connection: 16 loop's thread  24 begun  32 last activity  40 peer's window  48 waits for credits since, or 0
  *             56 when its error was, ms  64 the 21 counters of MessageStatistics, in its order
@@ -104,6 +105,8 @@ final class StatLayout {
     static final long PROVIDER_OPEN = 24;
     static final long PROVIDER_BEGUN = 32;
     static final long PROVIDER_LOST = 40;
+    static final long PROVIDER_PLAIN_OPEN = 48;
+    static final long PROVIDER_PLAIN_BEGUN = 56;
     static final long PROVIDER_NAME = 64;
     static final int NAME_BYTES = 24;
     static final long PROVIDER_DESCRIPTION = 88;

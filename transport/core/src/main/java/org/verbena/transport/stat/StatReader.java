@@ -192,7 +192,9 @@ public final class StatReader {
                 number(row, StatLayout.PROVIDER_REGISTERED),
                 number(row, StatLayout.PROVIDER_OPEN),
                 number(row, StatLayout.PROVIDER_BEGUN),
-                number(row, StatLayout.PROVIDER_LOST));
+                number(row, StatLayout.PROVIDER_LOST),
+                number(row, StatLayout.PROVIDER_PLAIN_OPEN),
+                number(row, StatLayout.PROVIDER_PLAIN_BEGUN));
     }
 
     private static LoopReading loop(int index, MemorySegment row) {

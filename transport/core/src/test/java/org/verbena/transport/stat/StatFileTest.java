@@ -106,8 +106,10 @@ class StatFileTest {
         ProviderRow provider = file.newProvider("soft", "iWARP over TCP");
         assertThat(provider).isNotNull();
         provider.connections(2, 5, 1);
+        provider.plainConnections(3, 7);
         provider.registered(4096);
-        assertThat(read().providers()).containsExactly(new ProviderReading("soft", "iWARP over TCP", 4096, 2, 5, 1));
+        assertThat(read().providers())
+                .containsExactly(new ProviderReading("soft", "iWARP over TCP", 4096, 2, 5, 1, 3, 7));
     }
 
     @Test

@@ -1,0 +1,37 @@
+package org.verbena.api;
+
+import io.netty.channel.Channel;
+import io.netty.util.AttributeKey;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What carries a connection, and why. Every {@link RdmaChannel} and {@link RdmaSocketChannel} has it as an attribute once
+ * it connects, and every connection that a server accepts has it before its child handler is called: plain TCP
+ * connections of an {@link RdmaServerSocketChannel} as well.
+ *
+ * <pre>{@code
+ * ConnectionProvider carrier = ConnectionProvider.of(channel);
+ * log.info("{} over {}: {}", channel.remoteAddress(), carrier.name(), carrier.reason());
+ * }</pre>
+ *
+ * @param name {@code verbs}, {@code soft} ..., or {@link #TCP}
+ * @param reason why it is this one, as a phrase
+ */
+public record ConnectionProvider(String name, String reason) {
+
+    /** The name where no provider carries the connection: it is plain TCP. */
+    public static final String TCP = "tcp";
+
+    /** The attribute of channels, {@code verbena.provider}. */
+    public static final AttributeKey<ConnectionProvider> ATTRIBUTE = AttributeKey.valueOf("verbena.provider");
+
+    /**
+     * What carries a channel. Any thread.
+     *
+     * @param channel any channel
+     * @return null for one that does not connect yet, or is of another kind
+     */
+    public static @Nullable ConnectionProvider of(Channel channel) {
+        return channel.attr(ATTRIBUTE).get();
+    }
+}
