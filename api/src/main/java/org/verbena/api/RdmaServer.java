@@ -23,6 +23,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.RdmaProvider;
 
 /**
  * A server of messages, for programs that do not use Netty otherwise. Its peers are {@link RdmaClient}s.
@@ -363,6 +364,12 @@ public final class RdmaServer implements AutoCloseable {
             return this;
         }
 
+        /** In the figures of the provider that a connection came by. */
+        private static RequestCounters countersOf(RdmaChannel accepted, RequestCounters counters) {
+            RdmaProvider provider = accepted.acceptedFrom();
+            return provider == null ? counters : counters.in(provider);
+        }
+
         /** What finds the age of the queue that a loop's requests wait in: its own, or that of virtual threads. */
         private Function<EventExecutor, @Nullable QueueAge> queueAges() {
             if (targetNanos == 0) {
@@ -422,7 +429,7 @@ public final class RdmaServer implements AutoCloseable {
                                                     handler,
                                                     virtual,
                                                     describe,
-                                                    counters,
+                                                    countersOf(accepted, counters),
                                                     ages.apply(accepted.eventLoop()),
                                                     limit,
                                                     null)));

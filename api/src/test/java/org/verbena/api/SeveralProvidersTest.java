@@ -18,7 +18,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
@@ -115,6 +117,29 @@ class SeveralProvidersTest {
                                 .isEqualTo(ConnectionProvider.of(child).name()));
             }
             assertThat(ProviderStatistics.of(second).connections()).isEqualTo(2);
+        }
+    }
+
+    @Test
+    void countsRefusedRequestsWhereTheyCame() throws Exception {
+        ElsewhereProvider second = open(SeveralProvidersTest::atSecond, "soft", "elsewhere");
+        CountDownLatch go = new CountDownLatch(1);
+        try (RdmaServer server = RdmaServer.builder()
+                        .group(group)
+                        .virtualThreads(true)
+                        .maxHandlers(1, 0)
+                        .bind(FIRST, 0, MessageHandler.ofBytes((exchange, message) -> {
+                            Patience.until("the other was refused", () -> go.getCount() == 0);
+                            exchange.send(message);
+                        }));
+                RdmaClient client = RdmaClient.builder().provider("soft").connect(SECOND, server.port())) {
+            Future<byte[]> taken = client.request(new byte[1]);
+            Future<byte[]> refused = client.request(new byte[1]);
+            assertThatThrownBy(refused::get).hasCauseInstanceOf(RequestException.Overloaded.class);
+            go.countDown();
+            assertThat(taken.get()).hasSize(1);
+            assertThat(server.overloadedRequests()).isEqualTo(1);
+            assertThat(ProviderStatistics.of(second).overloadedRequests()).isEqualTo(1);
         }
     }
 
