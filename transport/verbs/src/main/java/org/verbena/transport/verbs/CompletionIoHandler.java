@@ -80,7 +80,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     /** Tasks from other threads once the loop accepts none any more; {@link #destroy()} runs them. */
     private final ConcurrentLinkedQueue<Runnable> lastTasks = new ConcurrentLinkedQueue<>();
 
-    private final List<VerbsEndpoint> draining = new ArrayList<>();
+    private final List<LoopEndpoint> draining = new ArrayList<>();
     /** Made for the first of them. */
     private @Nullable SocketChannels sockets;
 
@@ -250,7 +250,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     }
 
     /** Watches an endpoint until everything it posted has come back. */
-    void startDraining(IoEventLoop loop, VerbsEndpoint endpoint) {
+    void startDraining(IoEventLoop loop, LoopEndpoint endpoint) {
         draining.add(endpoint);
         scheduleDrainTick(loop);
     }
@@ -274,7 +274,7 @@ final class CompletionIoHandler extends DescriptorIoHandler {
     private void drainTick() {
         long now = System.nanoTime();
         for (int i = draining.size() - 1; i >= 0; i--) {
-            VerbsEndpoint endpoint = draining.get(i);
+            LoopEndpoint endpoint = draining.get(i);
             if (!endpoint.drainTick(now)) {
                 draining.remove(endpoint);
             }

@@ -13,7 +13,7 @@ import org.verbena.verbs.WorkCompletions;
  * belong to, and reach the handler; what a failure means for the connection goes to the endpoint. The loop's thread
  * alone.
  */
-final class CompletionReports implements SendPath.Events, ReceivePath.Events {
+final class CompletionReports implements LoopEndpoint.Reports, SendPath.Events, ReceivePath.Events {
     private final VerbsEndpoint endpoint;
     private final EndpointHandler handler;
     private final SendPath sends;
@@ -37,7 +37,8 @@ final class CompletionReports implements SendPath.Events, ReceivePath.Events {
     // ---- from LoopDevice
 
     /** A slot of the send queue was done. */
-    void onSendDone(int slot) {
+    @Override
+    public void onSendDone(int slot) {
         if (slot == WorkRequestId.BINDING) {
             endpoint.onBinding0(WorkStatus.SUCCESS, 0);
             return;
@@ -51,7 +52,8 @@ final class CompletionReports implements SendPath.Events, ReceivePath.Events {
     }
 
     /** A slot of the send queue failed. */
-    void onSendFailed(int slot, WorkStatus status, int vendorError) {
+    @Override
+    public void onSendFailed(int slot, WorkStatus status, int vendorError) {
         if (slot == WorkRequestId.BINDING) {
             endpoint.onBinding0(status, vendorError);
             return;
@@ -65,7 +67,8 @@ final class CompletionReports implements SendPath.Events, ReceivePath.Events {
     }
 
     /** The first part of a slot of the send queue failed; the second is still to come. */
-    void onFirstPartFailed(int slot, WorkStatus status, int vendorError) {
+    @Override
+    public void onFirstPartFailed(int slot, WorkStatus status, int vendorError) {
         if (!sends.isOut(slot)) {
             strayCompletion("send", slot);
             return;
@@ -105,7 +108,8 @@ final class CompletionReports implements SendPath.Events, ReceivePath.Events {
     }
 
     /** A receive has a message. */
-    void onReceiveDone(int kind, int slot, WorkCompletions completions, int i) {
+    @Override
+    public void onReceiveDone(int kind, int slot, WorkCompletions completions, int i) {
         endpoint.noteProgress();
         if (endpoint.isDelivering()) {
             receives.onDone(kind, slot, completions, i);
@@ -119,7 +123,8 @@ final class CompletionReports implements SendPath.Events, ReceivePath.Events {
     }
 
     /** A receive failed or was flushed. */
-    void onReceiveFailed(int kind, int slot, WorkStatus status, int vendorError) {
+    @Override
+    public void onReceiveFailed(int kind, int slot, WorkStatus status, int vendorError) {
         if (status != WorkStatus.FLUSHED) {
             endpoint.drain(
                     endpoint.explain(new WorkCompletionException(onConnection("a receive"), status, vendorError)));

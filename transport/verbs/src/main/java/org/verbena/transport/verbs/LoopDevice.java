@@ -57,19 +57,19 @@ final class LoopDevice {
     /** Why the channel no longer reports completions; null while it does. */
     private @Nullable NativeRdmaException channelFailure;
 
-    private @Nullable VerbsEndpoint[] endpoints = new VerbsEndpoint[FIRST_TABLE_LENGTH];
+    private @Nullable LoopEndpoint[] endpoints = new LoopEndpoint[FIRST_TABLE_LENGTH];
     private short[] generations = new short[FIRST_TABLE_LENGTH];
     private int[] freeIndexes = new int[FIRST_TABLE_LENGTH];
     private int freeCount;
     private int usedIndexes;
 
     /** Endpoints that take receives from the shared queue, by queue pair number: such a completion's slot says nothing about the endpoint. */
-    private final IntObjectHashMap<VerbsEndpoint> sharing = new IntObjectHashMap<>();
+    private final IntObjectHashMap<LoopEndpoint> sharing = new IntObjectHashMap<>();
 
     private @Nullable VerbsSharedReceiveQueue sharedReceives;
 
     /** Endpoints with completions in this batch. */
-    private VerbsEndpoint[] touched = new VerbsEndpoint[FIRST_TABLE_LENGTH];
+    private LoopEndpoint[] touched = new LoopEndpoint[FIRST_TABLE_LENGTH];
 
     private int touchedCount;
     private long staleCompletions;
@@ -243,7 +243,7 @@ final class LoopDevice {
      * @return its index; with {@link #generation} it makes the ids of its work requests
      * @throws ConnectionException the queue has broken since it was reserved, or there are too many endpoints
      */
-    int add(VerbsEndpoint endpoint) {
+    int add(LoopEndpoint endpoint) {
         for (LoopQueue queue : queues) {
             NativeRdmaException failure = queue.failure;
             if (failure != null && endpoint.completesOn(queue)) {
@@ -279,7 +279,7 @@ final class LoopDevice {
         freeIndexes[freeCount++] = index;
     }
 
-    void share(int queuePairNumber, VerbsEndpoint endpoint) {
+    void share(int queuePairNumber, LoopEndpoint endpoint) {
         sharing.put(queuePairNumber, endpoint);
     }
 
@@ -387,7 +387,7 @@ final class LoopDevice {
     private void dispatch(int i) {
         long id = completions.workRequestId(i);
         int kind = WorkRequestId.kind(id);
-        VerbsEndpoint endpoint;
+        LoopEndpoint endpoint;
         if (kind == WorkRequestId.SHARED_RECEIVE) {
             endpoint = sharing.get(completions.queuePairNumber(i));
         } else {
@@ -422,7 +422,7 @@ final class LoopDevice {
         }
     }
 
-    private void complete(CompletionReports reports, int kind, int slot, int i) {
+    private void complete(LoopEndpoint.Reports reports, int kind, int slot, int i) {
         if (kind == WorkRequestId.SEND) {
             if (completions.isSuccess(i)) {
                 reports.onSendDone(slot);
@@ -443,7 +443,7 @@ final class LoopDevice {
     @SuppressWarnings("NullAway") // the slot is not read again before it is set
     private void endBatch() {
         for (int i = 0; i < touchedCount; i++) {
-            VerbsEndpoint endpoint = touched[i];
+            LoopEndpoint endpoint = touched[i];
             touched[i] = null;
             try {
                 endpoint.onBatchEnd();
@@ -492,7 +492,7 @@ final class LoopDevice {
         }
         queue.failure = failure;
         LOG.error("A completion queue of {} is broken; its connections are lost", device.name(), failure);
-        for (VerbsEndpoint endpoint : endpoints) {
+        for (LoopEndpoint endpoint : endpoints) {
             if (endpoint != null && endpoint.completesOn(queue)) {
                 endpoint.onDeviceFailure(brokenBy(failure));
             }

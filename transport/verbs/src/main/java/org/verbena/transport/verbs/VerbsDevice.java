@@ -56,7 +56,7 @@ final class VerbsDevice {
     private final MemoryRegion nothing;
 
     /** Endpoints by their queue pair, which their events name. */
-    private final ConcurrentHashMap<VerbsObject, VerbsEndpoint> endpoints = new ConcurrentHashMap<>();
+    private final ConcurrentHashMap<VerbsObject, LoopEndpoint> endpoints = new ConcurrentHashMap<>();
 
     /** What loops have on it. */
     private final Set<LoopDevice> loops = ConcurrentHashMap.newKeySet();
@@ -228,7 +228,7 @@ final class VerbsDevice {
         }
     }
 
-    void add(VerbsObject queuePair, VerbsEndpoint endpoint) {
+    void add(VerbsObject queuePair, LoopEndpoint endpoint) {
         endpoints.put(queuePair, endpoint);
     }
 
@@ -262,7 +262,7 @@ final class VerbsDevice {
     void onAsyncEvent(AsyncEvent event) {
         switch (event.type()) {
             case QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR -> {
-                VerbsEndpoint endpoint = endpointOf(event);
+                LoopEndpoint endpoint = endpointOf(event);
                 if (endpoint != null) {
                     endpoint.onDeviceFailure(
                             switch (event.type()) {
@@ -274,7 +274,7 @@ final class VerbsDevice {
                 }
             }
             case QP_LAST_WQE_REACHED -> {
-                VerbsEndpoint endpoint = endpointOf(event);
+                LoopEndpoint endpoint = endpointOf(event);
                 if (endpoint != null) {
                     endpoint.onLastReceiveTaken();
                 }
@@ -300,7 +300,7 @@ final class VerbsDevice {
                 LOG.info("Port {} of {} is up", event.port(), name());
             }
             case COMM_EST -> {
-                VerbsEndpoint endpoint = endpointOf(event);
+                LoopEndpoint endpoint = endpointOf(event);
                 if (endpoint != null) {
                     endpoint.onCommunicationEstablished();
                 }
@@ -351,7 +351,7 @@ final class VerbsDevice {
         lost = what;
         trouble = name() + " " + what;
         LOG.error("{} {}; {} connections are lost", name(), what, endpoints.size());
-        for (VerbsEndpoint endpoint : endpoints.values()) {
+        for (LoopEndpoint endpoint : endpoints.values()) {
             if (what.equals(REMOVED)) {
                 endpoint.onDeviceRemoval();
             } else {
@@ -403,7 +403,7 @@ final class VerbsDevice {
         }
     }
 
-    private @Nullable VerbsEndpoint endpointOf(AsyncEvent event) {
+    private @Nullable LoopEndpoint endpointOf(AsyncEvent event) {
         VerbsObject source = event.source();
         return source == null ? null : endpoints.get(source);
     }

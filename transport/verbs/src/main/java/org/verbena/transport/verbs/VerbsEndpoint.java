@@ -57,7 +57,7 @@ import org.verbena.verbs.VerbsObject;
  * <p>Its resources on the device are in {@link EndpointResources}; its work goes through {@link SendPath} and {@link
  * ReceivePath} and comes back by {@link CompletionReports}; {@link Draining} tracks its end.
  */
-final class VerbsEndpoint implements Endpoint, VerbsHandle {
+final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     private static final Logger LOG = LoggerFactory.getLogger(VerbsEndpoint.class);
 
     /**
@@ -330,7 +330,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
      * The device says that a message came before the peer's confirmation, which may be lost: the connection manager is
      * told, and establishes the connection. Any thread.
      */
-    void onCommunicationEstablished() {
+    @Override
+    public void onCommunicationEstablished() {
         execute(() -> {
             if (state == State.PREPARED && request != null) {
                 setup.execute(setup::confirm);
@@ -341,7 +342,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     // ---- failures
 
     /** The device says that the queue pair, or all of it, is lost. Any thread. */
-    void onDeviceFailure(String what) {
+    @Override
+    public void onDeviceFailure(String what) {
         execute(() -> {
             boolean first = state != State.DRAINING;
             drain(new ConnectionException.Lost(connection() + " was lost: " + what));
@@ -350,7 +352,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     }
 
     /** The connection manager says that the device is gone. Any thread. */
-    void onDeviceRemoval() {
+    @Override
+    public void onDeviceRemoval() {
         execute(() -> {
             VerbsDevice used = resources.deviceIfKnown();
             drain(new ConnectionException.Lost(
@@ -359,7 +362,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     }
 
     /** A queue is lost. Any thread. */
-    void onQueueError(@Nullable VerbsObject source) {
+    @Override
+    public void onQueueError(@Nullable VerbsObject source) {
         execute(() -> {
             if (resources.dependsOn(source)) {
                 drain(new ConnectionException.Lost(
@@ -368,7 +372,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
         });
     }
 
-    boolean completesOn(LoopDevice.LoopQueue queue) {
+    @Override
+    public boolean completesOn(LoopDevice.LoopQueue queue) {
         return resources.completesOn(queue);
     }
 
@@ -476,14 +481,16 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     // ---- completions, from LoopDevice
 
     /** Marks that this batch has completions for this endpoint; returns whether it had been marked. */
-    boolean touch() {
+    @Override
+    public boolean touch() {
         boolean before = isTouched;
         isTouched = true;
         return before;
     }
 
     /** Where its completions go. */
-    CompletionReports reports() {
+    @Override
+    public CompletionReports reports() {
         return reports;
     }
 
@@ -517,7 +524,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     }
 
     /** A batch of completions was handled. */
-    void onBatchEnd() {
+    @Override
+    public void onBatchEnd() {
         isTouched = false;
         bindWaiting0();
         try {
@@ -567,7 +575,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
      *
      * @param failure why; null in good order
      */
-    void drain(@Nullable Throwable failure) {
+    @Override
+    public void drain(@Nullable Throwable failure) {
         if (state == State.CLOSED) {
             return;
         }
@@ -625,7 +634,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
     }
 
     /** The device has given back all that it took of the shared receive queue. Any thread. */
-    void onLastReceiveTaken() {
+    @Override
+    public void onLastReceiveTaken() {
         execute(() -> {
             draining.lastReceiveTaken();
             checkDrained();
@@ -673,7 +683,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle {
      * @param now System.nanoTime()
      * @return false if there is nothing more to watch
      */
-    boolean drainTick(long now) {
+    @Override
+    public boolean drainTick(long now) {
         if (state != State.DRAINING || draining.isOver()) {
             return false;
         }
