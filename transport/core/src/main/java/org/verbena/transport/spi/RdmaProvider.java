@@ -133,4 +133,38 @@ public interface RdmaProvider {
      * @return the listener, not listening yet
      */
     Listener listen(IoEventLoop loop, InetSocketAddress localAddress, ListenOptions options, ListenerHandler handler);
+
+    /**
+     * Whether {@link #openDatagrams} can work here: a device with unreliable datagrams is up.
+     *
+     * @return false unless overridden
+     */
+    default boolean hasDatagrams() {
+        return false;
+    }
+
+    /**
+     * Starts to open a datagram endpoint. Returns immediately; {@link DatagramHandler#onOpened} or {@link
+     * DatagramHandler#onClosed} has the outcome.
+     *
+     * @param loop an event loop of this provider; the endpoint's thread
+     * @param localAddress the address that peers look up: one of a device, since a queue pair belongs to one. A wildcard
+     *     takes the device on the way to {@code toward} or, without that, the only one with datagrams. Port 0 selects
+     *     any free port
+     * @param toward where datagrams will go, null if that is not known
+     * @param options depths and the like
+     * @param handler receives the events of this endpoint
+     * @return the endpoint, not open yet
+     * @throws UnsupportedOperationException the provider has no datagrams
+     */
+    default DatagramEndpoint openDatagrams(
+            IoEventLoop loop,
+            InetSocketAddress localAddress,
+            @Nullable InetSocketAddress toward,
+            DatagramOptions options,
+            DatagramHandler handler) {
+        throw new UnsupportedOperationException("the RDMA provider " + name()
+                + " has no datagrams, which need unreliable-datagram queue pairs: use the provider verbs on a RoCE or"
+                + " InfiniBand device, or a UDP socket");
+    }
 }

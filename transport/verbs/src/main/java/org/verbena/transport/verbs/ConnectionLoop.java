@@ -108,7 +108,18 @@ final class ConnectionLoop {
      * @return the id; the caller closes it
      */
     CmId newId(CmEventSink sink) {
-        CmId id = CmId.create(channel, PortSpace.TCP);
+        return newId(sink, PortSpace.TCP);
+    }
+
+    /**
+     * Makes an id.
+     *
+     * @param sink receives its events
+     * @param portSpace connections or datagrams
+     * @return the id; the caller closes it
+     */
+    CmId newId(CmEventSink sink, PortSpace portSpace) {
+        CmId id = CmId.create(channel, portSpace);
         id.attach(sink);
         return id;
     }

@@ -38,6 +38,7 @@ final class VerbsDevices {
     private final VerbsProvider provider;
     private final ConcurrentHashMap<Context, VerbsDevice> inUse = new ConcurrentHashMap<>();
     private final Set<VerbsListener> listeners = ConcurrentHashMap.newKeySet();
+    private final Set<DatagramSetup> datagrams = ConcurrentHashMap.newKeySet();
     private final AtomicBoolean isLookAsked = new AtomicBoolean();
 
     /** For tests: the connection loop ends. */
@@ -84,6 +85,14 @@ final class VerbsDevices {
         listeners.remove(listener);
     }
 
+    void add(DatagramSetup endpoint) {
+        datagrams.add(endpoint);
+    }
+
+    void remove(DatagramSetup endpoint) {
+        datagrams.remove(endpoint);
+    }
+
     /** A device was removed: looks which. Any thread. */
     void lookForRemoved() {
         if (!isClosed && isLookAsked.compareAndSet(false, true)) {
@@ -125,6 +134,7 @@ final class VerbsDevices {
         if (!isClosed && device.lose(what)) {
             provider.connectionLoop().unwatch(device);
             listeners.forEach(listener -> listener.onDeviceLost0(device.context(), what));
+            datagrams.forEach(endpoint -> endpoint.onDeviceLost0(device.context()));
             letGoLater(device, what, FIRST_RETRY_MILLIS);
         }
     }

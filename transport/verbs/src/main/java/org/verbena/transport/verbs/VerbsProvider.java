@@ -19,6 +19,9 @@ import org.verbena.cm.CmId;
 import org.verbena.cm.EventChannel;
 import org.verbena.cm.PortSpace;
 import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.DatagramEndpoint;
+import org.verbena.transport.spi.DatagramHandler;
+import org.verbena.transport.spi.DatagramOptions;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
@@ -54,6 +57,8 @@ public final class VerbsProvider implements RdmaProvider {
     private final PollCounters pollCounters = new PollCounters(NAME);
     /** Connections refused for what this side lacks, which their peers could not act on. */
     private final RateLimitedLog refusals = new RateLimitedLog(LoggerFactory.getLogger(VerbsProvider.class));
+
+    private final AddressHandles addressHandles = new AddressHandles();
 
     private @Nullable ConnectionLoop connectionLoop; // guarded by this
 
@@ -128,7 +133,7 @@ public final class VerbsProvider implements RdmaProvider {
     }
 
     /** The address that the routing table would have packets come from; nothing is sent. */
-    private static @Nullable InetAddress sourceFor(InetSocketAddress remote) throws SocketException {
+    static @Nullable InetAddress sourceFor(InetSocketAddress remote) throws SocketException {
         try (DatagramSocket probe = new DatagramSocket()) {
             probe.connect(new InetSocketAddress(remote.getAddress(), Math.max(1, remote.getPort())));
             InetAddress source = probe.getLocalAddress();
@@ -230,6 +235,39 @@ public final class VerbsProvider implements RdmaProvider {
         return listener;
     }
 
+    @Override
+    public boolean hasDatagrams() {
+        if (unavailabilityCause() != null) {
+            return false;
+        }
+        try {
+            return liveDevices().stream()
+                    .anyMatch(context -> context.device().transportType() != TransportType.IWARP);
+        } catch (NativeRdmaException unreadable) {
+            return false;
+        }
+    }
+
+    @Override
+    public DatagramEndpoint openDatagrams(
+            IoEventLoop loop,
+            InetSocketAddress localAddress,
+            @Nullable InetSocketAddress toward,
+            DatagramOptions options,
+            DatagramHandler handler) {
+        requireOwnLoop(loop);
+        requireResolved(localAddress);
+        VerbsDatagramEndpoint endpoint =
+                new VerbsDatagramEndpoint(this, loop, localAddress, toward, options, handler);
+        endpoint.start();
+        return endpoint;
+    }
+
+    /** Makes address handles. */
+    AddressHandles addressHandles() {
+        return addressHandles;
+    }
+
     void requireOwnLoop(IoEventLoop loop) {
         if (!loop.isCompatible(VerbsEndpoint.class)) {
             throw new IllegalArgumentException(
@@ -265,6 +303,7 @@ public final class VerbsProvider implements RdmaProvider {
     /** For tests: gives everything back that is kept for the life of the process. When nothing uses the provider any more. */
     void close() {
         devices.stop();
+        addressHandles.close();
         ConnectionLoop known;
         synchronized (this) {
             known = connectionLoop;

@@ -1,0 +1,388 @@
+package org.verbena.transport.verbs;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.cm.Cm;
+import org.verbena.cm.CmEvent;
+import org.verbena.cm.CmId;
+import org.verbena.cm.ConnectionParameters;
+import org.verbena.cm.PortSpace;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.DatagramOptions;
+import org.verbena.transport.spi.DatagramPeer;
+import org.verbena.verbs.AddressVector;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.NativeRdmaException;
+import org.verbena.verbs.ProtectionDomain;
+import org.verbena.verbs.QueuePair;
+import org.verbena.verbs.QueuePairAttributes;
+import org.verbena.verbs.QueuePairOptions;
+import org.verbena.verbs.address.Gid;
+import org.verbena.verbs.address.GidEntry;
+import org.verbena.verbs.address.GidType;
+import org.verbena.verbs.address.GlobalRoute;
+import org.verbena.verbs.device.LinkLayer;
+import org.verbena.verbs.device.TransportType;
+import org.verbena.verbs.queue.QueuePairState;
+
+/**
+ * A datagram endpoint's part on the connection loop: the id that has its port and answers look-ups (SIDR requests) with
+ * its queue pair's number, and the life of that queue pair. The connection loop's thread alone, unless noted otherwise.
+ */
+final class DatagramSetup implements CmEventSink {
+    private static final Logger LOG = LoggerFactory.getLogger(DatagramSetup.class);
+
+    /** The kernel's limit of one step of a look-up; the endpoint's own limit holds for all of them. */
+    private static final int RESOLVE_MILLIS = 10_000;
+
+    private final VerbsDatagramEndpoint endpoint;
+    private final VerbsProvider provider;
+    private final InetSocketAddress requested;
+    private final @Nullable InetSocketAddress toward;
+    private final DatagramOptions options;
+
+    private @Nullable CmId id;
+
+    // Written once, before the endpoint opens; read by all threads that work for it then.
+    private volatile @Nullable QueuePair queuePair;
+    private volatile @Nullable InetSocketAddress localAddress;
+    private volatile @Nullable DatagramPeer self;
+    private volatile int port;
+    private volatile int gidIndex;
+
+    DatagramSetup(
+            VerbsDatagramEndpoint endpoint,
+            VerbsProvider provider,
+            InetSocketAddress requested,
+            @Nullable InetSocketAddress toward,
+            DatagramOptions options) {
+        this.endpoint = endpoint;
+        this.provider = provider;
+        this.requested = requested;
+        this.toward = toward;
+        this.options = options;
+    }
+
+    // ---- any thread
+
+    /**
+     * Does a step on the connection loop.
+     *
+     * @throws NativeRdmaException there is no connection loop, for there is no device
+     */
+    void execute(Runnable step) {
+        provider.connectionLoop().loop().execute(step);
+    }
+
+    AddressHandles addressHandles() {
+        return provider.addressHandles();
+    }
+
+    /** What it does, for messages. */
+    String attempt() {
+        return "opening datagrams at " + VerbsProvider.format(requested);
+    }
+
+    int resolveMillis() {
+        return RESOLVE_MILLIS;
+    }
+
+    QueuePair queuePair() {
+        return Objects.requireNonNull(queuePair);
+    }
+
+    ProtectionDomain domain() {
+        return queuePair().domain();
+    }
+
+    InetSocketAddress localAddress() {
+        return Objects.requireNonNull(localAddress);
+    }
+
+    DatagramPeer self() {
+        return Objects.requireNonNull(self);
+    }
+
+    /** This side's IP address, with any port: where look-ups come from. */
+    InetSocketAddress anyPort() {
+        return new InetSocketAddress(localAddress().getAddress(), 0);
+    }
+
+    /** The way to a queue pair that is known. */
+    AddressVector vectorTo(DatagramPeer peer) {
+        boolean hasGid = (peer.gidHigh() | peer.gidLow()) != 0;
+        GlobalRoute route = hasGid
+                ? new GlobalRoute(
+                        new Gid(peer.gidHigh(), peer.gidLow()),
+                        gidIndex,
+                        GlobalRoute.to(Gid.ZERO, 0).hopLimit(),
+                        options.trafficClass(),
+                        0)
+                : null;
+        return new AddressVector(port, route, peer.lid(), peer.serviceLevel(), 0, 0);
+    }
+
+    // ---- opening
+
+    /** Takes the port. */
+    void begin() {
+        try {
+            InetSocketAddress wanted = deviceAddress();
+            CmId made = provider.connectionLoop().newId(this, PortSpace.UDP);
+            id = made;
+            made.setReuseAddress(options.reuseAddress());
+            made.bind(wanted);
+            Context context = made.device();
+            if (context == null) {
+                throw new ConnectionException.Unreachable(
+                        attempt() + " failed: no RDMA device serves the address; give one of a device");
+            }
+            if (context.device().transportType() == TransportType.IWARP) {
+                throw noDatagrams(context.device().name());
+            }
+            port = made.portNumber();
+            localAddress = made.localAddress();
+            endpoint.execute(() -> endpoint.prepare0(context));
+        } catch (RuntimeException refused) {
+            destroyId();
+            Throwable cause = ConnectFailures.of(attempt() + " failed", explained(refused));
+            endpoint.execute(() -> endpoint.drain(cause));
+        }
+    }
+
+    private static ConnectionException noDatagrams(String device) {
+        return new ConnectionException.Unreachable(device
+                + " is iWARP, which has no datagrams (unreliable-datagram queue pairs): use a RoCE or InfiniBand device,"
+                + " or a UDP socket");
+    }
+
+    /** rdma_cm does not say that a device has no datagrams; it does not find it. */
+    private RuntimeException explained(RuntimeException refused) {
+        if (refused instanceof ConnectionException || requested.getAddress().isAnyLocalAddress()) {
+            return refused;
+        }
+        try (CmId probe = CmId.createSynchronous(PortSpace.TCP)) {
+            probe.bind(new InetSocketAddress(requested.getAddress(), 0));
+            Context context = probe.device();
+            return context != null && context.device().transportType() == TransportType.IWARP
+                    ? noDatagrams(context.device().name())
+                    : refused;
+        } catch (NativeRdmaException noDevice) {
+            LOG.debug("No device has {}", requested, noDevice);
+            return refused;
+        }
+    }
+
+    /** The address to bind to: a queue pair is one device's, so a wildcard is replaced. */
+    private InetSocketAddress deviceAddress() {
+        InetAddress wanted = requested.getAddress();
+        if (wanted.isLoopbackAddress() || wanted.isMulticastAddress()) {
+            throw new ConnectionException.Unreachable(
+                    attempt() + " failed: it is not an address of an RDMA device; give one that is");
+        }
+        if (!wanted.isAnyLocalAddress()) {
+            return requested;
+        }
+        InetAddress chosen = toward == null ? null : sourceToward(toward);
+        if (chosen == null) {
+            chosen = onlyAddress(wanted.getAddress().length);
+        }
+        LOG.debug("{}: the address is {}", attempt(), chosen);
+        return new InetSocketAddress(chosen, requested.getPort());
+    }
+
+    private static @Nullable InetAddress sourceToward(InetSocketAddress remote) {
+        try {
+            return remote.getAddress().isMulticastAddress() ? null : VerbsProvider.sourceFor(remote);
+        } catch (SocketException noRoute) {
+            throw new ConnectionException.Unreachable(
+                    "no route leads to " + VerbsProvider.format(remote) + ": " + noRoute.getMessage(), noRoute);
+        }
+    }
+
+    /** The address of the only device with datagrams. */
+    private InetAddress onlyAddress(int bytes) {
+        List<String> names = new ArrayList<>();
+        InetAddress found = null;
+        for (Context context : Cm.devices()) {
+            if (context.device().transportType() != TransportType.IWARP && VerbsDevice.isUp(context)) {
+                names.add(context.device().name());
+                found = addressOf(context, bytes);
+            }
+        }
+        if (names.size() != 1 || found == null) {
+            throw new ConnectionException.Unreachable(attempt() + " failed: a queue pair belongs to one device, and "
+                    + (names.isEmpty()
+                            ? "none with datagrams is up"
+                            : String.join(", ", names) + (names.size() == 1 ? " has no such address" : " are up"))
+                    + "; bind to the address of a device, or connect");
+        }
+        return found;
+    }
+
+    private static @Nullable InetAddress addressOf(Context context, int bytes) {
+        for (GidEntry entry : context.queryGids()) {
+            InetAddress address = entry.gid().toInetAddress();
+            if (entry.type() == GidType.ROCE_V2
+                    && address.getAddress().length == bytes
+                    && !address.isLinkLocalAddress()) {
+                return address;
+            }
+        }
+        return null;
+    }
+
+    /** The room for its completions is reserved: makes the queue pair, and answers look-ups from now on. */
+    void createQueuePair(VerbsDevice device, QueuePairOptions wanted) {
+        CmId known = id;
+        if (known == null) {
+            return; // it was closed meanwhile
+        }
+        try {
+            QueuePair made = device.createQueuePair(known, wanted);
+            queuePair = made;
+            findSelf(device, made);
+            known.listen(0);
+            provider.devices().add(this);
+            endpoint.execute(() -> endpoint.opened0(made));
+        } catch (RuntimeException refused) {
+            Throwable cause = ConnectFailures.of(attempt() + " failed", refused);
+            endpoint.execute(() -> endpoint.drain(cause));
+        }
+    }
+
+    /** The GID that packets have as their source: on RoCE that of the address, and of version 2 if there are both. */
+    private void findSelf(VerbsDevice device, QueuePair made) {
+        InetAddress local = localAddress().getAddress();
+        if (device.port(port).linkLayer() != LinkLayer.ETHERNET) {
+            Gid gid = device.context().queryGid(port, 0).gid();
+            self = new DatagramPeer(gid.subnetPrefix(), gid.interfaceId(), made.number(), 0, 0);
+            return;
+        }
+        DatagramPeer own = DatagramPeer.of(local, made.number());
+        self = own;
+        for (GidEntry entry : device.context().queryGids()) {
+            boolean isOurs = entry.port() == port
+                    && entry.gid().subnetPrefix() == own.gidHigh()
+                    && entry.gid().interfaceId() == own.gidLow();
+            if (isOurs) {
+                gidIndex = entry.index();
+                if (entry.type() == GidType.ROCE_V2) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /** Makes an id for a look-up or a group. */
+    CmId newId(CmEventSink sink) {
+        CmId made = provider.connectionLoop().newId(sink, PortSpace.UDP);
+        if (options.trafficClass() != 0) {
+            made.setTypeOfService(options.trafficClass());
+        }
+        return made;
+    }
+
+    // ---- what happens to the id
+
+    @Override
+    public void onCmEvent(CmEvent event) {
+        switch (event.type()) {
+            case CONNECT_REQUEST -> answer(event.id());
+            case DEVICE_REMOVAL -> {
+                endpoint.onDeviceRemoval();
+                provider.devices().lookForRemoved();
+            }
+            default -> LOG.debug("{}: {}", endpoint, event.describe());
+        }
+    }
+
+    /** Someone looks this port up. */
+    private void answer(CmId request) {
+        QueuePair known = queuePair;
+        try (request) {
+            if (known != null && known.isOpen()) {
+                request.accept(ConnectionParameters.DEFAULT.withQueuePair(known.number(), false));
+            } else {
+                request.reject(new byte[0]);
+            }
+        } catch (NativeRdmaException gone) {
+            LOG.debug("{}: a look-up could not be answered: it no longer exists", endpoint, gone);
+        }
+    }
+
+    /** A device is gone, or of no use any more. */
+    void onDeviceLost0(Context device) {
+        CmId known = id;
+        if (known != null && !known.isClosed() && known.device() == device) {
+            endpoint.onDeviceRemoval();
+        }
+    }
+
+    // ---- the end
+
+    /** Answers nobody any more, and has the queue pair give everything back. */
+    void toErrorState() {
+        QueuePair made = queuePair;
+        if (made != null) {
+            try {
+                made.modify(QueuePairAttributes.to(QueuePairState.ERR).build());
+            } catch (NativeRdmaException refused) {
+                LOG.debug("{}: {}", endpoint, refused.getMessage());
+            }
+        }
+        endpoint.execute(endpoint::inErrorState0);
+    }
+
+    /**
+     * Destroys everything.
+     *
+     * @param destinations what is left of them
+     */
+    void destroy(List<VerbsDestination> destinations) {
+        provider.devices().remove(this);
+        destinations.forEach(VerbsDestination::leave);
+        boolean isGone = closeQueuePair();
+        if (isGone) {
+            destinations.forEach(VerbsDestination::destroyHandle);
+            destroyId();
+        }
+        endpoint.execute(() -> endpoint.finish0(isGone));
+    }
+
+    private boolean closeQueuePair() {
+        QueuePair made = queuePair;
+        if (made == null) {
+            return true;
+        }
+        try {
+            made.close();
+            return true;
+        } catch (RuntimeException refused) {
+            LOG.error(
+                    "The queue pair of {} could not be destroyed; the memory of its work requests stays registered",
+                    endpoint,
+                    refused);
+            return false;
+        }
+    }
+
+    private void destroyId() {
+        CmId known = id;
+        if (known != null) {
+            id = null;
+            try {
+                known.close();
+            } catch (RuntimeException refused) {
+                LOG.warn("The id of {} could not be destroyed", endpoint, refused);
+            }
+        }
+    }
+}
