@@ -1,5 +1,6 @@
 package org.verbena.transport.spi;
 
+import java.io.Serializable;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
@@ -14,7 +15,8 @@ import java.nio.ByteBuffer;
  * @param lid of its port on InfiniBand, 16 bits; 0 on RoCE
  * @param serviceLevel of the way there, 0 to 15
  */
-public record DatagramPeer(long gidHigh, long gidLow, int queuePairNumber, int lid, int serviceLevel) {
+public record DatagramPeer(long gidHigh, long gidLow, int queuePairNumber, int lid, int serviceLevel)
+        implements Serializable {
 
     /** The queue pair number of what goes to a multicast group. */
     public static final int MULTICAST = 0xffffff;
@@ -56,10 +58,8 @@ public record DatagramPeer(long gidHigh, long gidLow, int queuePairNumber, int l
      */
     public InetAddress address() {
         try {
-            return InetAddress.getByAddress(ByteBuffer.allocate(16)
-                    .putLong(gidHigh)
-                    .putLong(gidLow)
-                    .array());
+            return InetAddress.getByAddress(
+                    ByteBuffer.allocate(16).putLong(gidHigh).putLong(gidLow).array());
         } catch (UnknownHostException impossible) {
             throw new IllegalStateException("16 bytes are an address", impossible);
         }

@@ -35,6 +35,7 @@ import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.VerbsObject;
 import org.verbena.verbs.WorkCompletions;
 import org.verbena.verbs.device.DeviceAttributes;
+import org.verbena.verbs.device.LinkLayer;
 import org.verbena.verbs.device.PortAttributes;
 import org.verbena.verbs.queue.QueuePairType;
 
@@ -104,6 +105,9 @@ final class VerbsDatagramEndpoint
     private @Nullable Throwable cause;
     private int index;
     private boolean isTouched;
+
+    /** On InfiniBand; elsewhere what the device says of them means nothing. */
+    private boolean hasLids;
 
     /** What has not been released. */
     private final Set<VerbsDestination> destinations = new LinkedHashSet<>();
@@ -248,6 +252,7 @@ final class VerbsDatagramEndpoint
                 receives.depth(),
                 options.maxSges(),
                 made.sendQueue().maxInlineBytes());
+        hasLids = port.linkLayer() != LinkLayer.ETHERNET;
         state = State.OPEN;
         try {
             handler.onOpened(this);
@@ -426,7 +431,7 @@ final class VerbsDatagramEndpoint
         if (state == State.OPEN) {
             arrival.source(
                     completions.sourceQueuePairNumber(i) & DatagramPeer.MULTICAST,
-                    completions.sourceLid(i),
+                    hasLids ? completions.sourceLid(i) : 0,
                     completions.serviceLevel(i) & 15,
                     completions.hasGlobalRouteHeader(i));
             receives.onDone(kind, slot, completions, i);
@@ -440,9 +445,7 @@ final class VerbsDatagramEndpoint
         draining.noteProgress();
         if (status != WorkStatus.FLUSHED) {
             drain(required(device)
-                    .explain(
-                            new WorkCompletionException("a receive of " + this, status, vendorError),
-                            toString()));
+                    .explain(new WorkCompletionException("a receive of " + this, status, vendorError), toString()));
         }
         receives.onFailed(kind, slot, status);
     }

@@ -392,11 +392,7 @@ final class VerbsDestination implements DatagramDestination, CmEventSink {
         GlobalRoute route = vector.route();
         Gid gid = route == null ? Gid.ZERO : route.destination();
         return new DatagramPeer(
-                gid.subnetPrefix(),
-                gid.interfaceId(),
-                queuePairNumber,
-                vector.destinationLid(),
-                vector.serviceLevel());
+                gid.subnetPrefix(), gid.interfaceId(), queuePairNumber, vector.destinationLid(), vector.serviceLevel());
     }
 
     @Override

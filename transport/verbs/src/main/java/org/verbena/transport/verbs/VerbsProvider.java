@@ -241,8 +241,7 @@ public final class VerbsProvider implements RdmaProvider {
             return false;
         }
         try {
-            return liveDevices().stream()
-                    .anyMatch(context -> context.device().transportType() != TransportType.IWARP);
+            return liveDevices().stream().anyMatch(context -> context.device().transportType() != TransportType.IWARP);
         } catch (NativeRdmaException unreadable) {
             return false;
         }
@@ -257,8 +256,7 @@ public final class VerbsProvider implements RdmaProvider {
             DatagramHandler handler) {
         requireOwnLoop(loop);
         requireResolved(localAddress);
-        VerbsDatagramEndpoint endpoint =
-                new VerbsDatagramEndpoint(this, loop, localAddress, toward, options, handler);
+        VerbsDatagramEndpoint endpoint = new VerbsDatagramEndpoint(this, loop, localAddress, toward, options, handler);
         endpoint.start();
         return endpoint;
     }

@@ -1,0 +1,25 @@
+package org.verbena.api;
+
+/**
+ * The counters of an {@link RdmaDatagramChannel} since it was opened. Datagrams that the network lost, or that came
+ * while no receive was posted, nobody counts for one queue pair.
+ *
+ * @param sent datagrams that have left
+ * @param sentBytes their bytes
+ * @param failed writes that failed
+ * @param received datagrams that came and are for the program
+ * @param receivedBytes their bytes
+ * @param malformed datagrams that were dropped because their header names no sender
+ * @param filtered datagrams that were dropped because they are not of the peer that the channel is connected to, or of
+ *     a source that its group's filters exclude
+ * @param starved how often memory for a receive was missing, so that datagrams were lost for want of it
+ */
+public record DatagramStatistics(
+        long sent,
+        long sentBytes,
+        long failed,
+        long received,
+        long receivedBytes,
+        long malformed,
+        long filtered,
+        long starved) {}
