@@ -107,12 +107,12 @@ EXPORT const char *stub_all_calls(void)
 
 /* ---- what was made and not given back ---- */
 
-static struct { const char *kind; int count; } live[16];
+static struct { const char *kind; int count; } live[24];
 
 /* Under the lock. */
 static void counted(const char *kind, int change)
 {
-	for (int i = 0; i < 16; i++) {
+	for (int i = 0; i < 24; i++) {
 		if (!live[i].kind)
 			live[i].kind = kind;
 		if (!strcmp(live[i].kind, kind)) {
@@ -129,7 +129,7 @@ EXPORT const char *stub_leaks(void)
 	static char text[4096];
 
 	text[0] = 0;
-	LOCKED(for (int i = 0; i < 16; i++)
+	LOCKED(for (int i = 0; i < 24; i++)
 		if (live[i].kind && live[i].count)
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %d", text[0] ? " " : "", live[i].kind, live[i].count));
 	return text;
@@ -454,6 +454,8 @@ static int stub_query_port(struct ibv_context *context, uint8_t port, struct ibv
 	attr->state = ports_down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
 	attr->max_msg_sz = 1u << 31;
 	attr->link_layer = IBV_LINK_LAYER_ETHERNET;
+	attr->active_mtu = IBV_MTU_1024;
+	attr->max_mtu = IBV_MTU_4096;
 	pthread_mutex_unlock(&lock);
 	return 0;
 }
@@ -737,6 +739,22 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 	UNMAKE(stub_qp, qp);
 }
 
+EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct ibv_ah *ah = MAKE(ibv_ah, name_of(pd->context));
+	note(__func__);
+	ah->context = pd->context;
+	ah->pd = pd;
+	DONE(ah);
+}
+
+EXPORT int ibv_destroy_ah(struct ibv_ah *ah) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(ah->context)); UNMAKE(ibv_ah, ah); }
+
+EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max, uint32_t flags, size_t size)
+{
+	return 0;
+}
+
 /* ---- librdmacm ---- */
 
 struct stub_events { struct rdma_event_channel base; int write_fd; };
@@ -751,7 +769,13 @@ static void tell(struct rdma_cm_id *id, int type, int status)
 	event->id = id;
 	event->event = type;
 	event->status = status;
-	event->param.conn.responder_resources = event->param.conn.initiator_depth = 16;
+	if (id->qp_type == IBV_QPT_UD) {
+		event->param.ud.qp_num = 17;
+		event->param.ud.qkey = 0x01234567;
+		event->param.ud.ah_attr.is_global = 1;
+		event->param.ud.ah_attr.port_num = 1;
+	} else
+		event->param.conn.responder_resources = event->param.conn.initiator_depth = 16;
 	if (write(((struct stub_events *) id->channel)->write_fd, &event, sizeof(event)) != sizeof(event))
 		abort();
 }
@@ -864,7 +888,7 @@ EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id 
 	made->channel = channel;
 	made->context = context;
 	made->ps = ps;
-	made->qp_type = IBV_QPT_RC;
+	made->qp_type = ps == RDMA_PS_UDP ? IBV_QPT_UD : IBV_QPT_RC;
 	for (int i = 0; i < MAX_QPS; i++)
 		if (!ids[i]) {
 			ids[i] = made;
@@ -975,15 +999,24 @@ EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *parameter
 		errno = ETIMEDOUT;
 		return -1;
 	}
-	id->qp->state = IBV_QPS_RTS;
+	if (id->qp_type != IBV_QPT_UD)
+		id->qp->state = IBV_QPS_RTS;
 	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
 	DONE(0);
 }
+
+/* The queue pair that a look-up was answered with last. */
+static int answered;
+EXPORT int stub_answered(void) { return answered; }
 
 EXPORT int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *parameters)
 {
 	pthread_mutex_lock(&lock);
 	FAIL_MINUS_ONE("");
+	if (id->qp_type == IBV_QPT_UD) {
+		answered = parameters->qp_num;
+		DONE(0);
+	}
 	id->qp->state = IBV_QPS_RTS;
 	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
 	DONE(0);

@@ -14,6 +14,10 @@ import org.verbena.transport.protocol.PreSharedKeys;
  * MAX_MESSAGES_PER_READ} (with auto-read off), {@code WRITE_BUFFER_WATER_MARK}, {@code ALLOCATOR}, {@code IP_TOS} and,
  * on servers, {@code SO_BACKLOG} and {@code SO_REUSEADDR}; an {@link RdmaSocketChannel} also {@code
  * ALLOW_HALF_CLOSURE} and {@code SO_LINGER}, and it keeps those of TCP alone, such as {@code TCP_NODELAY}.
+ *
+ * <p>An {@link RdmaDatagramChannel} honours {@link #SEND_DEPTH} (256), {@link #RECEIVE_DEPTH} (128) and {@link
+ * #MAX_INLINE_BYTES} (128), and {@code SO_REUSEADDR}, {@code IP_TOS} and what every channel has of Netty's; its {@code
+ * CONNECT_TIMEOUT_MILLIS} is that of each look-up.
  */
 public final class RdmaChannelOption {
     private RdmaChannelOption() {}

@@ -205,7 +205,9 @@ class DatagramDestinationsTest {
         destinations.find(SERVER);
         found(0, 17);
         assertThat(destinations.senderOf(peer)).isEqualTo(SERVER);
-        assertThat(destinations.senderOf(DatagramPeer.of(SERVER.getAddress(), 18)).getPort())
+        assertThat(destinations
+                        .senderOf(DatagramPeer.of(SERVER.getAddress(), 18))
+                        .getPort())
                 .isZero();
         destinations.forget(SERVER);
         assertThat(destinations.senderOf(peer).getPort()).isZero();

@@ -6,6 +6,7 @@ import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -74,6 +75,17 @@ class DeviceEventsTest {
             System.out.println(program.output());
             assertThat(status).as(program.output()).isZero();
             assertThat(program.output()).contains("Port 1 of " + device + " is down", "done");
+        }
+    }
+
+    @Test
+    void aDeviceThatIsRemovedEndsItsDatagramsAndNoOthers() throws Exception {
+        String device = addDevice("rxe");
+        try (PeerProgram program = PeerProgram.startJava(DatagramLoss.class.getName(), device, ADDRESS)) {
+            int status = program.awaitExit(OUR_LIMIT);
+            System.out.println(program.output());
+            assertThat(status).as(program.output()).isZero();
+            assertThat(program.output()).contains("done");
         }
     }
 }

@@ -110,6 +110,11 @@ final class DatagramSetup implements CmEventSink {
         return Objects.requireNonNull(self);
     }
 
+    /** The device's port. */
+    int port() {
+        return port;
+    }
+
     /** This side's IP address, with any port: where look-ups come from. */
     InetSocketAddress anyPort() {
         return new InetSocketAddress(localAddress().getAddress(), 0);

@@ -230,20 +230,33 @@ final class VerbsDatagramEndpoint
         if (state != State.OPENING) {
             return;
         }
-        VerbsDevice used = required(device);
-        LoopDevice queues = required(loopDevice);
         try {
-            index = queues.add(this);
-        } catch (RuntimeException full) {
-            drain(full);
+            add0(made);
+        } catch (RuntimeException refused) {
+            drain(ConnectFailures.of(setup.attempt() + " failed", refused));
             return;
         }
+        state = State.OPEN;
+        try {
+            handler.onOpened(this);
+        } catch (Throwable thrown) {
+            drain(thrown);
+        }
+        flush0();
+    }
+
+    /** Completions find it from now on. */
+    private void add0(QueuePair made) {
+        VerbsDevice used = required(device);
+        LoopDevice queues = required(loopDevice);
+        PortAttributes port = used.port(setup.port());
+        index = queues.add(this);
         queuePair = made;
         int generation = queues.generation(index);
         sends.prepared(made.sendQueue(), index, generation);
         receives.prepared(made.receiveQueue(), used, index, generation);
         used.add(made, this);
-        PortAttributes port = used.port(setup.vectorTo(setup.self()).port());
+        hasLids = port.linkLayer() != LinkLayer.ETHERNET;
         capabilities = new DatagramCapabilities(
                 port.activeMtu().bytes(),
                 GLOBAL_ROUTE_HEADER_BYTES + port.maxMtu().bytes(),
@@ -252,14 +265,6 @@ final class VerbsDatagramEndpoint
                 receives.depth(),
                 options.maxSges(),
                 made.sendQueue().maxInlineBytes());
-        hasLids = port.linkLayer() != LinkLayer.ETHERNET;
-        state = State.OPEN;
-        try {
-            handler.onOpened(this);
-        } catch (Throwable thrown) {
-            drain(thrown);
-        }
-        flush0();
     }
 
     // ---- destinations
