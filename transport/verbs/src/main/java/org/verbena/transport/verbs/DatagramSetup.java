@@ -173,7 +173,7 @@ final class DatagramSetup implements CmEventSink {
         if (refused instanceof ConnectionException || requested.getAddress().isAnyLocalAddress()) {
             return refused;
         }
-        try (CmId probe = CmId.createSynchronous(PortSpace.TCP)) {
+        try (CmId probe = provider.connectionLoop().newId(this, PortSpace.TCP)) {
             probe.bind(new InetSocketAddress(requested.getAddress(), 0));
             Context context = probe.device();
             return context != null && context.device().transportType() == TransportType.IWARP
