@@ -139,6 +139,7 @@ final class DatagramDestinations {
             recent.destination = started;
             lookUps.put(started, recent);
         } else if (recent.key instanceof InetSocketAddress
+                && !address.getAddress().isMulticastAddress()
                 && recent.renewal == null
                 && recent.ready() != null
                 && System.nanoTime() - recent.foundNanos > LIFETIME_NANOS) {

@@ -58,7 +58,7 @@ public interface DatagramEndpoint {
 
     /**
      * Starts to prepare what is needed to send to a queue pair that is known, for instance because a datagram of it
-     * came. Nobody is asked, but the network may be.
+     * came. Nobody is asked, but the network may be, for ten seconds at most.
      *
      * @param peer the queue pair
      * @return not ready yet; {@link DatagramHandler#onResolved} follows, never within this call

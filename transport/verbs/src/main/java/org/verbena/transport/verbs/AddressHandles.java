@@ -12,7 +12,7 @@ import org.verbena.transport.spi.ConnectionException;
  * the thread that does this. Any thread.
  */
 final class AddressHandles {
-    /** Two, so that one host that does not answer does not hold up all others. */
+    /** For peers that nobody has answered for: two, so that one that is not there does not hold up all others. */
     private static final int THREADS = 2;
 
     /** How many may wait: more than programs use at a time, and few enough to cost nothing. */
@@ -20,27 +20,34 @@ final class AddressHandles {
 
     private static final long IDLE_SECONDS = 10;
 
-    private final ThreadPoolExecutor threads;
+    /** For peers that have answered a look-up, and groups: the kernel knows their addresses. */
+    private final ThreadPoolExecutor answered = threads(1);
 
-    AddressHandles() {
-        threads = new ThreadPoolExecutor(
-                THREADS, THREADS, IDLE_SECONDS, TimeUnit.SECONDS, new LinkedBlockingQueue<>(MAX_WAITING), task -> {
-                    Thread made = new Thread(task, "verbena-addresses");
-                    made.setDaemon(true);
-                    return made;
+    private final ThreadPoolExecutor claimed = threads(THREADS);
+
+    AddressHandles() {}
+
+    private static ThreadPoolExecutor threads(int count) {
+        ThreadPoolExecutor made = new ThreadPoolExecutor(
+                count, count, IDLE_SECONDS, TimeUnit.SECONDS, new LinkedBlockingQueue<>(MAX_WAITING), task -> {
+                    Thread thread = new Thread(task, "verbena-addresses");
+                    thread.setDaemon(true);
+                    return thread;
                 });
-        threads.allowCoreThreadTimeOut(true);
+        made.allowCoreThreadTimeOut(true);
+        return made;
     }
 
     /**
      * Has a handle made.
      *
+     * @param hasAnswered whether the peer has answered a look-up; otherwise it may not exist
      * @param creation makes it; must not throw
      * @throws ConnectionException too many wait
      */
-    void execute(Runnable creation) {
+    void execute(boolean hasAnswered, Runnable creation) {
         try {
-            threads.execute(creation);
+            (hasAnswered ? answered : claimed).execute(creation);
         } catch (RejectedExecutionException full) {
             throw new ConnectionException(
                     MAX_WAITING + " addresses are being prepared already, and the network does not answer for them: try"
@@ -51,6 +58,7 @@ final class AddressHandles {
 
     /** For tests: ends the threads. */
     void close() {
-        threads.shutdown();
+        answered.shutdown();
+        claimed.shutdown();
     }
 }

@@ -72,9 +72,6 @@ final class VerbsDatagramEndpoint
     /** {@code sizeof(struct ibv_grh)}: what precedes each datagram in its receive. */
     private static final int GLOBAL_ROUTE_HEADER_BYTES = 40;
 
-    /** What comes before a peer's or a group's answer, when it was found without one. */
-    private static final int NO_TIMEOUT = 0;
-
     private enum State {
         NEW,
         OPENING,
@@ -277,7 +274,7 @@ final class VerbsDatagramEndpoint
 
     @Override
     public DatagramDestination resolve(DatagramPeer peer) {
-        return start(VerbsDestination.of(this, setup, peer), NO_TIMEOUT);
+        return start(VerbsDestination.of(this, setup, peer), setup.resolveMillis());
     }
 
     @Override

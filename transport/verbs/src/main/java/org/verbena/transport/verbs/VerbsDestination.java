@@ -110,18 +110,18 @@ final class VerbsDestination implements DatagramDestination, CmEventSink {
 
     /** Begins; the endpoint is told of the outcome later. */
     void start0(int timeoutMillis) {
-        if (address == null) {
-            DatagramPeer known = Objects.requireNonNull(peer);
-            create(setup.vectorTo(known), known.queuePairNumber(), DatagramParameters.UDP_QUEUE_KEY);
-            return;
-        }
         timeout = endpoint.loop()
                 .schedule(
                         () -> fail0(new ConnectionException.TimedOut(
                                 attempt() + " took longer than " + timeoutMillis + " ms: nobody has answered")),
                         timeoutMillis,
                         TimeUnit.MILLISECONDS);
-        setup.execute(() -> begin(timeoutMillis));
+        if (address == null) {
+            DatagramPeer known = Objects.requireNonNull(peer);
+            create(setup.vectorTo(known), known.queuePairNumber(), DatagramParameters.UDP_QUEUE_KEY);
+        } else {
+            setup.execute(() -> begin(timeoutMillis));
+        }
     }
 
     private String attempt() {
@@ -354,7 +354,7 @@ final class VerbsDestination implements DatagramDestination, CmEventSink {
 
     private void create(AddressVector vector, int queuePairNumber, int key) {
         try {
-            setup.addressHandles().execute(() -> createHandle(vector, queuePairNumber, key));
+            setup.addressHandles().execute(address != null, () -> createHandle(vector, queuePairNumber, key));
         } catch (ConnectionException full) {
             endpoint.execute(() -> fail0(full));
         }
