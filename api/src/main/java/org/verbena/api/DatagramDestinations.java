@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.DatagramDestination;
@@ -92,6 +93,7 @@ final class DatagramDestinations {
     private record Waiting(Outgoing outgoing, ChannelPromise promise, long number) {}
 
     private final Host host;
+    private final LongSupplier nanoClock;
     private final Map<Object, Entry> entries = new LinkedHashMap<>(16, 0.75f, true);
     private final Map<DatagramDestination, Entry> lookUps = new HashMap<>();
 
@@ -107,8 +109,9 @@ final class DatagramDestinations {
     private int waitingWrites;
     private long waitingBytes;
 
-    DatagramDestinations(Host host) {
+    DatagramDestinations(Host host, LongSupplier nanoClock) {
         this.host = host;
+        this.nanoClock = nanoClock;
     }
 
     static Object keyOf(InetSocketAddress address) {
@@ -142,7 +145,7 @@ final class DatagramDestinations {
                 && !address.getAddress().isMulticastAddress()
                 && recent.renewal == null
                 && recent.ready() != null
-                && System.nanoTime() - recent.foundNanos > LIFETIME_NANOS) {
+                && nanoClock.getAsLong() - recent.foundNanos > LIFETIME_NANOS) {
             DatagramDestination started = start(address);
             recent.renewal = started;
             lookUps.put(started, recent);
@@ -227,7 +230,7 @@ final class DatagramDestinations {
 
     private void found(Entry entry, DatagramDestination destination) {
         entry.destination = destination;
-        entry.foundNanos = System.nanoTime();
+        entry.foundNanos = nanoClock.getAsLong();
         DatagramPeer peer = destination.peer();
         if (peer != null
                 && entry.key instanceof InetSocketAddress

@@ -86,7 +86,7 @@ public final class RdmaDatagramChannel extends AbstractChannel implements Datagr
     private final RdmaDatagramChannelConfig config = new RdmaDatagramChannelConfig(this);
     private final DatagramCounters counters = new DatagramCounters();
     private final Handler handler = new Handler();
-    private final DatagramDestinations destinations = new DatagramDestinations(handler);
+    private final DatagramDestinations destinations = new DatagramDestinations(handler, System::nanoTime);
     private final DatagramGroups groups = new DatagramGroups();
     private final Runnable closeWithLoop = this::closeWithLoop0;
     private final ArrayDeque<ChannelPromise> closing = new ArrayDeque<>(1);

@@ -128,29 +128,33 @@ class DatagramDestinationsTest {
     private final EmbeddedChannel channel = new EmbeddedChannel();
     private long waitingBytes;
 
-    private final DatagramDestinations destinations = new DatagramDestinations(new DatagramDestinations.Host() {
-        @Override
-        public DatagramEndpoint endpoint0() {
-            return lookUps;
-        }
+    private long nowNanos;
 
-        @Override
-        public int timeoutMillis0() {
-            return 1_000;
-        }
+    private final DatagramDestinations destinations = new DatagramDestinations(
+            new DatagramDestinations.Host() {
+                @Override
+                public DatagramEndpoint endpoint0() {
+                    return lookUps;
+                }
 
-        @Override
-        public void writeReady0(Outgoing outgoing, ChannelPromise promise, boolean isFlushed) {
-            written.add(outgoing.content().readableBytes() + (isFlushed ? " flushed" : ""));
-            outgoing.release();
-            promise.trySuccess();
-        }
+                @Override
+                public int timeoutMillis0() {
+                    return 1_000;
+                }
 
-        @Override
-        public void onWaiting0(long bytes) {
-            waitingBytes = bytes;
-        }
-    });
+                @Override
+                public void writeReady0(Outgoing outgoing, ChannelPromise promise, boolean isFlushed) {
+                    written.add(outgoing.content().readableBytes() + (isFlushed ? " flushed" : ""));
+                    outgoing.release();
+                    promise.trySuccess();
+                }
+
+                @Override
+                public void onWaiting0(long bytes) {
+                    waitingBytes = bytes;
+                }
+            },
+            () -> nowNanos);
 
     private ChannelPromise write(InetSocketAddress to, ByteBuf content) {
         ChannelPromise promise = new DefaultChannelPromise(channel);
@@ -247,6 +251,55 @@ class DatagramDestinationsTest {
                 .hasMessageContaining("1024 recipients");
         destinations.find(new InetSocketAddress("10.0.0.1", 5)).unuse();
         assertThat(destinations.find(SERVER)).isNotNull();
+    }
+
+    @Test
+    void looksAPortUpAgainInTheBackgroundWhenItIsOld() {
+        destinations.find(SERVER);
+        Destination first = found(0, 17);
+        nowNanos += DatagramDestinations.LIFETIME_NANOS;
+        destinations.find(SERVER);
+        assertThat(lookUps.started).as("not old yet").hasSize(1);
+        nowNanos++;
+        assertThat(destinations.find(SERVER).ready()).as("used meanwhile").isSameAs(first);
+        destinations.find(SERVER);
+        assertThat(lookUps.started).as("once").hasSize(2);
+        Destination second = found(1, 18);
+        assertThat(destinations.find(SERVER).ready()).isSameAs(second);
+        assertThat(first.isClosed).isTrue();
+        assertThat(destinations.peerOf(SERVER)).isEqualTo(second.peer);
+        assertThat(destinations.senderOf(DatagramPeer.of(SERVER.getAddress(), 18)))
+                .isEqualTo(SERVER);
+        assertThat(destinations
+                        .senderOf(DatagramPeer.of(SERVER.getAddress(), 17))
+                        .getPort())
+                .isZero();
+    }
+
+    @Test
+    void aPeerThatIsNotFoundAgainIsForgotten() {
+        destinations.find(SERVER);
+        Destination first = found(0, 17);
+        nowNanos += DatagramDestinations.LIFETIME_NANOS + 1;
+        destinations.find(SERVER);
+        destinations.onResolved(lookUps.started.get(1), new ConnectionException.Unreachable("nobody listens"));
+        assertThat(first.isClosed).isTrue();
+        write(SERVER, bytes(1));
+        assertThat(lookUps.started).as("the next write asks").hasSize(3);
+    }
+
+    @Test
+    void aGroupOrAKnownQueuePairIsNotLookedUpAgain() {
+        InetSocketAddress multicast = new InetSocketAddress("239.1.2.3", 0);
+        RdmaDatagramAddress known = RdmaDatagramAddress.of(SERVER.getAddress(), 17);
+        destinations.find(multicast);
+        found(0, DatagramPeer.MULTICAST);
+        destinations.find(known);
+        found(1, 17);
+        nowNanos += 2 * DatagramDestinations.LIFETIME_NANOS;
+        destinations.find(multicast);
+        destinations.find(known);
+        assertThat(lookUps.started).hasSize(2);
     }
 
     @Test
