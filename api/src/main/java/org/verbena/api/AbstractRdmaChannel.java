@@ -19,6 +19,7 @@ import java.nio.channels.AlreadyConnectedException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
 import java.nio.channels.NotYetConnectedException;
+import java.util.Objects;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -36,6 +37,7 @@ import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.LocalBinding;
 import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.QueuePairExchange;
 import org.verbena.transport.spi.RdmaException;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.spi.RegisteredMemory;
@@ -776,26 +778,41 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                 return;
             }
             ConnectAttempt made = new ConnectAttempt(promise);
+            QueuePairExchangeAddress byHand =
+                    remoteAddress instanceof QueuePairExchangeAddress exchanged ? exchanged : null;
             try {
-                InetSocketAddress to = ConnectAttempt.resolved(remoteAddress, "connect to ");
+                InetSocketAddress to = byHand == null ? ConnectAttempt.resolved(remoteAddress, "connect to ") : null;
                 MessageOptions options = config.messageOptions();
+                if (byHand != null && (localAddress != null || binding != null)) {
+                    throw new IllegalArgumentException("connect to " + byHand
+                            + ": its route has the local end, so do not bind the channel, nor give a local address");
+                }
                 if (localAddress != null) {
                     doBind(localAddress);
                 }
                 RdmaProvider provider = provider0();
                 remote = to;
                 attempt = made;
-                MessageConnection connecting = start0(provider, MessageConnection.Role.INITIATOR, options);
+                MessageConnection connecting = start0(
+                        provider,
+                        byHand != null && byHand.exchange().answers()
+                                ? MessageConnection.Role.ACCEPTOR
+                                : MessageConnection.Role.INITIATOR,
+                        options);
                 byte[] privateData =
                         config.privateData(RdmaChannelOption.CONNECT_PRIVATE_DATA, connecting.privateData());
                 EndpointOptions wanted = config.endpointOptions(provider, privateData);
                 IoEventLoop loop = (IoEventLoop) eventLoop();
                 LocalBinding from = binding;
-                endpoint = from == null
-                        ? provider.connect(loop, to, wanted, connecting)
-                        : from.connect(loop, to, wanted, connecting);
+                if (to == null) {
+                    endpoint = connectByHand0(provider, Objects.requireNonNull(byHand), options, wanted, connecting);
+                } else {
+                    endpoint = from == null
+                            ? provider.connect(loop, to, wanted, connecting)
+                            : from.connect(loop, to, wanted, connecting);
+                }
                 int millis = config.getConnectTimeoutMillis();
-                made.limit(eventLoop(), millis, () -> timedOut0(made, connecting, to, millis));
+                made.limit(eventLoop(), millis, () -> timedOut0(made, connecting, remoteAddress, millis));
                 promise.addListener((ChannelFuture done) -> {
                     if (done.isCancelled() && made.isPending()) {
                         made.forget();
@@ -808,11 +825,36 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                     over = endpoint == null;
                     close(voidPromise());
                 }
+                if (byHand != null && endpoint == null) {
+                    giveUp0(byHand); // no provider has taken it
+                }
             }
         }
 
-        private void timedOut0(
-                ConnectAttempt made, MessageConnection connecting, InetSocketAddress to, int timeoutMillis) {
+        private Endpoint connectByHand0(
+                RdmaProvider provider,
+                QueuePairExchangeAddress to,
+                MessageOptions options,
+                EndpointOptions wanted,
+                MessageConnection connecting) {
+            QueuePairExchange exchange = to.exchange();
+            return provider.connectByHand(
+                    (IoEventLoop) eventLoop(),
+                    to.route(),
+                    exchange.answers() ? new CheckedExchange(exchange, options, config.preSharedKeys()) : exchange,
+                    wanted,
+                    connecting);
+        }
+
+        private void giveUp0(QueuePairExchangeAddress untaken) {
+            try {
+                untaken.exchange().giveUp();
+            } catch (RuntimeException thrown) {
+                LOG.warn("giveUp of {} threw", untaken, thrown);
+            }
+        }
+
+        private void timedOut0(ConnectAttempt made, MessageConnection connecting, SocketAddress to, int timeoutMillis) {
             String step = connecting.endpoint() == null
                     ? "no answer from the device"
                     : "the peer has not finished the handshake";

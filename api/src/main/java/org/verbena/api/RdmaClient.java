@@ -6,6 +6,7 @@ import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
+import java.net.SocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.LinkedHashMap;
@@ -391,11 +392,37 @@ public final class RdmaClient implements AutoCloseable {
             InetSocketAddress address = ShortForm.resolve("connect to ", host, port, 1);
             String from = localHost;
             InetSocketAddress local = from == null ? null : ShortForm.resolve("connect from ", from, 0, 0);
+            return connect(address, local);
+        }
+
+        /**
+         * Connects to a peer by hand, without rdma_cm, and waits until that is done. The peer may be another client: it
+         * handles this end's requests with {@link #onMessage}. Exactly one of both ends has an exchange that {@linkplain
+         * org.verbena.transport.spi.QueuePairExchange#answers() answers}.
+         *
+         * @param peer the local end, and the exchange with the peer's
+         * @return the client, connected
+         * @throws org.verbena.transport.spi.ConnectionException it could not; the message names device, step and reason
+         * @throws UnsupportedOperationException the provider has no queue pairs that can be connected by hand
+         * @throws org.verbena.transport.ProviderUnavailableException the provider that was named cannot work here
+         */
+        public RdmaClient connect(QueuePairExchangeAddress peer) {
+            if (localHost != null) {
+                throw new IllegalArgumentException(
+                        "connect to " + peer + ": its route has the local end, not localHost");
+            }
+            return connect(peer, null);
+        }
+
+        private RdmaClient connect(SocketAddress address, @Nullable SocketAddress local) {
             RdmaEventLoopGroup shared = sharedGroup;
             if (shared != null) {
                 ShortForm.checkMayWait(shared, "RdmaClient.connect()", "use connectAsync()");
             }
-            RdmaEventLoopGroup group = shared == null ? ShortForm.newGroup(provider, address, 1, loopOptions) : shared;
+            RdmaEventLoopGroup group = shared == null
+                    ? ShortForm.newGroup(
+                            provider, address instanceof InetSocketAddress internet ? internet : null, 1, loopOptions)
+                    : shared;
             Serving serving = new Serving(
                     handler,
                     virtualThreads,

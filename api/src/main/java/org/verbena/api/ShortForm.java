@@ -10,6 +10,7 @@ import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.ProviderSet;
 import org.verbena.transport.spi.CompletionLoopOptions;
@@ -88,7 +89,7 @@ final class ShortForm {
     }
 
     static RdmaEventLoopGroup newGroup(
-            String provider, InetSocketAddress address, int threads, CompletionLoopOptions options) {
+            String provider, @Nullable InetSocketAddress address, int threads, CompletionLoopOptions options) {
         return new RdmaEventLoopGroup(ProviderChoice.choose(provider, address), threads, null, options);
     }
 

@@ -785,7 +785,13 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return;
         }
         // The end that sent CLOSE first disconnects; the other waits for that, so that nothing it has sent is lost.
-        if (raw ? life.isCloseRequested() && outbox.unfinished() == 0 : life.is(Phase.CLOSED) && !life.hasAnswered()) {
+        // Where
+        // it would not learn of it, it goes as well: its sends are done, so the peer's queue pair has them.
+        boolean isDone = raw
+                ? life.isCloseRequested() && outbox.unfinished() == 0
+                : life.is(Phase.CLOSED)
+                        && (!life.hasAnswered() || !endpoint.capabilities().reportsPeerEnd());
+        if (isDone) {
             endpoint.disconnect();
         }
     }

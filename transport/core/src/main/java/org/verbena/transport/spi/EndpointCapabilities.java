@@ -18,6 +18,8 @@ package org.verbena.transport.spi;
  * @param receiveBufferBytes the default size of receives for this kind of device, as measured
  * @param connectionMemory whether memory can be registered for the peer of one connection only ({@link
  *     Endpoint#connectionMemory()}); otherwise a key opens its region to every peer of the device that knows it
+ * @param reportsPeerEnd whether the end of the peer is reported by itself; false where queue pairs were connected by
+ *     hand, so that a peer that is gone is noticed when work fails
  */
 public record EndpointCapabilities(
         int sendDepth,
@@ -32,7 +34,8 @@ public record EndpointCapabilities(
         boolean sendWithInvalidate,
         boolean readSinkNeedsRemoteWrite,
         int receiveBufferBytes,
-        boolean connectionMemory) {
+        boolean connectionMemory,
+        boolean reportsPeerEnd) {
 
     /**
      * Creates a builder that starts from these capabilities.
@@ -53,7 +56,8 @@ public record EndpointCapabilities(
                 .sendWithInvalidate(sendWithInvalidate)
                 .readSinkNeedsRemoteWrite(readSinkNeedsRemoteWrite)
                 .receiveBufferBytes(receiveBufferBytes)
-                .connectionMemory(connectionMemory);
+                .connectionMemory(connectionMemory)
+                .reportsPeerEnd(reportsPeerEnd);
     }
 
     /** Builds capabilities, starting from those of a minimal device. */
@@ -71,8 +75,9 @@ public record EndpointCapabilities(
         private boolean readSinkNeedsRemoteWrite = false;
         private int receiveBufferBytes = 16 << 10;
         private boolean connectionMemory = false;
+        private boolean reportsPeerEnd = true;
 
-        /** Starts with depths of 1, one element, messages of up to 2 GiB, receives of 16 KiB, and no features. */
+        /** Starts with depths of 1, one element, messages of up to 2 GiB, receives of 16 KiB, and no features. The peer's end is reported. */
         public Builder() {}
 
         /**
@@ -219,6 +224,17 @@ public record EndpointCapabilities(
         }
 
         /**
+         * Sets {@link EndpointCapabilities#reportsPeerEnd()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder reportsPeerEnd(boolean value) {
+            reportsPeerEnd = value;
+            return this;
+        }
+
+        /**
          * Creates the record.
          *
          * @return the capabilities that were set
@@ -237,7 +253,8 @@ public record EndpointCapabilities(
                     sendWithInvalidate,
                     readSinkNeedsRemoteWrite,
                     receiveBufferBytes,
-                    connectionMemory);
+                    connectionMemory,
+                    reportsPeerEnd);
         }
     }
 }

@@ -15,7 +15,7 @@ package org.verbena.transport.spi;
  * @param rnrRetryCount receiver-not-ready retries, 0 to 6; 7 retries forever
  * @param minRnrTimerMicros how long the peer is told to wait before it repeats a send that found no receive here, in
  *     microseconds, 10 to 655360, rounded up to what the device knows; {@link #DEVICE_DEFAULT} for what rdma_cm sets,
- *     655 ms. On InfiniBand and RoCE alone: elsewhere another value fails the connection
+ *     655 ms, or 0.64 ms where queue pairs are connected by hand. On InfiniBand and RoCE alone: elsewhere another value fails the connection
  * @param trafficClass the IP type of service, 0 to 255
  * @param sharedReceiveQueue whether receives come from the loop's shared receive queue, where the provider has one
  * @param privateData sent to the peer in the connect request or reply; copied, never null. {@link

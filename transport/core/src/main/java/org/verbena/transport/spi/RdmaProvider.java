@@ -114,6 +114,40 @@ public interface RdmaProvider {
             IoEventLoop loop, InetSocketAddress remoteAddress, EndpointOptions options, EndpointHandler handler);
 
     /**
+     * Whether it can connect queue pairs by hand: {@link #connectByHand}.
+     *
+     * @return false unless overridden
+     */
+    default boolean connectsByHand() {
+        return false;
+    }
+
+    /**
+     * Starts to connect a queue pair by hand: without a connection manager, with a peer whose queue pair the exchange
+     * tells. Returns immediately; the handler is called as with {@link #connect}. Nothing tells one end that the other
+     * has gone, so {@link EndpointCapabilities#reportsPeerEnd()} is false: the end of the peer shows when work fails.
+     *
+     * @param loop an event loop of this provider; the endpoint's thread
+     * @param route the local end
+     * @param exchange learns of this end and gives the peer's; of this connection alone
+     * @param options depths, limits, retries, private data, timeout; it covers the exchange as well
+     * @param handler receives the events of this endpoint
+     * @return the endpoint, not connected yet; {@link Endpoint#disconnect()} gives up
+     * @throws UnsupportedOperationException this provider has no queue pairs to connect by hand, see {@link
+     *     #connectsByHand()}; nothing of the exchange was called
+     */
+    default Endpoint connectByHand(
+            IoEventLoop loop,
+            QueuePairRoute route,
+            QueuePairExchange exchange,
+            EndpointOptions options,
+            EndpointHandler handler) {
+        throw new UnsupportedOperationException("provider " + name()
+                + " has no queue pairs that can be connected by hand: connect to an address, or use provider verbs and an"
+                + " InfiniBand or RoCE device");
+    }
+
+    /**
      * Binds a local address that a connection is to be made from later.
      *
      * @param localAddress an address of this machine, resolved; port 0 selects any free port

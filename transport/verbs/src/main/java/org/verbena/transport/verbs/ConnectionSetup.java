@@ -21,12 +21,11 @@ import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.queue.QueuePairState;
 
 /**
- * An endpoint's part on the connection loop: its id, and the life of its queue pair. The drawing is at {@link VerbsEndpoint}.
+ * The setup of an endpoint with rdma_cm: its id, and the events of it.
  *
- * <p>The connection loop's thread alone, unless noted otherwise. The endpoint asks for each step with {@link #execute},
- * in order, so none meets an object that another one closes; the results go to the endpoint's loop.
+ * <p>The connection loop's thread alone, unless noted otherwise.
  */
-final class ConnectionSetup implements CmEventSink {
+final class ConnectionSetup extends EndpointSetup implements CmEventSink {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionSetup.class);
 
     /**
@@ -41,14 +40,7 @@ final class ConnectionSetup implements CmEventSink {
     private final InetSocketAddress remoteAddress;
     private final boolean isAccepting;
 
-    /** Set by the endpoint's loop when it drains: steps of connecting that are still to come are left out. */
-    private volatile boolean givenUp;
-
-    /** What is being done, for the message of a failure. Written by both loops, in turns. */
-    private volatile String step = "starting";
-
     private @Nullable CmId id;
-    private @Nullable QueuePair queuePair;
 
     /** A connection request was accepted or rejected. */
     private boolean isAnswered;
@@ -78,6 +70,7 @@ final class ConnectionSetup implements CmEventSink {
             InetSocketAddress remoteAddress,
             @Nullable CmEvent request,
             @Nullable CmId bound) {
+        super(endpoint, provider);
         this.endpoint = endpoint;
         this.provider = provider;
         this.options = options;
@@ -86,59 +79,34 @@ final class ConnectionSetup implements CmEventSink {
         id = request == null ? bound : request.id();
     }
 
-    // ---- any thread
-
-    /**
-     * Does a step on the connection loop.
-     *
-     * @throws NativeRdmaException there is no connection loop, for there is no device
-     */
-    void execute(Runnable stepOfThis) {
-        provider.connectionLoop().loop().execute(stepOfThis);
-    }
-
-    /** Leaves out what is still to come of connecting. */
-    void giveUp() {
-        givenUp = true;
-    }
-
-    void setStep(String what) {
-        step = what;
-    }
-
-    String step() {
-        return step;
-    }
-
-    /** The current step and the peer, for messages. */
+    @Override
     String attempt() {
-        return (isAccepting ? "accepting " : "connecting to ") + VerbsProvider.format(remoteAddress);
+        return (isAccepting ? "accepting " : "connecting to ") + peer();
     }
 
-    Throwable failureOf(RuntimeException refused) {
-        return ConnectFailures.of(attempt() + " failed while " + step, refused);
+    @Override
+    String waiting() {
+        return isAccepting ? "waiting for the peer to confirm" : "waiting for the peer to accept";
     }
 
-    Throwable failureOf(CmEvent event) {
-        return ConnectFailures.of(attempt() + " failed while " + step, event);
-    }
-
-    private void fail(Throwable cause) {
-        endpoint.execute(() -> endpoint.refuse0(cause));
+    @Override
+    String peer() {
+        return VerbsProvider.format(remoteAddress);
     }
 
     // ---- connecting and accepting
 
     /** Starts to resolve address and route, or takes those of the request. */
+    @Override
     void begin() {
-        if (givenUp) {
+        if (isGivenUp()) {
             return;
         }
         if (isAccepting) {
             prepare();
             return;
         }
-        step = "resolving the address";
+        setStep("resolving the address");
         try {
             CmId made = id;
             if (made == null) {
@@ -157,7 +125,7 @@ final class ConnectionSetup implements CmEventSink {
     }
 
     private void resolveRoute(CmId known) {
-        step = "resolving the route";
+        setStep("resolving the route");
         try {
             known.resolveRoute(options.connectTimeoutMillis());
         } catch (RuntimeException refused) {
@@ -178,21 +146,14 @@ final class ConnectionSetup implements CmEventSink {
         endpoint.execute(() -> endpoint.prepare0(context, port, local));
     }
 
-    void createQueuePair(VerbsDevice device, QueuePairOptions wanted) {
-        if (givenUp) {
-            return;
-        }
-        try {
-            QueuePair made = device.createQueuePair(VerbsEndpoint.required(id), wanted);
-            queuePair = made;
-            endpoint.execute(() -> endpoint.prepared0(made));
-        } catch (RuntimeException refused) {
-            fail(failureOf(refused));
-        }
+    @Override
+    QueuePair make(VerbsDevice device, QueuePairOptions wanted) {
+        return keep(device.createQueuePair(VerbsEndpoint.required(id), wanted));
     }
 
+    @Override
     void connectOrAccept(ConnectionParameters parameters) {
-        if (givenUp) {
+        if (isGivenUp()) {
             return;
         }
         CmId known = VerbsEndpoint.required(id);
@@ -211,8 +172,9 @@ final class ConnectionSetup implements CmEventSink {
     }
 
     /** A message of the peer confirms the connection: rdma_notify(3). */
+    @Override
     void confirm() {
-        if (givenUp || !isAnswered) {
+        if (isGivenUp() || !isAnswered) {
             return;
         }
         try {
@@ -246,11 +208,11 @@ final class ConnectionSetup implements CmEventSink {
 
         @Override
         boolean begin() {
-            if (givenUp) {
+            if (isGivenUp()) {
                 connectRefused(null);
                 return false;
             }
-            step = "the kernel opens the TCP connection";
+            setStep("the kernel opens the TCP connection");
             try {
                 ownChannel = provider.connectionLoop().leave(known);
                 return true;
@@ -262,13 +224,13 @@ final class ConnectionSetup implements CmEventSink {
 
         @Override
         void connect() {
-            if (givenUp) {
+            if (isGivenUp()) {
                 execute(() -> connectRefused(null));
                 return;
             }
             try {
                 known.connect(parameters);
-                step = "waiting for the peer to accept";
+                setStep("waiting for the peer to accept");
             } catch (RuntimeException refused) {
                 execute(() -> connectRefused(refused));
             }
@@ -276,7 +238,7 @@ final class ConnectionSetup implements CmEventSink {
 
         @Override
         void waiting(String reason) {
-            step = reason;
+            setStep(reason);
         }
     }
 
@@ -330,12 +292,12 @@ final class ConnectionSetup implements CmEventSink {
         }
         switch (event.type()) {
             case ADDR_RESOLVED -> {
-                if (!givenUp) {
+                if (!isGivenUp()) {
                     resolveRoute(event.id());
                 }
             }
             case ROUTE_RESOLVED -> {
-                if (!givenUp) {
+                if (!isGivenUp()) {
                     prepare();
                 }
             }
@@ -368,8 +330,8 @@ final class ConnectionSetup implements CmEventSink {
 
     /** rdma_cm has no word for it, so it is set when rdma_cm is done with the queue pair. */
     private boolean setRnrTimer() {
-        QueuePair made = queuePair;
-        if (options.minRnrTimerMicros() == EndpointOptions.DEVICE_DEFAULT || made == null || givenUp) {
+        QueuePair made = queuePair();
+        if (options.minRnrTimerMicros() == EndpointOptions.DEVICE_DEFAULT || made == null || isGivenUp()) {
             return true;
         }
         try {
@@ -392,13 +354,8 @@ final class ConnectionSetup implements CmEventSink {
 
     // ---- the end
 
-    /**
-     * Notifies the peer, and moves the queue pair to its error state, so that it returns all work.
-     *
-     * @param isConnected whether there is a peer to notify
-     * @param rejection the answer to a peer whose request to connect was not answered yet
-     */
-    void toErrorState(boolean isConnected, byte[] rejection) {
+    @Override
+    void notifyPeer(boolean isConnected, byte[] rejection) {
         CmId known = id;
         try {
             if (known != null && isConnected) {
@@ -412,15 +369,6 @@ final class ConnectionSetup implements CmEventSink {
             isDisconnectSeen = true;
             LOG.debug("{}: {}", endpoint, alreadyDown.getMessage());
         }
-        QueuePair made = queuePair;
-        if (made != null) {
-            try {
-                made.modify(QueuePairAttributes.to(QueuePairState.ERR).build());
-            } catch (NativeRdmaException refused) {
-                LOG.debug("{}: {}", endpoint, refused.getMessage());
-            }
-        }
-        endpoint.execute(endpoint::inErrorState0);
     }
 
     /**
@@ -428,11 +376,12 @@ final class ConnectionSetup implements CmEventSink {
      *
      * @param wasConnected whether there is an answer to wait for
      */
+    @Override
     void destroy(boolean wasConnected) {
         if (call != null && provider.connectionLoop().blockingConnects().cancel(call)) {
             isConnecting = false;
         }
-        if (isConnecting && queuePair != null && isIwarp()) {
+        if (isConnecting && queuePair() != null && isIwarp()) {
             // The kernel holds the queue pair and the id of an iWARP connection until the peer has answered, or for ten
             // seconds, and would hold this thread as well. In its error state the queue pair has given everything back.
             isOrphaned = true;
@@ -457,24 +406,6 @@ final class ConnectionSetup implements CmEventSink {
         closeId();
     }
 
-    private boolean closeQueuePair() {
-        QueuePair made = queuePair;
-        if (made == null) {
-            return true;
-        }
-        endpoint.endWindows();
-        try {
-            made.close();
-            return true;
-        } catch (RuntimeException refused) {
-            LOG.error(
-                    "The queue pair of {} could not be destroyed; the memory of its work requests stays registered",
-                    endpoint,
-                    refused);
-            return false;
-        }
-    }
-
     private void closeId() {
         CmId known = id;
         if (known != null && !known.isClosed()) {
@@ -490,6 +421,6 @@ final class ConnectionSetup implements CmEventSink {
     }
 
     private boolean isIwarp() {
-        return VerbsEndpoint.required(queuePair).domain().context().device().transportType() == TransportType.IWARP;
+        return VerbsEndpoint.required(queuePair()).domain().context().device().transportType() == TransportType.IWARP;
     }
 }

@@ -3,6 +3,7 @@ package org.verbena.transport.verbs;
 import java.lang.foreign.Arena;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -159,6 +160,16 @@ final class VerbsDevice {
     }
 
     /**
+     * Makes a queue pair that is connected by hand, as {@link #createQueuePair(CmId, QueuePairOptions)} does otherwise.
+     *
+     * @throws VerbsException the device refused what was wanted, and not for the inline bytes
+     * @throws ProviderException the device is lost
+     */
+    QueuePair createQueuePair(QueuePairOptions wanted) {
+        return createQueuePair(wanted, memoryDomain.protectionDomain()::createQueuePair);
+    }
+
+    /**
      * Makes the queue pair of an id, with fewer inline bytes than wanted if the device has no more; the first time,
      * fewer and fewer are tried.
      *
@@ -166,23 +177,28 @@ final class VerbsDevice {
      * @throws ProviderException the device is lost
      */
     QueuePair createQueuePair(CmId id, QueuePairOptions wanted) {
+        return createQueuePair(wanted, options -> id.createQueuePair(memoryDomain.protectionDomain(), options));
+    }
+
+    private QueuePair createQueuePair(QueuePairOptions wanted, Function<QueuePairOptions, QueuePair> maker) {
         checkPresent();
         QueuePairCapabilities sizes = wanted.capabilities();
         int inlineBytes = Math.min(sizes.maxInlineBytes(), maxInlineBytes);
-        CmException first = null;
+        NativeRdmaException first = null;
         while (true) {
             try {
-                QueuePair made = id.createQueuePair(
-                        memoryDomain.protectionDomain(),
-                        wanted.withCapabilities(sizes.withMaxInlineBytes(inlineBytes)));
+                QueuePair made = maker.apply(wanted.withCapabilities(sizes.withMaxInlineBytes(inlineBytes)));
                 if (first != null) {
                     maxInlineBytes = Math.min(maxInlineBytes, inlineBytes);
                     LOG.debug("{} takes {} bytes inline, not {}", name(), inlineBytes, sizes.maxInlineBytes());
                 }
                 return made;
-            } catch (CmException refused) {
+            } catch (NativeRdmaException refused) {
                 first = first == null ? refused : first;
-                boolean isTooMuch = refused.errno() == Errno.EINVAL || refused.errno() == Errno.ENOMEM;
+                int errno = refused instanceof CmException ofCm
+                        ? ofCm.errno()
+                        : refused instanceof VerbsException ofVerbs ? ofVerbs.errno() : 0;
+                boolean isTooMuch = errno == Errno.EINVAL || errno == Errno.ENOMEM;
                 if (!isTooMuch || inlineBytes == 0) {
                     throw first;
                 }

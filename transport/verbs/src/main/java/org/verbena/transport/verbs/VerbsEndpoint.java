@@ -6,6 +6,7 @@ import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -18,6 +19,8 @@ import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.QueuePairExchange;
+import org.verbena.transport.spi.QueuePairRoute;
 import org.verbena.transport.spi.RdmaException;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
@@ -52,7 +55,7 @@ import org.verbena.verbs.VerbsObject;
  * }</pre>
  *
  * <p>The left column is this class: everything in it runs on the completion loop, and so do posting and polling. The right column is {@link
- * ConnectionSetup}, on the connection loop.
+ * ConnectionSetup}, on the connection loop; {@link ExchangeSetup} has its place where queue pairs are connected by hand.
  *
  * <p>Its resources on the device are in {@link EndpointResources}; its work goes through {@link SendPath} and {@link
  * ReceivePath} and comes back by {@link CompletionReports}; {@link Draining} tracks its end.
@@ -83,8 +86,10 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     private final IoEventLoop loop;
     private final EndpointOptions options;
     private final EndpointHandler handler;
-    private final InetSocketAddress remoteAddress;
-    private final ConnectionSetup setup;
+    private final EndpointSetup setup;
+
+    /** Written by the loop when a peer by hand is known; read by any thread. */
+    private volatile InetSocketAddress remoteAddress;
 
     /** The connection request that is accepted, null when connecting. */
     private final @Nullable CmEvent request;
@@ -125,14 +130,14 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
             EndpointHandler handler,
             InetSocketAddress remoteAddress,
             @Nullable CmEvent request,
-            @Nullable CmId bound) {
+            Function<VerbsEndpoint, EndpointSetup> meeting) {
         this.provider = provider;
         this.loop = loop;
         this.options = options;
         this.handler = handler;
         this.remoteAddress = remoteAddress;
         this.request = request;
-        setup = new ConnectionSetup(this, provider, options, remoteAddress, request, bound);
+        setup = meeting.apply(this);
         reports = new CompletionReports(this, options, handler);
         sends = reports.sends();
         receives = reports.receives();
@@ -147,7 +152,32 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
             EndpointHandler handler,
             InetSocketAddress remoteAddress,
             @Nullable CmId bound) {
-        return new VerbsEndpoint(provider, loop, options, handler, remoteAddress, null, bound);
+        return new VerbsEndpoint(
+                provider,
+                loop,
+                options,
+                handler,
+                remoteAddress,
+                null,
+                made -> new ConnectionSetup(made, provider, options, remoteAddress, null, bound));
+    }
+
+    /** An endpoint that will be connected by hand. */
+    static VerbsEndpoint byHand(
+            VerbsProvider provider,
+            IoEventLoop loop,
+            EndpointOptions options,
+            EndpointHandler handler,
+            QueuePairRoute route,
+            QueuePairExchange exchange) {
+        return new VerbsEndpoint(
+                provider,
+                loop,
+                options,
+                handler,
+                VerbsProvider.orWildcard(null),
+                null,
+                made -> new ExchangeSetup(made, provider, route, exchange, options));
     }
 
     /** An endpoint that will accept. */
@@ -159,14 +189,21 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
             CmEvent request,
             InetSocketAddress localAddress,
             InetSocketAddress remoteAddress) {
-        VerbsEndpoint endpoint = new VerbsEndpoint(provider, loop, options, handler, remoteAddress, request, null);
+        VerbsEndpoint endpoint = new VerbsEndpoint(
+                provider,
+                loop,
+                options,
+                handler,
+                remoteAddress,
+                request,
+                made -> new ConnectionSetup(made, provider, options, remoteAddress, request, null));
         endpoint.localAddress = localAddress;
         return endpoint;
     }
 
     /** Receives the events of the id. */
     CmEventSink cmEventSink() {
-        return setup;
+        return (CmEventSink) setup;
     }
 
     /** Tells of an event that ended the request before it was accepted; before {@link #start}. */
@@ -197,9 +234,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     String connection() {
         InetSocketAddress local = localAddress;
         return request == null
-                ? "the connection to " + VerbsProvider.format(remoteAddress)
-                : "the connection from " + VerbsProvider.format(remoteAddress)
-                        + (local == null ? "" : " to " + VerbsProvider.format(local));
+                ? "the connection to " + setup.peer()
+                : "the connection from " + setup.peer() + (local == null ? "" : " to " + VerbsProvider.format(local));
     }
 
     // ---- connecting
@@ -268,9 +304,11 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
             refuse0(full);
             return;
         }
-        capabilities = resources.capabilities();
+        capabilities = resources.capabilities().toBuilder()
+                .reportsPeerEnd(setup instanceof ConnectionSetup)
+                .build();
         state = State.PREPARED;
-        setup.setStep(request == null ? "waiting for the peer to accept" : "waiting for the peer to confirm");
+        setup.setStep(setup.waiting());
         try {
             handler.onPrepared(this);
         } catch (Throwable thrown) {
@@ -287,23 +325,35 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     }
 
     void established0(CmEvent event) {
+        ConnectionParameters told = request == null ? event.connection() : request.connection();
+        // What the peer serves, seen from here, is what this side may have under way.
+        connected0(
+                told == null ? Integer.MAX_VALUE : told.initiatorDepth(),
+                request == null ? event.privateData() : request.privateData());
+    }
+
+    /** Connected without rdma_cm. */
+    void connectedByHand0(InetSocketAddress peer, int peerReads, byte[] privateData) {
+        if (state == State.PREPARED) {
+            remoteAddress = peer;
+            connected0(peerReads, privateData);
+        }
+    }
+
+    private void connected0(int peerReads, byte[] privateData) {
         if (state != State.PREPARED) {
             return;
         }
         cancelTimeout();
         state = State.CONNECTED;
         wasConnected = true;
-        ConnectionParameters told = request == null ? event.connection() : request.connection();
         EndpointCapabilities known = required(capabilities);
-        if (told != null) {
-            // What the peer serves, seen from here, is what this side may have under way.
-            capabilities = known.toBuilder()
-                    .readDepth(Math.min(known.readDepth(), told.initiatorDepth()))
-                    .build();
-        }
+        capabilities = known.toBuilder()
+                .readDepth(Math.min(known.readDepth(), peerReads))
+                .build();
         bindWaiting0();
         try {
-            handler.onConnected(this, request == null ? event.privateData() : request.privateData());
+            handler.onConnected(this, privateData);
         } catch (Throwable thrown) {
             drain(thrown);
         }

@@ -31,6 +31,8 @@ import org.verbena.transport.spi.ListenerHandler;
 import org.verbena.transport.spi.LocalBinding;
 import org.verbena.transport.spi.PollCounters;
 import org.verbena.transport.spi.ProviderCounters;
+import org.verbena.transport.spi.QueuePairExchange;
+import org.verbena.transport.spi.QueuePairRoute;
 import org.verbena.transport.spi.RateLimitedLog;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.verbs.epoll.Epoll;
@@ -215,6 +217,24 @@ public final class VerbsProvider implements RdmaProvider {
         requireOwnLoop(loop);
         requireResolved(remoteAddress);
         VerbsEndpoint endpoint = VerbsEndpoint.connecting(this, loop, options, handler, remoteAddress, null);
+        endpoint.start();
+        return endpoint;
+    }
+
+    @Override
+    public boolean connectsByHand() {
+        return true;
+    }
+
+    @Override
+    public Endpoint connectByHand(
+            IoEventLoop loop,
+            QueuePairRoute route,
+            QueuePairExchange exchange,
+            EndpointOptions options,
+            EndpointHandler handler) {
+        requireOwnLoop(loop);
+        VerbsEndpoint endpoint = VerbsEndpoint.byHand(this, loop, options, handler, route, exchange);
         endpoint.start();
         return endpoint;
     }

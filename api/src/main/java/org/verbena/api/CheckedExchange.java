@@ -1,0 +1,57 @@
+package org.verbena.api;
+
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.PreSharedKeys;
+import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.QueuePairEnd;
+import org.verbena.transport.spi.QueuePairExchange;
+
+/**
+ * The exchange of an end that answers: a peer that speaks another protocol is refused as a server refuses its connect
+ * request. The end that begins finds out by itself.
+ *
+ * @param exchange the program's
+ * @param options of this end
+ * @param keys that this end accepts; null if it requires none
+ */
+record CheckedExchange(
+        QueuePairExchange exchange,
+        MessageOptions options,
+        @Nullable PreSharedKeys keys) implements QueuePairExchange {
+
+    @Override
+    public QueuePairEnd adapt(QueuePairEnd proposed) {
+        return exchange.adapt(proposed);
+    }
+
+    @Override
+    public CompletionStage<QueuePairEnd> exchange(QueuePairEnd own, MemoryDomain memory) {
+        return exchange.exchange(own, memory).thenApply(peer -> {
+            byte[] rejection = PrivateData.rejection(options, keys, peer.privateData());
+            if (rejection != null) {
+                throw new ConnectionException(
+                        "the peer of the exchange " + exchange + " was refused: " + PrivateData.reason(rejection));
+            }
+            return peer;
+        });
+    }
+
+    @Override
+    public CompletionStage<Void> ready() {
+        return exchange.ready();
+    }
+
+    @Override
+    public void giveUp() {
+        exchange.giveUp();
+    }
+
+    @Override
+    public boolean answers() {
+        return exchange.answers();
+    }
+}

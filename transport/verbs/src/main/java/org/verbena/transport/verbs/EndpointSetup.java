@@ -1,0 +1,174 @@
+package org.verbena.transport.verbs;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.cm.CmEvent;
+import org.verbena.cm.ConnectionParameters;
+import org.verbena.verbs.NativeRdmaException;
+import org.verbena.verbs.QueuePair;
+import org.verbena.verbs.QueuePairAttributes;
+import org.verbena.verbs.QueuePairOptions;
+import org.verbena.verbs.queue.QueuePairState;
+
+/**
+ * An endpoint's part on the connection loop: how it meets its peer, and the life of its queue pair. {@link ConnectionSetup}
+ * does it with rdma_cm, {@link ExchangeSetup} by hand. The drawing is at {@link VerbsEndpoint}.
+ *
+ * <p>The connection loop's thread alone, unless noted otherwise. The endpoint asks for each step with {@link #execute},
+ * in order, so none meets an object that another one closes; the results go to the endpoint's loop.
+ */
+abstract class EndpointSetup {
+    private static final Logger LOG = LoggerFactory.getLogger(EndpointSetup.class);
+
+    private final VerbsEndpoint endpoint;
+    private final VerbsProvider provider;
+
+    /** Set by the endpoint's loop when it drains: steps of connecting that are still to come are left out. */
+    private volatile boolean givenUp;
+
+    /** What is being done, for the message of a failure. Written by both loops, in turns. */
+    private volatile String step = "starting";
+
+    private @Nullable QueuePair queuePair;
+
+    EndpointSetup(VerbsEndpoint endpoint, VerbsProvider provider) {
+        this.endpoint = endpoint;
+        this.provider = provider;
+    }
+
+    // ---- any thread
+
+    /**
+     * Does a step on the connection loop.
+     *
+     * @throws NativeRdmaException there is no connection loop, for there is no device
+     */
+    final void execute(Runnable stepOfThis) {
+        provider.connectionLoop().loop().execute(stepOfThis);
+    }
+
+    /** Leaves out what is still to come of connecting. The endpoint's loop, as it begins to drain. */
+    void giveUp() {
+        givenUp = true;
+    }
+
+    final boolean isGivenUp() {
+        return givenUp;
+    }
+
+    final void setStep(String what) {
+        step = what;
+    }
+
+    final String step() {
+        return step;
+    }
+
+    /** What is attempted, and the peer, for messages. */
+    abstract String attempt();
+
+    /** What is waited for once the queue pair is prepared, for messages. */
+    abstract String waiting();
+
+    /** The peer, for messages. */
+    abstract String peer();
+
+    final Throwable failureOf(RuntimeException refused) {
+        return ConnectFailures.of(attempt() + " failed while " + step, refused);
+    }
+
+    final Throwable failureOf(CmEvent event) {
+        return ConnectFailures.of(attempt() + " failed while " + step, event);
+    }
+
+    final void fail(Throwable cause) {
+        endpoint.execute(() -> endpoint.refuse0(cause));
+    }
+
+    // ---- the connection loop: the steps, in their order
+
+    /** Finds the device, and then has the endpoint prepare. */
+    abstract void begin();
+
+    /** Makes the queue pair, which takes receives from now on. */
+    abstract QueuePair make(VerbsDevice device, QueuePairOptions wanted);
+
+    final void createQueuePair(VerbsDevice device, QueuePairOptions wanted) {
+        if (givenUp) {
+            return;
+        }
+        try {
+            QueuePair made = make(device, wanted);
+            endpoint.execute(() -> endpoint.prepared0(made));
+        } catch (RuntimeException refused) {
+            fail(failureOf(refused));
+        }
+    }
+
+    /** The queue pair exists, whether or not it takes receives yet: it is this part's to destroy. */
+    final QueuePair keep(QueuePair made) {
+        queuePair = made;
+        return made;
+    }
+
+    final @Nullable QueuePair queuePair() {
+        return queuePair;
+    }
+
+    /** Meets the peer. */
+    abstract void connectOrAccept(ConnectionParameters parameters);
+
+    /** A message of the peer confirms the connection. */
+    void confirm() {}
+
+    // ---- the end
+
+    /**
+     * Notifies the peer, and moves the queue pair to its error state, so that it returns all work.
+     *
+     * @param isConnected whether there is a peer to notify
+     * @param rejection the answer to a peer whose request to connect was not answered yet
+     */
+    final void toErrorState(boolean isConnected, byte[] rejection) {
+        notifyPeer(isConnected, rejection);
+        QueuePair made = queuePair;
+        if (made != null) {
+            try {
+                made.modify(QueuePairAttributes.to(QueuePairState.ERR).build());
+            } catch (NativeRdmaException refused) {
+                LOG.debug("{}: {}", endpoint, refused.getMessage());
+            }
+        }
+        endpoint.execute(endpoint::inErrorState0);
+    }
+
+    /** The part of {@link #toErrorState} that concerns the peer. */
+    abstract void notifyPeer(boolean isConnected, byte[] rejection);
+
+    /**
+     * Destroys the queue pair, and what is left of the connection.
+     *
+     * @param wasConnected whether there is an answer to wait for
+     */
+    abstract void destroy(boolean wasConnected);
+
+    /** Destroys the queue pair, if there is one. Returns whether it is gone. */
+    final boolean closeQueuePair() {
+        QueuePair made = queuePair;
+        if (made == null) {
+            return true;
+        }
+        endpoint.endWindows();
+        try {
+            made.close();
+            return true;
+        } catch (RuntimeException refused) {
+            LOG.error(
+                    "The queue pair of {} could not be destroyed; the memory of its work requests stays registered",
+                    endpoint,
+                    refused);
+            return false;
+        }
+    }
+}

@@ -1,0 +1,150 @@
+package org.verbena.transport.verbs;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.verbena.cm.Cm;
+import org.verbena.cm.CmId;
+import org.verbena.cm.EventChannel;
+import org.verbena.cm.PortSpace;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.QueuePairRoute;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.address.Gid;
+import org.verbena.verbs.address.GidEntry;
+import org.verbena.verbs.address.GidType;
+import org.verbena.verbs.device.LinkLayer;
+import org.verbena.verbs.device.Mtu;
+import org.verbena.verbs.device.PortAttributes;
+import org.verbena.verbs.device.PortState;
+import org.verbena.verbs.device.TransportType;
+
+/**
+ * The port that a queue pair is connected by hand from.
+ *
+ * @param context of the device: librdmacm's, which all of this process's connections on the device share
+ * @param port from 1
+ * @param gidIndex the index of the source GID, -1 for routes by LID
+ * @param gid the GID, zero without one
+ * @param lid 0 on Ethernet
+ * @param isEthernet whether it is RoCE
+ * @param mtu the longest packets that it takes
+ */
+record LocalPort(Context context, int port, int gidIndex, Gid gid, int lid, boolean isEthernet, Mtu mtu) {
+
+    /**
+     * Finds the port of a route. Blocks no longer than system calls do.
+     *
+     * @param route what the program wants
+     * @throws ConnectionException there is no such device, port or GID, it is down, or it is iWARP
+     */
+    static LocalPort of(QueuePairRoute route) {
+        InetAddress address = route.address();
+        Context context;
+        int port = route.port();
+        if (address == null) {
+            context = named(Objects.requireNonNull(route.device()));
+        } else {
+            try (EventChannel channel = EventChannel.open();
+                    CmId id = CmId.create(channel, PortSpace.TCP)) {
+                id.bind(new InetSocketAddress(address, 0));
+                Context bound = id.device();
+                if (bound == null) {
+                    throw new ConnectionException.Unreachable("no RDMA device has the address " + route
+                            + ": `rdma link` lists devices and their network interfaces");
+                }
+                context = bound;
+                port = id.portNumber();
+            }
+        }
+        return of(context, port, route);
+    }
+
+    private static Context named(String name) {
+        List<Context> devices = Cm.devices();
+        for (Context context : devices) {
+            if (context.device().name().equals(name)) {
+                return context;
+            }
+        }
+        throw new ConnectionException.Unreachable("there is no RDMA device " + name + "; there are "
+                + devices.stream().map(context -> context.device().name()).toList());
+    }
+
+    private static LocalPort of(Context context, int port, QueuePairRoute route) {
+        String name = context.device().name();
+        if (context.device().transportType() == TransportType.IWARP) {
+            throw new ConnectionException(name + " is iWARP, whose queue pairs live on a TCP connection that its driver"
+                    + " makes: they cannot be connected by hand. Connect to an address, which uses rdma_cm");
+        }
+        int ports = context.queryDevice().ports();
+        if (port > ports) {
+            throw new ConnectionException.Unreachable(name + " has " + ports + " ports, and no port " + port);
+        }
+        PortAttributes attributes = context.queryPort(port);
+        if (attributes.state() != PortState.ACTIVE) {
+            throw new ConnectionException.Unreachable("port " + port + " of " + name + " is " + attributes.state());
+        }
+        Mtu active = attributes.activeMtu();
+        int mostBytes = active.bytes();
+        if (route.mtuBytes() > mostBytes) {
+            throw new ConnectionException("packets of " + route.mtuBytes() + " bytes are over the active MTU of port "
+                    + port + " of " + name + ", which is " + mostBytes);
+        }
+        boolean isEthernet = attributes.linkLayer() == LinkLayer.ETHERNET;
+        GidEntry source = source(context, port, route, isEthernet);
+        if (source == null && isEthernet) {
+            throw new ConnectionException.Unreachable("port " + port + " of " + name + " has no GID for "
+                    + (route.address() == null ? "RoCE v2" : route) + ": `verbena devices` lists those that it has");
+        }
+        return new LocalPort(
+                context,
+                port,
+                source == null ? QueuePairRoute.ANY_GID : source.index(),
+                source == null ? Gid.ZERO : source.gid(),
+                attributes.lid(),
+                isEthernet,
+                route.mtuBytes() == QueuePairRoute.ACTIVE_MTU ? active : mtuOf(route.mtuBytes()));
+    }
+
+    private static @Nullable GidEntry source(Context context, int port, QueuePairRoute route, boolean isEthernet) {
+        if (route.gidIndex() != QueuePairRoute.ANY_GID) {
+            return context.queryGid(port, route.gidIndex());
+        }
+        if (!isEthernet) {
+            return null;
+        }
+        GidEntry best = null;
+        for (GidEntry entry : context.queryGids()) {
+            if (entry.port() == port && rank(entry, route) > (best == null ? 0 : rank(best, route))) {
+                best = entry;
+            }
+        }
+        return best;
+    }
+
+    /** How well a GID suits a route; 0 if it does not. */
+    private static int rank(GidEntry entry, QueuePairRoute route) {
+        InetAddress wanted = route.address();
+        InetAddress its = entry.gid().toInetAddress();
+        if (entry.gid().isZero() || (wanted != null && !its.equals(wanted))) {
+            return 0;
+        }
+        if (entry.type() != GidType.ROCE_V2) {
+            return wanted == null ? 0 : 1;
+        }
+        return its instanceof java.net.Inet4Address ? 3 : 2;
+    }
+
+    /** The MTU of so many bytes. */
+    static Mtu mtuOf(int bytes) {
+        for (Mtu mtu : Mtu.values()) {
+            if (mtu.bytes() == bytes) {
+                return mtu;
+            }
+        }
+        throw new IllegalArgumentException("no packets have " + bytes + " bytes");
+    }
+}
