@@ -40,7 +40,7 @@ class PingPongTest {
     private static final String DEVICE = LabDevice.RXE.deviceName();
     private static final String HOST = LabDevice.RXE.address();
     /** The index of the RoCE v2 GID that has the device's IPv4 address. */
-    private static String gidIndex() {
+    static String gidIndex() {
         try (Context context = Verbs.device(DEVICE).open()) {
             for (GidEntry entry : context.queryGids()) {
                 if (entry.type() == GidType.ROCE_V2
