@@ -302,7 +302,9 @@ class ExchangedQueuePairsTest extends ApiSuite {
                 assertThat(into.toString(0, TEXT_BYTES - 1, StandardCharsets.US_ASCII))
                         .isEqualTo("RDMA read oper");
                 into.release();
-                done("a write", channel.write(its, 0, channel.alloc().buffer().writeBytes(textOf("a text written"))));
+                ByteBuf from = channel.alloc().buffer().writeBytes(textOf("a text written"));
+                done("a write", channel.write(its, 0, from));
+                from.release();
                 Patience.await("point W", client.synchronize('W'));
                 assertThat(c.awaitExit(Patience.LIMIT)).as(c.output()).isZero();
                 assertThat(c.output()).contains("Contents of server buffer: 'a text written'");
@@ -330,7 +332,9 @@ class ExchangedQueuePairsTest extends ApiSuite {
             try (RegisteredMemory region = server.memory()
                     .register(memory, MemoryDomain.Access.REMOTE_READ, MemoryDomain.Access.REMOTE_WRITE)) {
                 RemoteMemory remote = region.remote();
-                done("a write", client.write(remote, 10, pattern(client, 100, 5)));
+                ByteBuf from = pattern(client, 100, 5);
+                done("a write", client.write(remote, 10, from));
+                from.release();
                 assertThat(memory.asSlice(10, 100).toArray(ValueLayout.JAVA_BYTE))
                         .isEqualTo(patternBytes(100, 5));
                 ByteBuf into = client.alloc().buffer(100, 100);

@@ -52,6 +52,12 @@ final class ExchangeSetup extends EndpointSetup {
     /** Likewise, in C's code: 0.64 ms between a receiver-not-ready answer and the next try. */
     private static final int RNR_TIMER = 12;
 
+    /**
+     * The most repeats of a packet that nobody answers. Soft RoCE takes 7 for "for ever", and where no connection manager
+     * tells that the peer is gone, a send would wait for ever, too.
+     */
+    private static final int MOST_RETRIES = 6;
+
     private static final int MAX_24_BITS = 0xffffff;
 
     /** As many as a packet may pass with rdma_cm. */
@@ -228,7 +234,7 @@ final class ExchangeSetup extends EndpointSetup {
             made.modify(QueuePairAttributes.to(QueuePairState.RTS)
                     .sendPsn(own.packetSequenceNumber())
                     .timeout(TIMEOUT_EXPONENT)
-                    .retryCount(options.retryCount())
+                    .retryCount(Math.min(options.retryCount(), MOST_RETRIES))
                     .rnrRetryCount(options.rnrRetryCount())
                     .maxReadsAsInitiator(reads)
                     .build());

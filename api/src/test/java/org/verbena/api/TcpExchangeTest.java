@@ -1,0 +1,153 @@
+package org.verbena.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.lang.foreign.MemorySegment;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.verbena.api.TcpExchange.Format;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.QueuePairEnd;
+import org.verbena.transport.spi.QueuePairRoute;
+import org.verbena.transport.spi.RegisteredMemory;
+
+/** Exchanges over TCP, without queue pairs. */
+@Timeout(240)
+class TcpExchangeTest {
+    private static final MemoryDomain NONE = new MemoryDomain() {
+        @Override
+        public RegisteredMemory register(MemorySegment segment, Set<Access> access) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public long registeredBytes() {
+            return 0;
+        }
+    };
+
+    private static QueuePairEnd end(int number) {
+        return new QueuePairEnd(number, 77, 0, 0, 0x0000_ffff_7f00_0001L, 4096, 16, new byte[0]);
+    }
+
+    private static TcpExchange server(Format format) {
+        return TcpExchange.accepting(new InetSocketAddress("127.0.0.1", 0), format);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void bothEndsLearnOfTheOther(Format format) {
+        TcpExchange server = server(format);
+        TcpExchange client = TcpExchange.connecting(server.localAddress(), format);
+        assertThat(server.answers()).isTrue();
+        assertThat(client.answers()).isFalse();
+        QueuePairEnd ofServer = server.adapt(end(1));
+        QueuePairEnd ofClient = client.adapt(end(2));
+        assertThat(ofServer.mtuBytes())
+                .isEqualTo(
+                        switch (format) {
+                            case VERBENA -> 4096;
+                            case PING_PONG -> 1024;
+                            case RC_EXAMPLE -> 256;
+                        });
+        CompletableFuture<QueuePairEnd> atServer =
+                server.exchange(ofServer, NONE).toCompletableFuture();
+        CompletableFuture<QueuePairEnd> atClient =
+                client.exchange(ofClient, NONE).toCompletableFuture();
+        QueuePairEnd learnt = Patience.await("the client's end", atServer);
+        assertThat(learnt.queuePairNumber()).isEqualTo(2);
+        assertThat(learnt.packetSequenceNumber()).isEqualTo(format == Format.RC_EXAMPLE ? 0 : 77);
+        assertThat(learnt.gidInterface()).isEqualTo(end(1).gidInterface());
+        CompletableFuture<Void> serverReady = server.ready().toCompletableFuture();
+        assertThat(Patience.await("the server's end", atClient).queuePairNumber())
+                .isEqualTo(1);
+        assertThat(serverReady).isNotDone();
+        CompletableFuture<Void> clientReady = client.ready().toCompletableFuture();
+        Patience.await("the server is ready", serverReady);
+        Patience.await("the client is ready", clientReady);
+        assertThatThrownBy(() -> server.exchange(ofServer, NONE)).hasMessageContaining("make one for each connection");
+        server.close();
+        client.close();
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void garbageIsRefused(Format format) throws Exception {
+        TcpExchange server = server(format);
+        CompletableFuture<QueuePairEnd> came = server.exchange(end(1), NONE).toCompletableFuture();
+        try (Socket stranger = new Socket("127.0.0.1", server.localAddress().getPort())) {
+            byte[] garbage = new byte[1000];
+            java.util.Arrays.fill(garbage, (byte) 0xff);
+            stranger.getOutputStream().write(garbage);
+            Patience.until("it has an outcome", came::isDone);
+        }
+        assertThat(came.exceptionNow()).isInstanceOf(ConnectionException.class);
+        server.giveUp();
+    }
+
+    @Test
+    void givingUpEndsWhatIsUnderWay() {
+        TcpExchange server = server(Format.VERBENA);
+        CompletableFuture<QueuePairEnd> came = server.exchange(end(1), NONE).toCompletableFuture();
+        server.giveUp();
+        Patience.until("it has an outcome", came::isDone);
+        assertThat(came.exceptionNow()).isInstanceOf(ConnectionException.class);
+        assertThatThrownBy(() -> new Socket("127.0.0.1", server.localAddress().getPort()).close())
+                .isInstanceOf(java.io.IOException.class);
+    }
+
+    @Test
+    void foreignFormatsHaveNoRoomForMore() {
+        TcpExchange exchange = server(Format.PING_PONG);
+        QueuePairEnd said = new QueuePairEnd(1, 2, 0, 0, 1, 1024, 1, new byte[] {1});
+        assertThatThrownBy(() -> exchange.adapt(said)).hasMessageContaining("use framing RAW");
+        assertThatThrownBy(() -> exchange.adapt(end(1).withMtuBytes(512))).hasMessageContaining("1024");
+        assertThatThrownBy(() -> exchange.withMemory(MemorySegment.NULL)).hasMessageContaining("RC_EXAMPLE");
+        exchange.withMtuBytes(512).adapt(end(1).withMtuBytes(512));
+        exchange.close();
+    }
+
+    /** It is refused by name, and the exchange is given up. */
+    @Test
+    void softHasNoQueuePairsToConnectByHand() {
+        RdmaEventLoopGroup group = new RdmaEventLoopGroup("soft", 1);
+        TcpExchange exchange = server(Format.VERBENA);
+        try {
+            assertThat(group.provider().connectsByHand()).isFalse();
+            ChannelFuture connecting = new Bootstrap()
+                    .group(group)
+                    .channel(RdmaChannel.class)
+                    .handler(new ChannelInboundHandlerAdapter())
+                    .connect(new QueuePairExchangeAddress(QueuePairRoute.ofDevice("rxe0"), exchange));
+            assertThat(connecting.awaitUninterruptibly(Patience.LIMIT.toMillis()))
+                    .isTrue();
+            assertThat(connecting.cause())
+                    .isInstanceOf(UnsupportedOperationException.class)
+                    .hasMessageContaining("provider soft");
+            Patience.until("the channel is closed", () -> !connecting.channel().isOpen());
+            Patience.until("it listens no more", () -> {
+                try {
+                    new Socket("127.0.0.1", exchange.localAddress().getPort()).close();
+                    return false;
+                } catch (java.io.IOException refused) {
+                    return true;
+                }
+            });
+        } finally {
+            group.shutdownGracefully(0, 5, TimeUnit.SECONDS).awaitUninterruptibly();
+        }
+    }
+}

@@ -1,0 +1,190 @@
+package org.verbena.transport.verbs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.QueuePairEnd;
+import org.verbena.transport.spi.QueuePairExchange;
+import org.verbena.transport.spi.QueuePairRoute;
+import org.verbena.transport.spi.RecordingEndpointHandler;
+import org.verbena.verbs.device.AsyncEventType;
+
+/** Queue pairs that are connected by hand, on devices in memory: each step may fail, and gives everything back. */
+@Timeout(240)
+class ConnectByHandTest {
+    private static final QueuePairRoute ROCE = QueuePairRoute.ofDevice("stub0");
+
+    private static final QueuePairEnd PEER =
+            new QueuePairEnd(5, 6, 0, 0, 0x0000_ffff_0a00_0002L, 4096, 1, new byte[] {7});
+
+    /** The exchange of a test, which answers when the test says. */
+    private static final class Exchange implements QueuePairExchange {
+        final CompletableFuture<QueuePairEnd> told = new CompletableFuture<>();
+        final CompletableFuture<QueuePairEnd> its = new CompletableFuture<>();
+        final CompletableFuture<Void> ready = new CompletableFuture<>();
+        final CompletableFuture<Void> readyAsked = new CompletableFuture<>();
+        final AtomicInteger givenUp = new AtomicInteger();
+
+        @Override
+        public CompletionStage<QueuePairEnd> exchange(QueuePairEnd own, MemoryDomain memory) {
+            told.complete(own);
+            return its;
+        }
+
+        @Override
+        public CompletionStage<Void> ready() {
+            readyAsked.complete(null);
+            return ready;
+        }
+
+        @Override
+        public void giveUp() {
+            givenUp.incrementAndGet();
+        }
+    }
+
+    private final VerbsProvider provider = new VerbsProvider();
+    private final Exchange exchange = new Exchange();
+    private MultiThreadIoEventLoopGroup group;
+    private IoEventLoop loop;
+    private RecordingEndpointHandler handler;
+
+    @BeforeAll
+    static void installStub() throws Exception {
+        StubDevice.install();
+    }
+
+    @BeforeEach
+    void startLoop() throws Exception {
+        StubDevice.install();
+        group = new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
+        loop = group.next();
+        handler = new RecordingEndpointHandler("by hand", loop);
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        handler.assertNoViolations();
+        Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
+        provider.close();
+        assertThat(StubDevice.leaks()).doesNotContain("ibv_qp").doesNotContain("ibv_cq");
+    }
+
+    private void begin(QueuePairRoute route, int timeoutMillis) {
+        provider.connectByHand(loop, route, exchange, StubDevice.options(false, timeoutMillis), handler);
+    }
+
+    private @Nullable Throwable ended() {
+        return handler.awaitDisconnected();
+    }
+
+    @Test
+    void connectsWhenThePeerIsReady() {
+        begin(ROCE, 20_000);
+        QueuePairEnd own = Patience.await("this end is told", exchange.told);
+        assertThat(own.queuePairNumber()).isEqualTo(StubDevice.lastNumber());
+        assertThat(own.gidInterface()).isEqualTo(0x0000_ffff_0a00_0001L);
+        assertThat(own.mtuBytes()).isEqualTo(1024);
+        exchange.its.complete(PEER);
+        Patience.await("the queue pair is connected", exchange.readyAsked);
+        assertThat(handler.isConnected()).isFalse();
+        exchange.ready.complete(null);
+        assertThat(handler.awaitConnected()).containsExactly(7);
+        handler.run(endpoint -> {
+            assertThat(endpoint.capabilities().reportsPeerEnd()).isFalse();
+            assertThat(endpoint.capabilities().readDepth()).isEqualTo(1);
+            assertThat(endpoint.remoteAddress().getAddress().getHostAddress()).isEqualTo("10.0.0.2");
+            assertThat(endpoint.localAddress().getAddress().getHostAddress()).isEqualTo("10.0.0.1");
+        });
+        assertThat(StubDevice.call("stub_min_rnr_timer")).isEqualTo(12);
+        handler.run(Endpoint::disconnect);
+        assertThat(ended()).isNull();
+        assertThat(exchange.givenUp).hasValue(0);
+        assertThat(StubDevice.allCalls()).doesNotContain("rdma_connect");
+    }
+
+    @Test
+    void anExchangeThatFailsEndsTheAttempt() {
+        begin(ROCE, 20_000);
+        exchange.its.completeExceptionally(new IllegalStateException("the pigeon is lost"));
+        assertThat(ended()).isInstanceOf(ConnectionException.class).hasMessageContaining("the pigeon is lost");
+        assertThat(exchange.givenUp).hasValue(1);
+    }
+
+    @Test
+    void anExchangeWithoutEndTimesOut() {
+        begin(ROCE, 300);
+        assertThat(ended())
+                .isInstanceOf(ConnectionException.TimedOut.class)
+                .hasMessageContaining("the peer's end is exchanged");
+        assertThat(exchange.givenUp).hasValue(1);
+        exchange.its.complete(PEER); // too late, and of no effect
+    }
+
+    @Test
+    void disconnectingGivesUp() {
+        begin(ROCE, 20_000);
+        Patience.await("this end is told", exchange.told);
+        handler.run(Endpoint::disconnect);
+        assertThat(ended()).isInstanceOf(ConnectionException.class).hasMessageContaining("closed by this side");
+        assertThat(exchange.givenUp).hasValue(1);
+    }
+
+    @Test
+    void aPeerWithoutGidIsRefusedOnEthernet() {
+        begin(ROCE, 20_000);
+        exchange.its.complete(new QueuePairEnd(5, 6, 9, 0, 0, 1024, 1, new byte[0]));
+        assertThat(ended()).isInstanceOf(ConnectionException.class).hasMessageContaining("the peer told no GID");
+    }
+
+    @Test
+    void aDeviceThatFailsMeanwhileEndsTheAttempt() {
+        begin(ROCE, 20_000);
+        Patience.await("this end is told", exchange.told);
+        StubDevice.call("stub_async_qp", StubDevice.lastNumber(), AsyncEventType.QP_FATAL.value());
+        assertThat(ended()).isInstanceOf(ConnectionException.Lost.class);
+        assertThat(exchange.givenUp).hasValue(1);
+    }
+
+    @Test
+    void eachRefusedStepGivesEverythingBack() {
+        int modifies = 3; // INIT, RTR, RTS
+        exchange.its.complete(PEER);
+        for (int skip = 0; skip < modifies; skip++) {
+            StubDevice.failOnce("ibv_modify_qp", 22, skip);
+            handler = new RecordingEndpointHandler("by hand", loop);
+            begin(ROCE, 20_000);
+            assertThat(ended()).as("after %d", skip).isInstanceOf(ConnectionException.class);
+            handler.assertNoViolations();
+        }
+        StubDevice.failOnce("ibv_create_qp", 12, 0);
+        handler = new RecordingEndpointHandler("by hand", loop);
+        begin(ROCE, 20_000);
+        assertThat(ended()).isInstanceOf(ConnectionException.class);
+        assertThat(exchange.givenUp).hasValue(modifies + 1);
+    }
+
+    @Test
+    void iwarpIsRefused() {
+        begin(QueuePairRoute.ofDevice("stub1"), 20_000);
+        assertThat(ended()).isInstanceOf(ConnectionException.class).hasMessageContaining("stub1 is iWARP");
+        assertThat(exchange.told).isNotDone();
+        assertThat(exchange.givenUp).hasValue(1);
+    }
+}
