@@ -102,7 +102,10 @@ public final class RdmaChannelOption {
     public static final ChannelOption<Integer> READ_DEPTH =
             ChannelOption.valueOf(RdmaChannelOption.class, "READ_DEPTH");
 
-    /** How often the adapter retransmits what is not acknowledged before the connection is lost, 0 to 7. */
+    /**
+     * How often the adapter retransmits what is not acknowledged before the connection is lost, 0 to 7; 6 at the most where
+     * queue pairs are connected by hand, since soft RoCE takes 7 for ever.
+     */
     public static final ChannelOption<Integer> RETRY_COUNT =
             ChannelOption.valueOf(RdmaChannelOption.class, "RETRY_COUNT");
 
