@@ -7,7 +7,9 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import java.lang.foreign.MemorySegment;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -81,6 +83,33 @@ class TcpExchangeTest {
         assertThatThrownBy(() -> server.exchange(ofServer, NONE)).hasMessageContaining("make one for each connection");
         server.close();
         client.close();
+    }
+
+    /** A server of many peers listens itself, and has an exchange for each that it accepts. */
+    @ParameterizedTest
+    @EnumSource
+    void aServerThatAcceptsItselfHasAnExchangeForEachPeer(Format format) throws Exception {
+        try (ServerSocket listening = new ServerSocket(0, 2, InetAddress.getLoopbackAddress())) {
+            InetSocketAddress at = (InetSocketAddress) listening.getLocalSocketAddress();
+            for (int peer = 1; peer <= 2; peer++) {
+                try (TcpExchange client = TcpExchange.connecting(at, format)) {
+                    CompletableFuture<QueuePairEnd> atClient =
+                            client.exchange(client.adapt(end(10 + peer)), NONE).toCompletableFuture();
+                    try (TcpExchange server = TcpExchange.accepted(listening.accept(), format)) {
+                        assertThat(server.answers()).isTrue();
+                        CompletableFuture<QueuePairEnd> atServer =
+                                server.exchange(server.adapt(end(peer)), NONE).toCompletableFuture();
+                        assertThat(Patience.await("the client's end", atServer).queuePairNumber())
+                                .isEqualTo(10 + peer);
+                        CompletableFuture<Void> ready = server.ready().toCompletableFuture();
+                        assertThat(Patience.await("the server's end", atClient).queuePairNumber())
+                                .isEqualTo(peer);
+                        Patience.await("the client is ready", client.ready().toCompletableFuture());
+                        Patience.await("the server is ready", ready);
+                    }
+                }
+            }
+        }
     }
 
     @ParameterizedTest

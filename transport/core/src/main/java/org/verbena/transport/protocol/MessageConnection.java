@@ -785,8 +785,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             return;
         }
         // The end that sent CLOSE first disconnects; the other waits for that, so that nothing it has sent is lost.
-        // Where
-        // it would not learn of it, it goes as well: its sends are done, so the peer's queue pair has them.
+        // Where nothing would report that, it disconnects as well: its sends are done, so the peer's queue pair has
+        // them.
         boolean isDone = raw
                 ? life.isCloseRequested() && outbox.unfinished() == 0
                 : life.is(Phase.CLOSED)
