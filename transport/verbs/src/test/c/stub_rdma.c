@@ -768,11 +768,6 @@ EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 EXPORT int ibv_destroy_ah(struct ibv_ah *ah) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(ah->context)); UNMAKE(ibv_ah, ah); }
 
-EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max, uint32_t flags, size_t size)
-{
-	return 0;
-}
-
 /* ---- librdmacm ---- */
 
 struct stub_events { struct rdma_event_channel base; int write_fd; };
