@@ -820,9 +820,10 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                     }
                 });
             } catch (Exception cause) {
+                // Before the promise, whose listeners may close the channel.
+                over = started && endpoint == null;
                 made.fail(forConnect0(cause));
                 if (started) {
-                    over = endpoint == null;
                     close(voidPromise());
                 }
                 if (byHand != null && endpoint == null) {
