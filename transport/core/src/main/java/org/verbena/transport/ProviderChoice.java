@@ -80,6 +80,17 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
         return choice;
     }
 
+    /**
+     * A provider by its name, for programs that use several. Nothing is logged.
+     *
+     * @param name a provider's
+     * @return the provider, which can work here
+     * @throws ProviderUnavailableException it cannot, or there is none of this name
+     */
+    public static RdmaProvider find(String name) {
+        return chooseByName(name, Installed.PROVIDERS).provider;
+    }
+
     /** Once for each provider. */
     void log() {
         if (LOGGED.add(provider.name())) {

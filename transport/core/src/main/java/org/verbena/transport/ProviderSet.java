@@ -9,12 +9,14 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
- * The providers that a server listens with, all on one address and port. A client uses the first.
+ * The providers that a server listens with, all on one address and port. A client uses the first, unless it
+ * connects by a ladder.
  *
  * <p>A text selects them: names joined by {@code +}, in the order in which the server binds. {@code verbs+soft} are these
  * two; {@code auto+soft} is what {@link ProviderChoice#AUTO} picks, and soft; {@link #ALL} stands for every provider that
  * can work here and serves the address. What is named, or picked by {@code auto}, is required: the server listens with it
  * or not at all. What {@code all} adds is not: a server that cannot listen with one of those says so and does without.
+ * {@link #LADDER} selects the same as {@code all}, for clients that connect by a ladder.
  *
  * @param choices one or more, each of another provider
  * @param required the names of those that must listen
@@ -23,6 +25,9 @@ public record ProviderSet(List<ProviderChoice> choices, Set<String> required) {
 
     /** Every provider that can work here and serves the address. */
     public static final String ALL = "all";
+
+    /** What {@link #ALL} selects, for programs whose clients are to connect with the best that their server has as well. */
+    public static final String LADDER = "ladder";
 
     private static final char AND = '+';
 
@@ -68,7 +73,7 @@ public record ProviderSet(List<ProviderChoice> choices, Set<String> required) {
         List<ProviderChoice> chosen = new ArrayList<>();
         Set<String> required = new TreeSet<>();
         for (String name : split(names)) {
-            if (name.equals(ALL)) {
+            if (name.equals(ALL) || name.equals(LADDER)) {
                 ProviderChoice.allThatServe(address, providers).forEach(choice -> add(choice, chosen));
             } else {
                 ProviderChoice choice = ProviderChoice.choose(name, address, providers);
@@ -81,7 +86,7 @@ public record ProviderSet(List<ProviderChoice> choices, Set<String> required) {
 
     /** Whether a text selects more than a provider's name or {@code auto} does. */
     static boolean isSet(String names) {
-        return names.equals(ALL) || names.indexOf(AND) >= 0;
+        return names.equals(ALL) || names.equals(LADDER) || names.indexOf(AND) >= 0;
     }
 
     private static List<String> split(String names) {

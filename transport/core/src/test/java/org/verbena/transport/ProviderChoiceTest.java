@@ -57,6 +57,7 @@ class ProviderChoiceTest {
         assertThat(all.names()).isEqualTo("hardware+software");
         assertThat(all.required()).isEmpty();
         assertThat(set("all", LOOPBACK, broken, hardware, software).names()).isEqualTo("software");
+        assertThat(set("ladder", null, broken, hardware, software)).isEqualTo(all);
         ProviderSet some = set("all+software", null, hardware, software);
         assertThat(some.names()).isEqualTo("hardware+software");
         assertThat(some.required()).containsExactly("software");
