@@ -2,6 +2,7 @@
 @org.jspecify.annotations.NullMarked
 module org.verbena.api {
     requires static org.jspecify;
+    requires jdk.jfr;
     requires org.slf4j;
     requires transitive org.verbena.transport;
     requires static micrometer.core; // for org.verbena.api.metrics alone

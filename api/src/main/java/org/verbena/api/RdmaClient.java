@@ -16,7 +16,9 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.ProviderSet;
 import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.RdmaProvider;
 
 /**
  * A client of messages, for programs that do not use Netty otherwise. Its peer is an {@link RdmaServer}.
@@ -47,18 +49,21 @@ public final class RdmaClient implements AutoCloseable {
     private final RdmaEventLoopGroup group;
     private final boolean ownsGroup;
     private final long requestTimeoutNanos;
+    private final @Nullable LadderResult ladder;
 
     private RdmaClient(
             RdmaChannel channel,
             Messenger messenger,
             RdmaEventLoopGroup group,
             boolean ownsGroup,
-            long requestTimeoutNanos) {
+            long requestTimeoutNanos,
+            @Nullable LadderResult ladder) {
         this.channel = channel;
         this.messenger = messenger;
         this.group = group;
         this.ownsGroup = ownsGroup;
         this.requestTimeoutNanos = requestTimeoutNanos;
+        this.ladder = ladder;
     }
 
     /**
@@ -211,7 +216,16 @@ public final class RdmaClient implements AutoCloseable {
      * @return {@code verbs}, {@code soft} ...
      */
     public String provider() {
-        return group.provider().name();
+        return ladder == null ? group.provider().name() : ladder.rung();
+    }
+
+    /**
+     * Returns which rung of the ladder it has, and why none of the better ones.
+     *
+     * @return null if it was not connected by a {@linkplain Builder#ladder ladder}
+     */
+    public @Nullable LadderResult ladder() {
+        return ladder;
     }
 
     /**
@@ -246,6 +260,7 @@ public final class RdmaClient implements AutoCloseable {
         private String provider = ProviderChoice.configured();
         private CompletionLoopOptions loopOptions = CompletionLoopOptions.DEFAULTS;
         private @Nullable RdmaEventLoopGroup sharedGroup;
+        private @Nullable LadderOptions ladder;
         private long requestTimeoutNanos = TimeUnit.SECONDS.toNanos(30);
         private @Nullable String localHost;
         private boolean virtualThreads;
@@ -258,13 +273,27 @@ public final class RdmaClient implements AutoCloseable {
 
         /**
          * Chooses the provider. The default is what {@value ProviderChoice#PROPERTY} says, or {@code auto}, which picks
-         * one for the address.
+         * one for the address. A provider that was chosen never falls back to another; {@code ladder} asks for that, as
+         * {@link #ladder} does with {@link LadderOptions#DEFAULTS}. The later of the two calls applies.
          *
-         * @param name {@code auto}, {@code verbs}, {@code soft}
+         * @param name {@code auto}, {@code verbs}, {@code soft}, {@code ladder}
          * @return this
          */
         public Builder provider(String name) {
             provider = Objects.requireNonNull(name, "the provider's name is null");
+            ladder = name.equals(ProviderSet.LADDER) ? LadderOptions.DEFAULTS : null;
+            return this;
+        }
+
+        /**
+         * Connects with the best provider that client and server have in common: see {@link RdmaLadder}. With a {@link
+         * #group} it must have loops of these providers.
+         *
+         * @param options what is tried, and when
+         * @return this
+         */
+        public Builder ladder(LadderOptions options) {
+            ladder = Objects.requireNonNull(options, "the ladder's options are null");
             return this;
         }
 
@@ -419,39 +448,55 @@ public final class RdmaClient implements AutoCloseable {
             if (shared != null) {
                 ShortForm.checkMayWait(shared, "RdmaClient.connect()", "use connectAsync()");
             }
-            RdmaEventLoopGroup group = shared == null
-                    ? ShortForm.newGroup(
-                            provider, address instanceof InetSocketAddress internet ? internet : null, 1, loopOptions)
-                    : shared;
-            Serving serving = new Serving(
-                    handler,
-                    virtualThreads,
-                    false,
-                    new RequestCounters(group.provider()),
-                    null,
-                    null,
-                    retries > 0 ? new Retries(retries) : null);
-            Bootstrap bootstrap = new Bootstrap()
-                    .group(group)
-                    .channelFactory(RdmaChannel::new)
-                    .handler(new ChannelInitializer<RdmaChannel>() {
-                        @Override
-                        protected void initChannel(RdmaChannel connecting) {
-                            connecting.pipeline().addLast(Messenger.ofClient(connecting, serving));
-                        }
-                    });
+            LadderOptions rungs = ladder;
+            InetSocketAddress internet = address instanceof InetSocketAddress known ? known : null;
+            if (rungs != null && internet == null) {
+                throw new IllegalArgumentException("a ladder connects to an IP address, not to " + address);
+            }
+            if (rungs == null && internet != null && shared == null && provider.equals(ProviderSet.LADDER)) {
+                rungs = LadderOptions.DEFAULTS; // by the system property
+            }
+            RdmaEventLoopGroup group = shared != null
+                    ? shared
+                    : rungs == null
+                            ? ShortForm.newGroup(provider, internet, 1, loopOptions)
+                            : RdmaLadder.newGroup(rungs, 1, loopOptions);
+            Retries shares = retries > 0 ? new Retries(retries) : null;
+            Bootstrap bootstrap = new Bootstrap().group(group).handler(new ChannelInitializer<RdmaChannel>() {
+                @Override
+                protected void initChannel(RdmaChannel connecting) {
+                    connecting.pipeline().addLast(Messenger.ofClient(connecting, serving(connecting, shares)));
+                }
+            });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));
             try {
-                RdmaChannel channel = (RdmaChannel)
-                        ShortForm.await(bootstrap.connect(address, local)).channel();
+                RdmaChannel channel;
+                if (rungs == null || internet == null) {
+                    bootstrap.channelFactory(RdmaChannel::new);
+                    channel = (RdmaChannel)
+                            ShortForm.await(bootstrap.connect(address, local)).channel();
+                } else {
+                    if (local != null) {
+                        bootstrap.localAddress(local);
+                    }
+                    channel = RdmaLadder.connectMessages(bootstrap, internet, rungs)
+                            .syncUninterruptibly()
+                            .getNow();
+                }
                 Messenger messenger = Objects.requireNonNull(channel.pipeline().get(Messenger.class));
-                return new RdmaClient(channel, messenger, group, shared == null, requestTimeoutNanos);
+                return new RdmaClient(
+                        channel, messenger, group, shared == null, requestTimeoutNanos, LadderResult.of(channel));
             } catch (Throwable failure) {
                 if (shared == null) {
                     group.shutdownGracefully(0, 0, TimeUnit.MILLISECONDS);
                 }
                 throw failure;
             }
+        }
+
+        private Serving serving(RdmaChannel channel, @Nullable Retries shares) {
+            RdmaProvider carrier = Objects.requireNonNull(RdmaEventLoopGroup.providerOf(channel.eventLoop()));
+            return new Serving(handler, virtualThreads, false, new RequestCounters(carrier), null, null, shares);
         }
 
         /**

@@ -36,7 +36,8 @@ import org.verbena.transport.spi.RdmaProvider;
  * falls back to another.
  *
  * <p>A server may listen with several providers, on one address and port: {@code verbs+soft}, or {@code all} for those
- * that serve; see {@link ProviderSet}. The group then has loops of each.
+ * that serve; see {@link ProviderSet}. The group then has loops of each, and clients may connect by a ladder of them: see
+ * {@link RdmaLadder}.
  */
 public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /** Long enough for CLOSE frames in flight. */

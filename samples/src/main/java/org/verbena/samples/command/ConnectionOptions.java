@@ -27,9 +27,11 @@ public final class ConnectionOptions {
 
     @Option(
             names = "--provider",
-            paramLabel = "auto|verbs|soft",
+            paramLabel = "auto|verbs|soft|ladder",
             description =
-                    "verbs: RDMA devices; soft: iWARP in Java; auto: verbs where a device serves the address, else soft (auto).")
+                    "verbs: RDMA devices; soft: iWARP in Java; auto: verbs where a device serves the address, else soft (auto);"
+                            + " ladder: clients of messages, such as echo-client, use verbs if their server does, else"
+                            + " soft.")
     public String provider = ProviderChoice.configured();
 
     @Mixin

@@ -5,6 +5,7 @@ import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.LadderResult;
 import org.verbena.api.RdmaClient;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.ConnectionOptions;
@@ -72,6 +73,10 @@ public final class EchoClient implements Callable<Integer> {
             report.line(
                     "provider " + client.provider() + ", " + client.channel().localAddress() + " to "
                             + client.channel().remoteAddress());
+            LadderResult ladder = client.ladder();
+            if (ladder != null) {
+                report.line("ladder: " + ladder.rung() + ", " + ladder.reason());
+            }
             report.member("provider", client.provider())
                     .member("local", client.channel().localAddress())
                     .member("remote", client.channel().remoteAddress())

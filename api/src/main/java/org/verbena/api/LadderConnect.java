@@ -1,0 +1,474 @@
+package org.verbena.api;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFactory;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.Promise;
+import java.net.InetSocketAddress;
+import java.nio.channels.ClosedChannelException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.EndpointCapabilities;
+
+/**
+ * One climb: connects with the rungs of a ladder, one after another and overlapping, until one is up. All of it runs on
+ * one loop, to which the loops of the channels bring what happens.
+ *
+ * <pre>{@code
+ * WAITING --its turn--> BEGUN --connected, has what is needed--> UP --chosen, and still up--> the result
+ *    |                    |                                       |
+ *    |                    +--failed--+---------lost---------------+
+ *    |                               v
+ *    +--cannot be tried-----------> OVER      (a rung that is not chosen is closed, once, when another is the result)
+ * }</pre>
+ *
+ * @param <C> the channels' type
+ */
+final class LadderConnect<C extends Channel> {
+    private static final Logger LOG = LoggerFactory.getLogger(RdmaLadder.class);
+
+    /** How long the loop of a rung may take before it begins to connect, the cost of a device's first use included. */
+    private static final long BEGIN_MILLIS = 1_000;
+
+    /** Netty's own. */
+    private static final int DEFAULT_TIMEOUT_MILLIS = 30_000;
+
+    private final EventLoop loop;
+    private final Bootstrap template;
+    private final ChannelHandler handler;
+    private final InetSocketAddress address;
+    private final LadderOptions options;
+    private final LadderMemory memory;
+    private final Class<C> type;
+    private final Promise<C> promise;
+    private final List<Rung> rungs;
+    private final LadderFlight flight = new LadderFlight();
+    private final long beganNanos = System.nanoTime();
+    private final int timeoutMillis;
+
+    // Confined to the loop.
+    private final Deque<Rung> waiting = new ArrayDeque<>();
+    private @Nullable Rung latest;
+    private @Nullable Rung handing;
+    private @Nullable Future<?> hedge;
+    private boolean ended;
+
+    private enum Phase {
+        WAITING,
+        BEGUN,
+        UP,
+        OVER
+    }
+
+    /** What a rung is made of. */
+    record Step(String name, @Nullable EventLoop loop, ChannelFactory<? extends Channel> channels, String obstacle) {
+        /** Whether it can be tried. */
+        boolean isOpen() {
+            return obstacle.isEmpty();
+        }
+    }
+
+    private static final class Rung {
+        final Step step;
+        Phase phase = Phase.WAITING;
+
+        /** Why it is not used, as far as that is known. */
+        String reason = "";
+
+        @Nullable Throwable cause;
+
+        @Nullable ChannelFuture connecting;
+
+        Rung(Step step) {
+            this.step = step;
+        }
+
+        /** Idempotent. */
+        void close() {
+            ChannelFuture begun = connecting;
+            if (begun != null) {
+                begun.channel().close();
+            }
+        }
+
+        void over0(String why, @Nullable Throwable failure) {
+            phase = Phase.OVER;
+            reason = why;
+            cause = failure;
+        }
+    }
+
+    /**
+     * Prepares one.
+     *
+     * @param loop of this climb
+     * @param template options, attributes, local address; its handler goes to the channel that is chosen
+     * @param address resolved
+     * @param options of the ladder
+     * @param steps the rungs that are allowed, the best first
+     * @param memory of addresses
+     * @param type of the channels
+     */
+    LadderConnect(
+            EventLoop loop,
+            Bootstrap template,
+            InetSocketAddress address,
+            LadderOptions options,
+            List<Step> steps,
+            LadderMemory memory,
+            Class<C> type) {
+        this.loop = loop;
+        this.template = template;
+        this.address = address;
+        this.options = options;
+        this.memory = memory;
+        this.type = type;
+        handler = Objects.requireNonNull(template.config().handler(), "the bootstrap has no handler");
+        promise = loop.newPromise();
+        rungs = steps.stream().map(Rung::new).toList();
+        timeoutMillis = template.config().options().get(ChannelOption.CONNECT_TIMEOUT_MILLIS) instanceof Integer millis
+                ? millis
+                : DEFAULT_TIMEOUT_MILLIS;
+    }
+
+    /** Begins. Any thread. */
+    Future<C> connect() {
+        promise.addListener(done -> {
+            if (done.isCancelled()) {
+                bring(this::cancel0);
+            }
+        });
+        bring(this::start0);
+        return promise;
+    }
+
+    private void bring(Runnable event) {
+        if (loop.inEventLoop()) {
+            event.run();
+            return;
+        }
+        try {
+            loop.execute(event);
+        } catch (RejectedExecutionException gone) {
+            // The loop has ended: nobody else works on this any more.
+            LOG.debug("connecting to {}: the event loop has ended", address, gone);
+            rungs.forEach(Rung::close);
+            promise.tryFailure(new ClosedChannelException());
+        }
+    }
+
+    private void start0() {
+        flight.begin();
+        List<Rung> last = new ArrayList<>();
+        for (Rung rung : rungs) {
+            if (!rung.step.isOpen()) {
+                rung.over0(rung.step.obstacle(), null);
+                continue;
+            }
+            String failure = memory.failure(address, rung.step.name());
+            if (failure == null) {
+                waiting.add(rung);
+            } else {
+                rung.reason = failure;
+                last.add(rung);
+            }
+        }
+        waiting.addAll(last);
+        proceed0();
+    }
+
+    /** Does what is next: hands over what is up, begins with the next rung if the latest has failed, or fails. */
+    private void proceed0() {
+        assert loop.inEventLoop();
+        if (ended || handing != null) {
+            return;
+        }
+        Rung best = bestUp0();
+        Rung tried = latest;
+        if (best != null) {
+            handOver0(best);
+        } else if (tried == null || tried.phase == Phase.OVER) {
+            beginNext0();
+        }
+    }
+
+    private @Nullable Rung bestUp0() {
+        for (Rung rung : rungs) {
+            if (rung.phase == Phase.UP) {
+                return rung;
+            }
+        }
+        return null;
+    }
+
+    private void beginNext0() {
+        stopHedge0();
+        Rung next = waiting.poll();
+        if (next != null) {
+            begin0(next);
+        } else if (rungs.stream().allMatch(rung -> rung.phase == Phase.OVER)) {
+            fail0();
+        }
+    }
+
+    private void begin0(Rung rung) {
+        latest = rung;
+        rung.phase = Phase.BEGUN;
+        rung.reason = "";
+        LadderGate gate = new LadderGate(() -> bring(() -> hedge0(rung, 0)));
+        try {
+            EventLoop own = Objects.requireNonNull(rung.step.loop());
+            Bootstrap bootstrap = template.clone(own)
+                    .channelFactory(rung.step.channels())
+                    .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, leftMillis())
+                    .handler(gate);
+            if (rung.step.name().equals(ConnectionProvider.TCP)) {
+                template.config().options().keySet().stream()
+                        .filter(LadderConnect::isOfRdma)
+                        .forEach(option -> bootstrap.option(ShortForm.untyped(option), null));
+            }
+            hedge0(rung, BEGIN_MILLIS);
+            ChannelFuture connecting =
+                    bootstrap.connect(address, template.config().localAddress());
+            rung.connecting = connecting;
+            if (connecting.isDone()) {
+                settle0(); // a loop that has ended calls no listeners
+            } else {
+                connecting.addListener(done -> bring(this::settle0));
+            }
+        } catch (RuntimeException failure) {
+            LOG.debug("connecting to {} with {}", address, rung.step.name(), failure);
+            rung.over0(message(failure), failure);
+            proceed0();
+        }
+    }
+
+    private static boolean isOfRdma(ChannelOption<?> option) {
+        return option.name().startsWith(RdmaChannelOption.class.getName());
+    }
+
+    private int leftMillis() {
+        if (timeoutMillis == 0) {
+            return 0; // no limit
+        }
+        long goneMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganNanos);
+        return Math.clamp(timeoutMillis - goneMillis, 1, timeoutMillis);
+    }
+
+    /** The delay runs from when the rung's transport began to connect. */
+    private void hedge0(Rung rung, long extraMillis) {
+        if (ended || latest != rung || rung.phase != Phase.BEGUN) {
+            return;
+        }
+        stopHedge0();
+        hedge = loop.schedule(
+                () -> {
+                    if (latest == rung
+                            && rung.phase == Phase.BEGUN
+                            && handing == null
+                            && !ended
+                            && !waiting.isEmpty()) {
+                        beginNext0();
+                    }
+                },
+                options.hedgeDelay().toMillis() + extraMillis,
+                TimeUnit.MILLISECONDS);
+    }
+
+    private void stopHedge0() {
+        Future<?> scheduled = hedge;
+        if (scheduled != null) {
+            scheduled.cancel(false);
+            hedge = null;
+        }
+    }
+
+    private void settle0() {
+        if (ended) {
+            return; // end0 has closed it
+        }
+        rungs.forEach(this::look0); // a better one may have come up, or failed, at the same time
+        proceed0();
+    }
+
+    /** Takes what has become of a rung's attempt. */
+    private void look0(Rung rung) {
+        ChannelFuture connecting = rung.connecting;
+        if (rung.phase != Phase.BEGUN || connecting == null || !connecting.isDone()) {
+            return;
+        }
+        if (!connecting.isSuccess()) {
+            Throwable cause = Objects.requireNonNull(connecting.cause());
+            rung.over0(message(cause), cause);
+            return;
+        }
+        String missing = missing(connecting.channel());
+        if (missing.isEmpty()) {
+            rung.phase = Phase.UP;
+        } else {
+            rung.over0("it has no " + missing, null);
+            rung.close();
+        }
+    }
+
+    private String missing(Channel channel) {
+        if (!(channel instanceof AbstractRdmaChannel rdma)) {
+            return ""; // plain TCP is not tried where anything is needed
+        }
+        if (options.needs().isEmpty()) {
+            return "";
+        }
+        EndpointCapabilities has = rdma.capabilities();
+        return options.needs().stream()
+                .filter(need -> !need.isAmong(has))
+                .sorted()
+                .map(LadderCapability::text)
+                .collect(Collectors.joining(", no "));
+    }
+
+    private void handOver0(Rung rung) {
+        handing = rung;
+        Channel channel = Objects.requireNonNull(rung.connecting).channel();
+        LadderResult result = result0(rung);
+        try {
+            channel.eventLoop().execute(() -> {
+                boolean opened = open(channel, result);
+                bring(() -> handed0(rung, channel, result, opened));
+            });
+        } catch (RejectedExecutionException gone) {
+            LOG.debug("{}: the event loop has ended", channel, gone);
+            handed0(rung, channel, result, false);
+        }
+    }
+
+    /** On the channel's loop. */
+    private boolean open(Channel channel, LadderResult result) {
+        ChannelHandlerContext context = channel.pipeline().context(LadderGate.class);
+        if (context == null || !channel.isActive() || promise.isDone()) {
+            return false;
+        }
+        result.mark(channel);
+        ((LadderGate) context.handler()).open0(context, handler, result);
+        return true;
+    }
+
+    private LadderResult result0(Rung chosen) {
+        List<LadderResult.Passed> passed = new ArrayList<>();
+        for (Rung better : rungs.subList(0, rungs.indexOf(chosen))) {
+            String why = better.phase == Phase.BEGUN
+                    ? "no connection within " + options.hedgeDelay().toMillis() + " ms"
+                    : better.reason;
+            passed.add(new LadderResult.Passed(better.step.name(), why));
+        }
+        return new LadderResult(address, chosen.step.name(), passed);
+    }
+
+    private void handed0(Rung rung, Channel channel, LadderResult result, boolean opened) {
+        handing = null;
+        if (ended) {
+            channel.close();
+            return;
+        }
+        if (!opened) {
+            rung.over0("the connection was lost at once", null);
+            channel.close();
+            proceed0();
+            Rung tried = latest;
+            if (tried != null && handing == null) {
+                hedge0(tried, 0); // which may have been over while this one was handed over
+            }
+            return;
+        }
+        end0(rung);
+        remember0(rung, result);
+        if (!promise.trySuccess(type.cast(channel))) {
+            channel.close();
+        }
+    }
+
+    private void remember0(Rung chosen, LadderResult result) {
+        for (int i = 0; i < result.passed().size(); i++) {
+            Rung better = rungs.get(i);
+            // One that lacks what this client needs is good enough for others.
+            if (better.connecting != null && (better.phase == Phase.BEGUN || better.cause != null)) {
+                memory.failed(
+                        address, better.step.name(), result.passed().get(i).reason(), saturatedNanos());
+            }
+            LadderStatistics.countPassed(better.step.name());
+        }
+        LadderStatistics.countUsed(chosen.step.name());
+        if (memory.used(address, chosen.step.name())) {
+            LOG.info("{} is reached with {}: {}", address, chosen.step.name(), result.reason());
+        }
+        flight.finish(address, chosen.step.name(), reasons(result.passed()));
+    }
+
+    private long saturatedNanos() {
+        return TimeUnit.NANOSECONDS.convert(options.memory());
+    }
+
+    /** Ends the climb, and closes all that is not chosen. */
+    private void end0(@Nullable Rung chosen) {
+        ended = true;
+        stopHedge0();
+        waiting.clear();
+        for (Rung rung : rungs) {
+            if (rung != chosen) {
+                rung.close();
+            }
+        }
+    }
+
+    private void cancel0() {
+        if (!ended) {
+            end0(handing); // which handed0 closes
+        }
+    }
+
+    private void fail0() {
+        end0(null);
+        List<LadderResult.Passed> passed = new ArrayList<>();
+        for (Rung rung : rungs) {
+            passed.add(new LadderResult.Passed(rung.step.name(), rung.reason));
+            LadderStatistics.countPassed(rung.step.name());
+        }
+        String reasons = reasons(passed);
+        String minimum = options.minimumRung();
+        Exception failure = RdmaLadder.failure(
+                type,
+                "connect to " + address + ": no rung of the ladder came up"
+                        + (minimum == null ? "" : ", and none below " + minimum + " is allowed") + ": " + reasons);
+        for (Rung rung : rungs) {
+            Throwable cause = rung.cause;
+            if (cause != null) {
+                failure.addSuppressed(cause);
+            }
+        }
+        flight.finish(address, "", reasons);
+        promise.tryFailure(failure);
+    }
+
+    private static String reasons(List<LadderResult.Passed> passed) {
+        return passed.stream().map(LadderResult.Passed::toString).collect(Collectors.joining("; "));
+    }
+
+    private static String message(Throwable cause) {
+        String message = cause.getMessage();
+        return message == null ? cause.toString() : message;
+    }
+}

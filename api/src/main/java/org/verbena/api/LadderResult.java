@@ -1,0 +1,68 @@
+package org.verbena.api;
+
+import io.netty.channel.Channel;
+import io.netty.util.AttributeKey;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which rung of a ladder a client was given, and why none of the better ones. The pipeline of the connection gets it as a
+ * user event, before {@code channelActive}.
+ *
+ * @param address that was connected to
+ * @param rung {@code verbs}, {@code soft} ..., or {@link ConnectionProvider#TCP}
+ * @param passed the better rungs, the best first; empty if there are none
+ */
+public record LadderResult(InetSocketAddress address, String rung, List<Passed> passed) {
+
+    private static final AttributeKey<LadderResult> ATTRIBUTE = AttributeKey.valueOf("verbena.ladder");
+
+    /** Copies the list of better rungs. */
+    public LadderResult {
+        passed = List.copyOf(passed);
+    }
+
+    /**
+     * A rung that was passed over.
+     *
+     * @param rung its name
+     * @param reason why, as a phrase
+     */
+    public record Passed(String rung, String reason) {
+
+        @Override
+        public String toString() {
+            return rung + ": " + reason;
+        }
+    }
+
+    /**
+     * The result that a channel is. Any thread.
+     *
+     * @param channel any channel
+     * @return null for one that was not connected by a ladder
+     */
+    public static @Nullable LadderResult of(Channel channel) {
+        return channel.attr(ATTRIBUTE).get();
+    }
+
+    /** Marks the channel that was chosen. */
+    void mark(Channel channel) {
+        channel.attr(ATTRIBUTE).set(this);
+        channel.attr(ConnectionProvider.ATTRIBUTE).set(new ConnectionProvider(rung, reason()));
+    }
+
+    /**
+     * Why it is this rung.
+     *
+     * @return a phrase with the reasons of all better ones
+     */
+    public String reason() {
+        return passed.isEmpty()
+                ? "the first rung of the ladder"
+                : "the best rung of the ladder that came up; "
+                        + passed.stream().map(Passed::toString).collect(Collectors.joining("; "));
+    }
+}

@@ -1,0 +1,46 @@
+package org.verbena.api;
+
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.LongAdder;
+
+/**
+ * How often the clients of this process that connect by a ladder ({@link RdmaLadder}) used a rung, and passed it over.
+ *
+ * @param rung {@code verbs}, {@code soft} ..., or {@link ConnectionProvider#TCP}
+ * @param used connections that it carries or carried
+ * @param passed how often it did not come up, could not be tried, or lacked what was needed, whether a lower rung was
+ *     used then or none
+ */
+public record LadderStatistics(String rung, long used, long passed) {
+
+    /** By name; as many as the ladders of the program have. */
+    private static final ConcurrentMap<String, Counters> BY_RUNG = new ConcurrentHashMap<>();
+
+    private record Counters(LongAdder used, LongAdder passed) {}
+
+    /**
+     * Takes a snapshot. Any thread.
+     *
+     * @param rung its name
+     * @return the figures; 0 for one that no ladder has tried
+     */
+    public static LadderStatistics of(String rung) {
+        Counters counters = BY_RUNG.get(rung);
+        return counters == null
+                ? new LadderStatistics(rung, 0, 0)
+                : new LadderStatistics(rung, counters.used.sum(), counters.passed.sum());
+    }
+
+    static void countUsed(String rung) {
+        counters(rung).used.increment();
+    }
+
+    static void countPassed(String rung) {
+        counters(rung).passed.increment();
+    }
+
+    private static Counters counters(String rung) {
+        return BY_RUNG.computeIfAbsent(rung, name -> new Counters(new LongAdder(), new LongAdder()));
+    }
+}

@@ -1,0 +1,206 @@
+package org.verbena.api;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFactory;
+import io.netty.channel.EventLoop;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.util.concurrent.Future;
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.ProviderSet;
+import org.verbena.transport.ProviderUnavailableException;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.RdmaProvider;
+
+/**
+ * Connects with the best of what client and server have in common: verbs, else soft, else, for streams, plain TCP. It is
+ * for clients of a fleet that is moved to RDMA bit by bit ({@code docs/fleet.md}), and it is never used unless a program
+ * asks for it: a provider that was chosen otherwise is used, or connecting fails.
+ *
+ * <p>As in RFC 8305 (Happy Eyeballs) attempts overlap, so that a silent rung costs a client no more than the hedge delay:
+ * {@link LadderOptions} says how. All but the chosen connection are closed. A server may therefore see connections that
+ * end without a byte of the program.
+ *
+ * <pre>{@code
+ * RdmaEventLoopGroup group = new RdmaEventLoopGroup("ladder", 2);
+ * Bootstrap bootstrap = new Bootstrap().group(group).handler(initializer);
+ * Future<SocketChannel> connecting = RdmaLadder.connectStream(bootstrap, address, LadderOptions.DEFAULTS);
+ * }</pre>
+ *
+ * <p><b>The bootstrap</b> has the loops, an {@link RdmaEventLoopGroup} made with {@code ladder}, {@code all} or names such
+ * as {@code verbs+soft}; options, attributes, a local address and a handler; no channel class. Its handler is added to the
+ * connection that is chosen, when it is up, and to no other; it gets {@code channelRegistered}, a {@link LadderResult} as
+ * user event, and {@code channelActive}. It must do with any {@link SocketChannel} if plain TCP is among the rungs, to
+ * which the options of {@link RdmaChannelOption} do not apply. With {@link RdmaChannelOption#PRE_SHARED_KEYS} plain TCP,
+ * which cannot prove a key, is not tried. {@code CONNECT_TIMEOUT_MILLIS} limits all rungs together.
+ *
+ * <p><b>What is picked</b> is logged at INFO when it changes for an address, and {@link ConnectionProvider}, {@link
+ * LadderStatistics} and the Flight Recorder's {@code org.verbena.Ladder} have it.
+ *
+ * <p>Source: RFC 8305, 5
+ */
+public final class RdmaLadder {
+    private RdmaLadder() {}
+
+    /**
+     * Connects a stream of bytes. Any thread; does not wait.
+     *
+     * @param bootstrap as the class describes
+     * @param address the server's, resolved
+     * @param options of the ladder
+     * @return the connection: an {@link RdmaSocketChannel}, or Netty's {@code NioSocketChannel}. Fails with {@link
+     *     ConnectException}, which has the failures of all rungs suppressed. Cancelling it closes what is under way. It
+     *     completes on a loop of the group, not always the channel's
+     * @throws IllegalArgumentException the bootstrap has a channel class, no handler, or loops of another kind
+     */
+    public static Future<SocketChannel> connectStream(
+            Bootstrap bootstrap, InetSocketAddress address, LadderOptions options) {
+        return connect(
+                bootstrap, address, options, LadderMemory.OF_PROCESS, SocketChannel.class, RdmaSocketChannel::new);
+    }
+
+    /**
+     * Connects a channel of messages, which plain TCP does not carry. Any thread; does not wait.
+     *
+     * @param bootstrap as the class describes
+     * @param address the server's, resolved
+     * @param options of the ladder
+     * @return the connection. Fails with {@link ConnectionException}, which has the failures of all rungs suppressed.
+     *     Cancelling it closes what is under way. It completes on a loop of the group, not always the channel's
+     * @throws IllegalArgumentException the bootstrap has a channel class, no handler, or loops of another kind
+     */
+    public static Future<RdmaChannel> connectMessages(
+            Bootstrap bootstrap, InetSocketAddress address, LadderOptions options) {
+        return connect(bootstrap, address, options, LadderMemory.OF_PROCESS, RdmaChannel.class, RdmaChannel::new);
+    }
+
+    static <C extends Channel> Future<C> connect(
+            Bootstrap bootstrap,
+            InetSocketAddress address,
+            LadderOptions options,
+            LadderMemory memory,
+            Class<C> type,
+            ChannelFactory<? extends Channel> channels) {
+        RdmaEventLoopGroup group = groupOf(bootstrap.config().group());
+        if (bootstrap.config().channelFactory() != null) {
+            throw new IllegalArgumentException("the bootstrap has a channel class; a ladder chooses it");
+        }
+        if (bootstrap.config().handler() == null) {
+            throw new IllegalArgumentException("the bootstrap has no handler");
+        }
+        EventLoop loop = group.next();
+        InetSocketAddress resolved;
+        try {
+            resolved = ConnectAttempt.resolved(address, "connect to ");
+        } catch (ConnectionException unresolved) {
+            return loop.newFailedFuture(unresolved);
+        }
+        boolean hasKeys = bootstrap.config().options().get(RdmaChannelOption.PRE_SHARED_KEYS) != null;
+        List<LadderConnect.Step> steps = new ArrayList<>();
+        for (String name : allowed(options)) {
+            if (!name.equals(ConnectionProvider.TCP)) {
+                steps.add(step(name, group, resolved, channels));
+            } else if (type.isAssignableFrom(NioSocketChannel.class)) {
+                steps.add(new LadderConnect.Step(name, loop, NioSocketChannel::new, obstacleOfTcp(options, hasKeys)));
+            }
+        }
+        return new LadderConnect<>(loop, bootstrap, resolved, options, steps, memory, type).connect();
+    }
+
+    private static RdmaEventLoopGroup groupOf(@Nullable EventLoopGroup group) {
+        if (group instanceof RdmaEventLoopGroup rdma) {
+            return rdma;
+        }
+        if (group instanceof RdmaEventLoop loop && loop.parent() instanceof RdmaEventLoopGroup parent) {
+            return parent;
+        }
+        throw new IllegalArgumentException("a ladder needs a bootstrap with an RdmaEventLoopGroup, not with " + group);
+    }
+
+    /** Down to the minimum. */
+    private static List<String> allowed(LadderOptions options) {
+        String minimum = options.minimumRung();
+        return minimum == null
+                ? options.rungs()
+                : options.rungs().subList(0, options.rungs().indexOf(minimum) + 1);
+    }
+
+    private static String obstacleOfTcp(LadderOptions options, boolean hasKeys) {
+        if (hasKeys) {
+            return "plain TCP cannot prove a pre-shared key";
+        }
+        return options.needs().isEmpty() ? "" : "plain TCP has nothing of " + options.needs();
+    }
+
+    private static LadderConnect.Step step(
+            String name,
+            RdmaEventLoopGroup group,
+            InetSocketAddress address,
+            ChannelFactory<? extends Channel> channels) {
+        for (ProviderChoice choice : group.providers().choices()) {
+            RdmaProvider provider = choice.provider();
+            if (provider.name().equals(name)) {
+                EventLoop loop = RdmaEventLoopGroup.loopFor(group.next(), provider);
+                return new LadderConnect.Step(name, loop, channels, obstacle(provider, address));
+            }
+        }
+        return new LadderConnect.Step(name, null, channels, absence(name));
+    }
+
+    /** Asked each time, without connecting: devices come and go. */
+    private static String obstacle(RdmaProvider provider, InetSocketAddress address) {
+        if (provider.serves(address)) {
+            return "";
+        }
+        Throwable cause = provider.unavailabilityCause();
+        return cause == null ? "it does not serve " + address : "it cannot work here: " + cause.getMessage();
+    }
+
+    private static String absence(String name) {
+        for (RdmaProvider installed : ProviderChoice.installed()) {
+            if (installed.name().equals(name)) {
+                Throwable cause = installed.unavailabilityCause();
+                return cause == null
+                        ? "the event loops are not made for it; make them with the provider " + ProviderSet.LADDER
+                        : "it cannot work here: " + cause.getMessage();
+            }
+        }
+        return "it is not on the class path";
+    }
+
+    /** The exception of a kind of channel. */
+    static Exception failure(Class<? extends Channel> type, String message) {
+        return type == RdmaChannel.class ? new ConnectionException(message) : new ConnectException(message);
+    }
+
+    /** Loops for all rungs that could work here, whatever they serve at the moment. */
+    static RdmaEventLoopGroup newGroup(LadderOptions options, int threads, CompletionLoopOptions loopOptions) {
+        List<ProviderChoice> usable = new ArrayList<>();
+        List<String> others = new ArrayList<>();
+        List<String> names = allowed(options);
+        for (String name : names) {
+            if (name.equals(ConnectionProvider.TCP)) {
+                continue;
+            }
+            try {
+                usable.add(new ProviderChoice(ProviderChoice.find(name), "a rung of the ladder"));
+            } catch (ProviderUnavailableException unavailable) {
+                others.add(unavailable.getMessage());
+            }
+        }
+        if (usable.isEmpty()) {
+            throw new ProviderUnavailableException(
+                    "no rung of the ladder " + names + " can work here: " + String.join("; ", others));
+        }
+        return new RdmaEventLoopGroup(new ProviderSet(usable, Set.of()), threads, null, loopOptions);
+    }
+}

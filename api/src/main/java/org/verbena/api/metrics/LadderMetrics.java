@@ -1,0 +1,55 @@
+package org.verbena.api.metrics;
+
+import io.micrometer.core.instrument.FunctionCounter;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.binder.MeterBinder;
+import java.util.List;
+import java.util.function.ToDoubleFunction;
+import org.verbena.api.LadderOptions;
+import org.verbena.api.LadderStatistics;
+
+/**
+ * The figures of the rungs of ladders ({@link org.verbena.api.RdmaLadder}) as Micrometer's meters, tagged {@code rung}.
+ *
+ * <pre>{@code
+ * new LadderMetrics(LadderOptions.DEFAULTS).bindTo(registry);
+ * }</pre>
+ */
+public final class LadderMetrics implements MeterBinder {
+    private final List<String> rungs;
+
+    /**
+     * Makes one for the rungs of a ladder, whatever its other options.
+     *
+     * @param ladder has the rungs
+     */
+    public LadderMetrics(LadderOptions ladder) {
+        rungs = ladder.rungs();
+    }
+
+    @Override
+    public void bindTo(MeterRegistry registry) {
+        for (String rung : rungs) {
+            counter(
+                    registry,
+                    rung,
+                    "verbena.ladder.used",
+                    "connections that a ladder gave this rung",
+                    name -> LadderStatistics.of(name).used());
+            counter(
+                    registry,
+                    rung,
+                    "verbena.ladder.passed",
+                    "times that a ladder passed this rung over",
+                    name -> LadderStatistics.of(name).passed());
+        }
+    }
+
+    private static void counter(
+            MeterRegistry registry, String rung, String name, String description, ToDoubleFunction<String> figure) {
+        FunctionCounter.builder(name, rung, figure)
+                .description(description)
+                .tag("rung", rung)
+                .register(registry);
+    }
+}
