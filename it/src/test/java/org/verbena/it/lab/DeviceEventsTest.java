@@ -65,6 +65,17 @@ class DeviceEventsTest {
         run("ip link delete " + INTERFACE);
     }
 
+    @Test
+    void aClientThatLosesItsDeviceUnderLoadComesBackOnTheNextRung() throws Exception {
+        String device = addDevice("rxe");
+        try (PeerProgram program = PeerProgram.startJava(LadderLoss.class.getName(), device, ADDRESS)) {
+            int status = program.awaitExit(OUR_LIMIT);
+            System.out.println(program.output());
+            assertThat(status).as(program.output()).isZero();
+            assertThat(program.output()).contains("done");
+        }
+    }
+
     /** One process, in which the device is removed, comes back, is removed and comes back, and then loses its port. */
     @ParameterizedTest
     @ValueSource(strings = {"rxe", "siw"})
