@@ -23,6 +23,7 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.EndpointCapabilities;
 
 /**
@@ -93,6 +94,9 @@ final class LadderConnect<C extends Channel> {
         @Nullable Throwable cause;
 
         @Nullable ChannelFuture connecting;
+
+        /** Whether it had the whole delay. */
+        boolean isSlow;
 
         Rung(Step step) {
             this.step = step;
@@ -229,7 +233,6 @@ final class LadderConnect<C extends Channel> {
     private void begin0(Rung rung) {
         latest = rung;
         rung.phase = Phase.BEGUN;
-        rung.reason = "";
         LadderGate gate = new LadderGate(() -> bring(() -> hedge0(rung, 0)));
         try {
             EventLoop own = Objects.requireNonNull(rung.step.loop());
@@ -277,17 +280,18 @@ final class LadderConnect<C extends Channel> {
         }
         stopHedge0();
         hedge = loop.schedule(
-                () -> {
-                    if (latest == rung
-                            && rung.phase == Phase.BEGUN
-                            && handing == null
-                            && !ended
-                            && !waiting.isEmpty()) {
-                        beginNext0();
-                    }
-                },
-                options.hedgeDelay().toMillis() + extraMillis,
-                TimeUnit.MILLISECONDS);
+                () -> delayOver0(rung), options.hedgeDelay().toMillis() + extraMillis, TimeUnit.MILLISECONDS);
+    }
+
+    private void delayOver0(Rung rung) {
+        if (ended || latest != rung || rung.phase != Phase.BEGUN) {
+            return;
+        }
+        rung.isSlow = true;
+        rung.reason = "no connection within " + options.hedgeDelay().toMillis() + " ms";
+        if (handing == null && !waiting.isEmpty()) {
+            beginNext0();
+        }
     }
 
     private void stopHedge0() {
@@ -347,45 +351,45 @@ final class LadderConnect<C extends Channel> {
         LadderResult result = result0(rung);
         try {
             channel.eventLoop().execute(() -> {
-                boolean opened = open(channel, result);
-                bring(() -> handed0(rung, channel, result, opened));
+                Throwable failure = open(channel, result);
+                bring(() -> handed0(rung, channel, result, failure));
             });
         } catch (RejectedExecutionException gone) {
-            LOG.debug("{}: the event loop has ended", channel, gone);
-            handed0(rung, channel, result, false);
+            handed0(rung, channel, result, gone);
         }
     }
 
-    /** On the channel's loop. */
-    private boolean open(Channel channel, LadderResult result) {
+    /** On the channel's loop. Returns why it cannot be used; null if it is. */
+    private @Nullable Throwable open(Channel channel, LadderResult result) {
         ChannelHandlerContext context = channel.pipeline().context(LadderGate.class);
         if (context == null || !channel.isActive() || promise.isDone()) {
-            return false;
+            return new ConnectionException.Lost("connect to " + address + ": the connection was lost at once");
         }
-        result.mark(channel);
-        ((LadderGate) context.handler()).open0(context, handler, result);
-        return true;
+        try {
+            result.mark(channel);
+            ((LadderGate) context.handler()).open0(context, handler, result);
+            return null;
+        } catch (RuntimeException failure) { // a handler that cannot be added again
+            return failure;
+        }
     }
 
     private LadderResult result0(Rung chosen) {
         List<LadderResult.Passed> passed = new ArrayList<>();
         for (Rung better : rungs.subList(0, rungs.indexOf(chosen))) {
-            String why = better.phase == Phase.BEGUN
-                    ? "no connection within " + options.hedgeDelay().toMillis() + " ms"
-                    : better.reason;
-            passed.add(new LadderResult.Passed(better.step.name(), why));
+            passed.add(new LadderResult.Passed(better.step.name(), better.reason));
         }
         return new LadderResult(address, chosen.step.name(), passed);
     }
 
-    private void handed0(Rung rung, Channel channel, LadderResult result, boolean opened) {
+    private void handed0(Rung rung, Channel channel, LadderResult result, @Nullable Throwable failure) {
         handing = null;
         if (ended) {
             channel.close();
             return;
         }
-        if (!opened) {
-            rung.over0("the connection was lost at once", null);
+        if (failure != null) {
+            rung.over0(message(failure), failure);
             channel.close();
             proceed0();
             Rung tried = latest;
@@ -405,7 +409,7 @@ final class LadderConnect<C extends Channel> {
         for (int i = 0; i < result.passed().size(); i++) {
             Rung better = rungs.get(i);
             // One that lacks what this client needs is good enough for others.
-            if (better.connecting != null && (better.phase == Phase.BEGUN || better.cause != null)) {
+            if (better.cause != null || better.isSlow) {
                 memory.failed(
                         address, better.step.name(), result.passed().get(i).reason(), saturatedNanos());
             }

@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.LongAdder;
  *
  * @param rung {@code verbs}, {@code soft} ..., or {@link ConnectionProvider#TCP}
  * @param used connections that it carries or carried
- * @param passed how often it did not come up, could not be tried, or lacked what was needed, whether a lower rung was
+ * @param passed how often it did not come up, was not tried, or lacked what was needed, whether a lower rung was
  *     used then or none
  */
 public record LadderStatistics(String rung, long used, long passed) {

@@ -488,7 +488,8 @@ public final class RdmaClient implements AutoCloseable {
                         channel, messenger, group, shared == null, requestTimeoutNanos, LadderResult.of(channel));
             } catch (Throwable failure) {
                 if (shared == null) {
-                    group.shutdownGracefully(0, 0, TimeUnit.MILLISECONDS);
+                    // Rungs that came up and were not used still close.
+                    group.shutdownGracefully(0, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS);
                 }
                 throw failure;
             }

@@ -610,6 +610,43 @@ class RdmaLadderTest {
         }
     }
 
+    /** The program's mistake is told; the climb does not wait for a handler that cannot be added. */
+    @Test
+    void saysThatAHandlerCannotBeAddedTwice() {
+        InetSocketAddress address = addressOf(rdmaServer());
+        Bootstrap once = new Bootstrap().group(group).handler(new Witness());
+        Patience.await("the ladder", climb(once, address, hedged(NEVER)));
+        Future<SocketChannel> second = climb(once, address, hedged(NEVER));
+        assertThat(second.awaitUninterruptibly(Patience.LIMIT.toMillis())).isTrue();
+        assertThat(second.cause()).hasMessageContaining("@Sharable");
+        assertThat(handed).hasSize(1);
+        awaitNoneOpen(1);
+    }
+
+    /** A rung that is remembered as dead begins last; that it is not up yet when a lower one comes up proves nothing. */
+    @Test
+    void doesNotBlameARungThatHadNoTime() throws Exception {
+        ServerSocket silent = silence();
+        better.connectTo(any -> (InetSocketAddress) silent.getLocalSocketAddress());
+        Channel slow = slowServer();
+        InetSocketAddress address = addressOf(slow);
+        memory.failed(address, StagedProvider.NAME, "it was dead", 1000);
+        nanos.set(500);
+        LadderOptions noTcp = hedged(Duration.ofSeconds(2)).withMinimumRung("soft");
+        Future<SocketChannel> connecting = climb(bootstrap(), address, noTcp);
+        Patience.until("the last has begun", () -> better.connects() == 1);
+        slow.read();
+        SocketChannel channel = Patience.await("the ladder", connecting);
+        assertThat(LadderResult.of(channel).rung()).isEqualTo("soft");
+        assertThat(LadderResult.of(channel).passed())
+                .singleElement()
+                .asString()
+                .contains("it was dead")
+                .doesNotContain("within");
+        nanos.set(1000);
+        assertThat(memory.failure(address, StagedProvider.NAME)).isNull();
+    }
+
     @Test
     void refusesABootstrapThatChooses() {
         assertThatThrownBy(() -> climb(bootstrap().channel(RdmaSocketChannel.class), ANY_PORT, hedged(SOON)))
