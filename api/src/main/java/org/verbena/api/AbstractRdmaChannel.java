@@ -20,7 +20,6 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
 import java.nio.channels.NotYetConnectedException;
 import java.util.Objects;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -374,25 +373,15 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
 
     @Override
     protected void doRegister(ChannelPromise promise) {
-        RdmaEventLoop loop = (RdmaEventLoop) eventLoop();
-        try {
-            loop.add0(this);
-        } catch (RejectedExecutionException ending) {
-            promise.setFailure(ending);
-            return;
-        }
-        loop.addShutdownHook(closeWithLoop);
-        promise.setSuccess(); // the handlers are there now
-        if (incoming != null && !started && isOpen()) {
+        boolean taken = ((RdmaEventLoop) eventLoop()).enter0(this, closeWithLoop, promise);
+        if (taken && incoming != null && !started && isOpen()) {
             accept0(incoming);
         }
     }
 
     @Override
     protected void doDeregister() {
-        RdmaEventLoop loop = (RdmaEventLoop) eventLoop();
-        loop.removeShutdownHook(closeWithLoop);
-        loop.remove0(this);
+        ((RdmaEventLoop) eventLoop()).leave0(this, closeWithLoop);
     }
 
     @Override
@@ -793,23 +782,20 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                 RdmaProvider provider = provider0();
                 remote = to;
                 attempt = made;
-                MessageConnection connecting = start0(
-                        provider,
-                        byHand != null && byHand.exchange().answers()
-                                ? MessageConnection.Role.ACCEPTOR
-                                : MessageConnection.Role.INITIATOR,
-                        options);
+                MessageConnection connecting =
+                        start0(provider, byHand == null ? MessageConnection.Role.INITIATOR : byHand.role(), options);
                 byte[] privateData =
                         config.privateData(RdmaChannelOption.CONNECT_PRIVATE_DATA, connecting.privateData());
                 EndpointOptions wanted = config.endpointOptions(provider, privateData);
                 IoEventLoop loop = (IoEventLoop) eventLoop();
                 LocalBinding from = binding;
-                if (to == null) {
-                    endpoint = connectByHand0(provider, Objects.requireNonNull(byHand), options, wanted, connecting);
+                if (byHand != null) {
+                    QueuePairExchange exchange = byHand.checked(options, config.preSharedKeys());
+                    endpoint = provider.connectByHand(loop, byHand.route(), exchange, wanted, connecting);
+                } else if (from == null) {
+                    endpoint = provider.connect(loop, Objects.requireNonNull(to), wanted, connecting);
                 } else {
-                    endpoint = from == null
-                            ? provider.connect(loop, to, wanted, connecting)
-                            : from.connect(loop, to, wanted, connecting);
+                    endpoint = from.connect(loop, Objects.requireNonNull(to), wanted, connecting);
                 }
                 int millis = config.getConnectTimeoutMillis();
                 made.limit(eventLoop(), millis, () -> timedOut0(made, connecting, remoteAddress, millis));
@@ -827,31 +813,8 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                     close(voidPromise());
                 }
                 if (byHand != null && endpoint == null) {
-                    giveUp0(byHand); // no provider has taken it
+                    byHand.giveUp0(); // no provider has taken it
                 }
-            }
-        }
-
-        private Endpoint connectByHand0(
-                RdmaProvider provider,
-                QueuePairExchangeAddress to,
-                MessageOptions options,
-                EndpointOptions wanted,
-                MessageConnection connecting) {
-            QueuePairExchange exchange = to.exchange();
-            return provider.connectByHand(
-                    (IoEventLoop) eventLoop(),
-                    to.route(),
-                    exchange.answers() ? new CheckedExchange(exchange, options, config.preSharedKeys()) : exchange,
-                    wanted,
-                    connecting);
-        }
-
-        private void giveUp0(QueuePairExchangeAddress untaken) {
-            try {
-                untaken.exchange().giveUp();
-            } catch (RuntimeException thrown) {
-                LOG.warn("giveUp of {} threw", untaken, thrown);
             }
         }
 

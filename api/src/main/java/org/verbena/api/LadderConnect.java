@@ -242,7 +242,7 @@ final class LadderConnect<C extends Channel> {
                     .handler(gate);
             if (rung.step.name().equals(ConnectionProvider.TCP)) {
                 template.config().options().keySet().stream()
-                        .filter(LadderConnect::isOfRdma)
+                        .filter(RdmaChannelOption::isOneOf)
                         .forEach(option -> bootstrap.option(ShortForm.untyped(option), null));
             }
             hedge0(rung, BEGIN_MILLIS);
@@ -259,10 +259,6 @@ final class LadderConnect<C extends Channel> {
             rung.over0(message(failure), failure);
             proceed0();
         }
-    }
-
-    private static boolean isOfRdma(ChannelOption<?> option) {
-        return option.name().startsWith(RdmaChannelOption.class.getName());
     }
 
     private int leftMillis() {

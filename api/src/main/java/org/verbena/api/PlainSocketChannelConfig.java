@@ -13,8 +13,6 @@ import java.util.Map;
  * {@link RdmaChannelOption} are taken and have no effect, but one: a child that needs a key is none of these. Any thread.
  */
 final class PlainSocketChannelConfig implements SocketChannelConfig {
-    private static final String OURS = RdmaChannelOption.class.getName() + '#';
-
     private final SocketChannelConfig socket;
     private final Runnable onKeys;
 
@@ -51,7 +49,7 @@ final class PlainSocketChannelConfig implements SocketChannelConfig {
 
     @Override
     public <T> boolean setOption(ChannelOption<T> option, T value) {
-        if (option.name().startsWith(OURS)) {
+        if (RdmaChannelOption.isOneOf(option)) {
             option.validate(value);
             if (option.equals(RdmaChannelOption.PRE_SHARED_KEYS)) {
                 onKeys.run();

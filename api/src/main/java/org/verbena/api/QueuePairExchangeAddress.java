@@ -3,6 +3,12 @@ package org.verbena.api;
 import java.io.Serial;
 import java.net.SocketAddress;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.protocol.MessageConnection;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.PreSharedKeys;
 import org.verbena.transport.spi.QueuePairExchange;
 import org.verbena.transport.spi.QueuePairRoute;
 
@@ -19,6 +25,8 @@ import org.verbena.transport.spi.QueuePairRoute;
  * do iWARP devices.
  */
 public final class QueuePairExchangeAddress extends SocketAddress {
+    private static final Logger LOG = LoggerFactory.getLogger(QueuePairExchangeAddress.class);
+
     @Serial
     private static final long serialVersionUID = 1L;
 
@@ -52,6 +60,25 @@ public final class QueuePairExchangeAddress extends SocketAddress {
      */
     public QueuePairExchange exchange() {
         return exchange;
+    }
+
+    /** What this end is in the handshake of messages. */
+    MessageConnection.Role role() {
+        return exchange.answers() ? MessageConnection.Role.ACCEPTOR : MessageConnection.Role.INITIATOR;
+    }
+
+    /** The exchange; where this end answers, with a server's checks of its peer. */
+    QueuePairExchange checked(MessageOptions options, @Nullable PreSharedKeys keys) {
+        return exchange.answers() ? new CheckedExchange(exchange, options, keys) : exchange;
+    }
+
+    /** No provider has taken it. */
+    void giveUp0() {
+        try {
+            exchange.giveUp();
+        } catch (RuntimeException thrown) {
+            LOG.warn("giveUp of {} threw", this, thrown);
+        }
     }
 
     @Override

@@ -208,4 +208,9 @@ public final class RdmaChannelOption {
      */
     public static final ChannelOption<Integer> KEEP_ALIVE_MILLIS =
             ChannelOption.valueOf(RdmaChannelOption.class, "KEEP_ALIVE_MILLIS");
+
+    /** Whether an option is one of these, by its name. */
+    static boolean isOneOf(ChannelOption<?> option) {
+        return option.name().startsWith(RdmaChannelOption.class.getName() + '#');
+    }
 }

@@ -1,7 +1,6 @@
 package org.verbena.api;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.AbstractChannel;
 import io.netty.channel.AddressedEnvelope;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
@@ -26,7 +25,6 @@ import java.nio.channels.NotYetConnectedException;
 import java.util.ArrayDeque;
 import java.util.Objects;
 import java.util.concurrent.Executor;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageBuffers;
@@ -67,7 +65,7 @@ import org.verbena.transport.spi.WorkStatus;
  *                            was found
  * }</pre>
  */
-public final class RdmaDatagramChannel extends AbstractChannel implements DatagramChannel {
+public final class RdmaDatagramChannel extends AbstractDatagramChannel {
     private static final ChannelMetadata METADATA = new ChannelMetadata(true, 16);
 
     /** A device sends what it has taken within microseconds. */
@@ -125,9 +123,7 @@ public final class RdmaDatagramChannel extends AbstractChannel implements Datagr
     private Channel.@Nullable Unsafe datagramUnsafe;
 
     /** Creates a channel, for a bootstrap. */
-    public RdmaDatagramChannel() {
-        super(null);
-    }
+    public RdmaDatagramChannel() {}
 
     // ---- properties
 
@@ -249,22 +245,12 @@ public final class RdmaDatagramChannel extends AbstractChannel implements Datagr
 
     @Override
     protected void doRegister(ChannelPromise promise) {
-        RdmaEventLoop loop = (RdmaEventLoop) eventLoop();
-        try {
-            loop.add0(this);
-        } catch (RejectedExecutionException ending) {
-            promise.setFailure(ending);
-            return;
-        }
-        loop.addShutdownHook(closeWithLoop);
-        promise.setSuccess();
+        ((RdmaEventLoop) eventLoop()).enter0(this, closeWithLoop, promise);
     }
 
     @Override
     protected void doDeregister() {
-        RdmaEventLoop loop = (RdmaEventLoop) eventLoop();
-        loop.removeShutdownHook(closeWithLoop);
-        loop.remove0(this);
+        ((RdmaEventLoop) eventLoop()).leave0(this, closeWithLoop);
         if (isOpen()) {
             // The queue pair lives on this loop: it cannot move.
             unsafe().close(unsafe().voidPromise());
@@ -294,7 +280,7 @@ public final class RdmaDatagramChannel extends AbstractChannel implements Datagr
         }
         openPromise = promise;
         try {
-            open0(requireAddress(localAddress, "bind to "), null);
+            open0(ConnectAttempt.resolved(localAddress, "bind to "), null);
         } catch (RuntimeException refused) {
             openPromise = null;
             promise.tryFailure(forBind0(refused));
@@ -308,16 +294,6 @@ public final class RdmaDatagramChannel extends AbstractChannel implements Datagr
 
     private static Throwable forBind0(Throwable cause) {
         return cause instanceof RdmaException refused ? RdmaSocketChannel.asBindException(refused) : cause;
-    }
-
-    private static InetSocketAddress requireAddress(SocketAddress given, String what) {
-        if (!(given instanceof InetSocketAddress address)) {
-            throw new IllegalArgumentException(what + given + ": not an internet address");
-        }
-        if (address.isUnresolved()) {
-            throw new ConnectionException.Unreachable(what + address + ": the name cannot be resolved");
-        }
-        return address;
     }
 
     private void open0(InetSocketAddress local, @Nullable InetSocketAddress toward) {
@@ -346,11 +322,11 @@ public final class RdmaDatagramChannel extends AbstractChannel implements Datagr
         }
         boolean opens = state == State.OPEN;
         try {
-            InetSocketAddress address = requireAddress(remote, "connect to ");
+            InetSocketAddress address = ConnectAttempt.resolved(remote, "connect to ");
             connectPromise = promise;
             connectingTo = address;
             if (opens) {
-                open0(local == null ? wildcardLike(address) : requireAddress(local, "bind to "), address);
+                open0(local == null ? wildcardLike(address) : ConnectAttempt.resolved(local, "bind to "), address);
             } else {
                 startConnecting0();
             }
@@ -454,43 +430,7 @@ public final class RdmaDatagramChannel extends AbstractChannel implements Datagr
     // ---- groups
 
     @Override
-    public ChannelFuture joinGroup(InetAddress multicastAddress) {
-        return joinGroup(multicastAddress, newPromise());
-    }
-
-    @Override
-    public ChannelFuture joinGroup(InetAddress multicastAddress, ChannelPromise promise) {
-        return join(multicastAddress, null, null, promise);
-    }
-
-    @Override
-    public ChannelFuture joinGroup(InetSocketAddress multicastAddress, @Nullable NetworkInterface networkInterface) {
-        return joinGroup(multicastAddress, networkInterface, newPromise());
-    }
-
-    @Override
-    public ChannelFuture joinGroup(
-            InetSocketAddress multicastAddress, @Nullable NetworkInterface networkInterface, ChannelPromise promise) {
-        return join(multicastAddress.getAddress(), networkInterface, null, promise);
-    }
-
-    @Override
-    public ChannelFuture joinGroup(
-            InetAddress multicastAddress, @Nullable NetworkInterface networkInterface, @Nullable InetAddress source) {
-        return joinGroup(multicastAddress, networkInterface, source, newPromise());
-    }
-
-    /** Joins; with a source, the channel drops what others send to the group. */
-    @Override
-    public ChannelFuture joinGroup(
-            InetAddress multicastAddress,
-            @Nullable NetworkInterface networkInterface,
-            @Nullable InetAddress source,
-            ChannelPromise promise) {
-        return join(multicastAddress, networkInterface, source, promise);
-    }
-
-    private ChannelFuture join(
+    ChannelFuture join(
             InetAddress group,
             @Nullable NetworkInterface networkInterface,
             @Nullable InetAddress source,
@@ -503,42 +443,7 @@ public final class RdmaDatagramChannel extends AbstractChannel implements Datagr
     }
 
     @Override
-    public ChannelFuture leaveGroup(InetAddress multicastAddress) {
-        return leaveGroup(multicastAddress, newPromise());
-    }
-
-    @Override
-    public ChannelFuture leaveGroup(InetAddress multicastAddress, ChannelPromise promise) {
-        return leave(multicastAddress, null, null, promise);
-    }
-
-    @Override
-    public ChannelFuture leaveGroup(InetSocketAddress multicastAddress, @Nullable NetworkInterface networkInterface) {
-        return leaveGroup(multicastAddress, networkInterface, newPromise());
-    }
-
-    @Override
-    public ChannelFuture leaveGroup(
-            InetSocketAddress multicastAddress, @Nullable NetworkInterface networkInterface, ChannelPromise promise) {
-        return leave(multicastAddress.getAddress(), networkInterface, null, promise);
-    }
-
-    @Override
-    public ChannelFuture leaveGroup(
-            InetAddress multicastAddress, @Nullable NetworkInterface networkInterface, @Nullable InetAddress source) {
-        return leaveGroup(multicastAddress, networkInterface, source, newPromise());
-    }
-
-    @Override
-    public ChannelFuture leaveGroup(
-            InetAddress multicastAddress,
-            @Nullable NetworkInterface networkInterface,
-            @Nullable InetAddress source,
-            ChannelPromise promise) {
-        return leave(multicastAddress, networkInterface, source, promise);
-    }
-
-    private ChannelFuture leave(
+    ChannelFuture leave(
             InetAddress group,
             @Nullable NetworkInterface networkInterface,
             @Nullable InetAddress source,
@@ -547,34 +452,12 @@ public final class RdmaDatagramChannel extends AbstractChannel implements Datagr
     }
 
     @Override
-    public ChannelFuture block(
-            InetAddress multicastAddress, @Nullable NetworkInterface networkInterface, InetAddress sourceToBlock) {
-        return block(multicastAddress, networkInterface, sourceToBlock, newPromise());
-    }
-
-    /** Has the channel drop what a source sends to a group that it has joined. */
-    @Override
-    public ChannelFuture block(
-            InetAddress multicastAddress,
+    ChannelFuture drop(
+            InetAddress group,
             @Nullable NetworkInterface networkInterface,
-            InetAddress sourceToBlock,
+            InetAddress source,
             ChannelPromise promise) {
-        Objects.requireNonNull(sourceToBlock, "sourceToBlock");
-        return inGroup(
-                multicastAddress,
-                networkInterface,
-                promise,
-                () -> groups.block(multicastAddress, sourceToBlock, promise));
-    }
-
-    @Override
-    public ChannelFuture block(InetAddress multicastAddress, InetAddress sourceToBlock) {
-        return block(multicastAddress, sourceToBlock, newPromise());
-    }
-
-    @Override
-    public ChannelFuture block(InetAddress multicastAddress, InetAddress sourceToBlock, ChannelPromise promise) {
-        return block(multicastAddress, null, sourceToBlock, promise);
+        return inGroup(group, networkInterface, promise, () -> groups.block(group, source, promise));
     }
 
     private ChannelFuture inGroup(
@@ -710,7 +593,7 @@ public final class RdmaDatagramChannel extends AbstractChannel implements Datagr
         SocketAddress given = message instanceof AddressedEnvelope<?, ?> envelope ? envelope.recipient() : null;
         InetSocketAddress connected = remoteAddress;
         if (given != null) {
-            return requireAddress(given, "write to ");
+            return ConnectAttempt.resolved(given, "write to ");
         }
         if (connected == null) {
             throw new NotYetConnectedException();

@@ -143,16 +143,22 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
     }
 
     /**
-     * A channel is being registered.
+     * A channel is being registered, and the promise has the outcome: it is taken unless the loop is ending.
      *
-     * @throws RejectedExecutionException the loop is ending
+     * @param atShutdown run if the loop ends while the channel is here
+     * @return whether it was taken
      */
-    void add0(Channel channel) {
+    boolean enter0(Channel channel, Runnable atShutdown, ChannelPromise promise) {
         assert inEventLoop();
         if (isEnding()) {
-            throw new RejectedExecutionException("the event loop is shutting down and takes no more channels");
+            promise.setFailure(
+                    new RejectedExecutionException("the event loop is shutting down and takes no more channels"));
+            return false;
         }
         channels.add(channel);
+        addShutdownHook(atShutdown);
+        promise.setSuccess(); // the handlers are there now
+        return true;
     }
 
     /** The budget of this loop's channels for their long reads and writes on a device. */
@@ -163,8 +169,9 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
     }
 
     /** A channel has left. */
-    void remove0(Channel channel) {
+    void leave0(Channel channel, Runnable atShutdown) {
         assert inEventLoop();
+        removeShutdownHook(atShutdown);
         channels.remove(channel);
     }
 }

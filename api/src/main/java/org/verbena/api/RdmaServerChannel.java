@@ -14,7 +14,6 @@ import java.util.ArrayDeque;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Executor;
-import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -158,22 +157,12 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
 
     @Override
     protected void doRegister(ChannelPromise promise) {
-        RdmaEventLoop loop = (RdmaEventLoop) eventLoop();
-        try {
-            loop.add0(this);
-        } catch (RejectedExecutionException ending) {
-            promise.setFailure(ending);
-            return;
-        }
-        loop.addShutdownHook(closeWithLoop);
-        promise.setSuccess();
+        ((RdmaEventLoop) eventLoop()).enter0(this, closeWithLoop, promise);
     }
 
     @Override
     protected void doDeregister() {
-        RdmaEventLoop loop = (RdmaEventLoop) eventLoop();
-        loop.removeShutdownHook(closeWithLoop);
-        loop.remove0(this);
+        ((RdmaEventLoop) eventLoop()).leave0(this, closeWithLoop);
         if (isOpen()) {
             // The listener lives on this loop: it cannot move.
             unsafe().close(unsafe().voidPromise());
