@@ -1,13 +1,11 @@
 package org.verbena.api;
 
 import io.netty.channel.IoEventLoop;
-import io.netty.channel.IoHandlerFactory;
 import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.CopyOnWriteArrayList;
-import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointHandler;
@@ -18,7 +16,6 @@ import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
 import org.verbena.transport.spi.LocalBinding;
 import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.ProviderCounters;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
@@ -26,9 +23,7 @@ import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 
 /** Another provider, with a record of which memory its devices are told to read and to fill. */
-final class CountingProvider implements RdmaProvider {
-    private final RdmaProvider inner;
-
+final class CountingProvider extends DelegatingProvider {
     /** What sends were told to take their bytes from, and where reads were told to find theirs at the peer. */
     final List<Stretch> sources = new CopyOnWriteArrayList<>();
 
@@ -36,7 +31,7 @@ final class CountingProvider implements RdmaProvider {
     final List<Stretch> sinks = new CopyOnWriteArrayList<>();
 
     CountingProvider(RdmaProvider inner) {
-        this.inner = inner;
+        super(inner);
     }
 
     /** A stretch of memory, and what named it. */
@@ -55,55 +50,10 @@ final class CountingProvider implements RdmaProvider {
     }
 
     @Override
-    public String name() {
-        return inner.name();
-    }
-
-    @Override
-    public int rank() {
-        return inner.rank();
-    }
-
-    @Override
-    public Throwable unavailabilityCause() {
-        return inner.unavailabilityCause();
-    }
-
-    @Override
-    public boolean serves(InetSocketAddress address) {
-        return inner.serves(address);
-    }
-
-    @Override
-    public int usualSges() {
-        return inner.usualSges();
-    }
-
-    @Override
-    public int usualStreamReceives() {
-        return inner.usualStreamReceives();
-    }
-
-    @Override
-    public String description() {
-        return inner.description();
-    }
-
-    @Override
-    public ProviderCounters counters() {
-        return inner.counters();
-    }
-
-    @Override
-    public IoHandlerFactory newIoHandlerFactory(CompletionLoopOptions options) {
-        return inner.newIoHandlerFactory(options);
-    }
-
-    @Override
     public Endpoint connect(
             IoEventLoop loop, InetSocketAddress remoteAddress, EndpointOptions options, EndpointHandler handler) {
         CountingHandler counting = new CountingHandler(handler);
-        return counting.of(inner.connect(loop, remoteAddress, options, counting));
+        return counting.of(super.connect(loop, remoteAddress, options, counting));
     }
 
     @Override
@@ -114,7 +64,7 @@ final class CountingProvider implements RdmaProvider {
     @Override
     public Listener listen(
             IoEventLoop loop, InetSocketAddress localAddress, ListenOptions options, ListenerHandler handler) {
-        return inner.listen(loop, localAddress, options, new ListenerHandler() {
+        return super.listen(loop, localAddress, options, new ListenerHandler() {
             @Override
             public void onListening(Listener listener) {
                 handler.onListening(listener);

@@ -1,32 +1,27 @@
 package org.verbena.api;
 
 import io.netty.channel.IoEventLoop;
-import io.netty.channel.IoHandlerFactory;
 import java.net.InetSocketAddress;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.UnaryOperator;
 import org.verbena.transport.soft.SoftOptions;
 import org.verbena.transport.soft.SoftProvider;
-import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.spi.ListenOptions;
-import org.verbena.transport.spi.Listener;
-import org.verbena.transport.spi.ListenerHandler;
-import org.verbena.transport.spi.LocalBinding;
-import org.verbena.transport.spi.ProviderCounters;
-import org.verbena.transport.spi.RdmaProvider;
 
 /** A provider above soft whose connections do what a test wants of them: soft's, to another address, or none. */
-final class StagedProvider implements RdmaProvider {
+final class StagedProvider extends DelegatingProvider {
     static final String NAME = "better";
 
-    private final SoftProvider inner = new SoftProvider(SoftOptions.DEFAULTS);
     private final AtomicInteger connects = new AtomicInteger();
     private volatile UnaryOperator<InetSocketAddress> where = UnaryOperator.identity();
     private volatile UnaryOperator<EndpointOptions> what = UnaryOperator.identity();
     private volatile boolean serves = true;
+
+    StagedProvider() {
+        super(new SoftProvider(SoftOptions.DEFAULTS));
+    }
 
     /** Where it connects to instead; may throw. */
     void connectTo(UnaryOperator<InetSocketAddress> value) {
@@ -58,11 +53,6 @@ final class StagedProvider implements RdmaProvider {
     }
 
     @Override
-    public Throwable unavailabilityCause() {
-        return null;
-    }
-
-    @Override
     public boolean serves(InetSocketAddress address) {
         return serves;
     }
@@ -73,30 +63,9 @@ final class StagedProvider implements RdmaProvider {
     }
 
     @Override
-    public ProviderCounters counters() {
-        return inner.counters();
-    }
-
-    @Override
-    public IoHandlerFactory newIoHandlerFactory(CompletionLoopOptions options) {
-        return inner.newIoHandlerFactory(options);
-    }
-
-    @Override
     public Endpoint connect(
             IoEventLoop loop, InetSocketAddress remoteAddress, EndpointOptions options, EndpointHandler handler) {
         connects.incrementAndGet();
-        return inner.connect(loop, where.apply(remoteAddress), what.apply(options), handler);
-    }
-
-    @Override
-    public LocalBinding bind(InetSocketAddress localAddress) {
-        return inner.bind(localAddress);
-    }
-
-    @Override
-    public Listener listen(
-            IoEventLoop loop, InetSocketAddress localAddress, ListenOptions options, ListenerHandler handler) {
-        return inner.listen(loop, localAddress, options, handler);
+        return super.connect(loop, where.apply(remoteAddress), what.apply(options), handler);
     }
 }
