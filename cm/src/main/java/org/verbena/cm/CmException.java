@@ -101,6 +101,7 @@ public final class CmException extends NativeRdmaException {
      *
      * @return a positive errno; 0 if an event reported the failure
      */
+    @Override
     public int errno() {
         return errno;
     }

@@ -29,4 +29,11 @@ public abstract class NativeRdmaException extends RuntimeException {
     protected NativeRdmaException(String message, Throwable cause) {
         super(message, cause);
     }
+
+    /**
+     * The call's errno.
+     *
+     * @return a positive errno; 0 if an event reported the failure
+     */
+    public abstract int errno();
 }

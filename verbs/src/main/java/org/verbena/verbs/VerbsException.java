@@ -44,6 +44,7 @@ public final class VerbsException extends NativeRdmaException {
      *
      * @return a positive errno
      */
+    @Override
     public int errno() {
         return errno;
     }

@@ -477,6 +477,8 @@ class ObjectTreeTest {
         assertThatThrownBy(() -> builder.portNumber(0)).isInstanceOf(IllegalArgumentException.class);
         assertThat(Mtu.of(0)).isEqualTo(Mtu.UNKNOWN);
         assertThat(Mtu.of(5).bytes()).isEqualTo(4096);
+        assertThat(Mtu.ofBytes(4096)).isEqualTo(Mtu.MTU_4096);
+        assertThatThrownBy(() -> Mtu.ofBytes(0)).isInstanceOf(IllegalArgumentException.class);
         assertThatThrownBy(() -> builder.pathMtu(Mtu.UNKNOWN)).isInstanceOf(IllegalArgumentException.class);
     }
 

@@ -19,12 +19,11 @@ final class MtuOption {
     static final class Converter implements ITypeConverter<Mtu> {
         @Override
         public Mtu convert(String text) {
-            for (Mtu mtu : Mtu.values()) {
-                if (mtu != Mtu.UNKNOWN && text.equals(String.valueOf(mtu.bytes()))) {
-                    return mtu;
-                }
+            try {
+                return Mtu.ofBytes(Integer.parseInt(text));
+            } catch (IllegalArgumentException other) {
+                throw new TypeConversionException("'" + text + "' is not an MTU: 256, 512, 1024, 2048 or 4096");
             }
-            throw new TypeConversionException("'" + text + "' is not an MTU: 256, 512, 1024, 2048 or 4096");
         }
     }
 }

@@ -43,6 +43,22 @@ public enum Mtu implements NativeConstant {
     }
 
     /**
+     * The MTU of so many bytes.
+     *
+     * @param bytes 256, 512, 1024, 2048 or 4096
+     * @return the constant
+     * @throws IllegalArgumentException no packets have so many bytes
+     */
+    public static Mtu ofBytes(int bytes) {
+        for (Mtu mtu : values()) {
+            if (mtu != UNKNOWN && mtu.bytes() == bytes) {
+                return mtu;
+            }
+        }
+        throw new IllegalArgumentException("an MTU is 256, 512, 1024, 2048 or 4096 bytes, not " + bytes);
+    }
+
+    /**
      * The MTU in bytes.
      *
      * @return bytes; 0 for UNKNOWN

@@ -94,6 +94,11 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         return VerbsProvider.format(remoteAddress);
     }
 
+    @Override
+    boolean reportsPeerEnd() {
+        return true;
+    }
+
     // ---- connecting and accepting
 
     /** Starts to resolve address and route, or takes those of the request. */

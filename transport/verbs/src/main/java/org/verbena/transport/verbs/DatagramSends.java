@@ -13,43 +13,30 @@ import org.verbena.verbs.work.SendFlags;
  * signalled. The loop's thread alone.
  */
 final class DatagramSends {
-    /** One signalled send in so many at the least, so that slots come back while a long batch is under way. */
-    private static final int MAX_UNSIGNALLED = 32;
-
     /** Receives the outcomes of sends. */
-    interface Events {
+    interface Events extends SendStaging.Refusals {
         /** A send is done. */
         void onSendCompleted(long workId, WorkStatus status);
-
-        /** The device did not take all that was staged. */
-        void onSendsRefused(int errno, int taken, int out);
     }
 
     private final Events events;
     private final WorkRing ring;
     private final @Nullable VerbsDestination[] destinations;
     private final int[] lengths;
-    private @Nullable SendQueue queue;
-    private int index;
-    private int generation;
+    private final SendStaging staging;
     private int maxInlineBytes;
-    private int unsignalled;
-
-    /** How many of those that are out the device was never given. */
-    private int unposted;
 
     DatagramSends(int depth, int maxSges, Events events) {
         this.events = events;
         ring = new WorkRing(depth, maxSges);
+        staging = new SendStaging(ring, events);
         destinations = new VerbsDestination[depth];
         lengths = new int[depth];
     }
 
     /** The queue is there. */
     void prepared(SendQueue made, int endpointIndex, int endpointGeneration) {
-        queue = made;
-        index = endpointIndex;
-        generation = endpointGeneration;
+        staging.prepared(made, false, endpointIndex, endpointGeneration);
         maxInlineBytes = made.maxInlineBytes();
     }
 
@@ -71,7 +58,7 @@ final class DatagramSends {
 
     /** Whether all that are out were never given to the device. */
     boolean areAllBack() {
-        return ring.count() == unposted;
+        return staging.areAllBack();
     }
 
     /**
@@ -82,14 +69,14 @@ final class DatagramSends {
      */
     boolean post(
             long workId, ScatterGatherList pieces, VerbsDestination to, boolean hasImmediateData, int immediateData) {
-        SendQueue staging = Objects.requireNonNull(queue);
-        if (staging.isFull() && !flush()) {
+        SendQueue queue = staging.queue();
+        if (queue.isFull() && !flush()) {
             return false;
         }
         int slot = ring.next();
         ring.holdForNext(pieces);
         try {
-            stage(staging, slot, pieces, to, hasImmediateData, immediateData);
+            stage(queue, slot, pieces, to, hasImmediateData, immediateData);
         } catch (RuntimeException refused) {
             ring.releaseNext();
             throw refused;
@@ -102,29 +89,29 @@ final class DatagramSends {
     }
 
     private void stage(
-            SendQueue staging,
+            SendQueue queue,
             int slot,
             ScatterGatherList pieces,
             VerbsDestination to,
             boolean hasImmediateData,
             int immediateData) {
-        long wrId = WorkRequestId.of(index, generation, WorkRequestId.SEND, slot);
-        boolean signalled = unsignalled + 1 >= MAX_UNSIGNALLED;
+        long wrId = staging.id(WorkRequestId.SEND, slot);
+        boolean signalled = staging.signalsNext();
         long bytes = pieces.totalBytes();
         int flags = (signalled ? SendFlags.SIGNALED : 0)
                 // Without data there is nothing to copy, and some devices refuse the flag then.
                 | (bytes > 0 && bytes <= maxInlineBytes ? SendFlags.INLINE : 0);
         if (hasImmediateData) {
-            staging.sendWithImmediate(wrId, flags, immediateData);
+            queue.sendWithImmediate(wrId, flags, immediateData);
         } else {
-            staging.send(wrId, flags);
+            queue.send(wrId, flags);
         }
-        to.address(staging);
+        to.address(queue);
         for (int i = 0; i < pieces.count(); i++) {
-            staging.uncheckedPiece(
+            queue.uncheckedPiece(
                     pieces.address(i), pieces.length(i), pieces.region(i).localKey());
         }
-        unsignalled = signalled ? 0 : unsignalled + 1;
+        staging.staged(signalled);
     }
 
     /**
@@ -133,28 +120,12 @@ final class DatagramSends {
      * @return false if it refused: {@link Events#onSendsRefused} has been told
      */
     boolean flush() {
-        SendQueue staged = queue;
-        if (staged == null || staged.stagedWrs() == 0) {
-            return true;
-        }
-        if (unsignalled > 0) {
-            staged.signalLast();
-            unsignalled = 0;
-        }
-        int errno = staged.tryFlush();
-        if (errno != 0) {
-            events.onSendsRefused(errno, ring.count() - staged.stagedWrs(), ring.count());
-            return false;
-        }
-        return true;
+        return staging.flush();
     }
 
     /** Forgets what is staged: it stays out, and {@link #completeRest} completes it. */
     void discard() {
-        if (queue != null) {
-            unposted = queue.stagedWrs();
-            queue.discard();
-        }
+        staging.discard();
     }
 
     /** A slot was done or failed; all before it, which have no completion of their own, were done. */

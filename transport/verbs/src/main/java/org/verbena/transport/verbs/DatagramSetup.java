@@ -22,7 +22,6 @@ import org.verbena.verbs.Context;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
-import org.verbena.verbs.QueuePairAttributes;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.address.Gid;
 import org.verbena.verbs.address.GidEntry;
@@ -30,7 +29,6 @@ import org.verbena.verbs.address.GidType;
 import org.verbena.verbs.address.GlobalRoute;
 import org.verbena.verbs.device.LinkLayer;
 import org.verbena.verbs.device.TransportType;
-import org.verbena.verbs.queue.QueuePairState;
 
 /**
  * A datagram endpoint's part on the connection loop: the id that has its port and answers look-ups (SIDR requests) with
@@ -335,14 +333,7 @@ final class DatagramSetup implements CmEventSink {
 
     /** Answers nobody any more, and has the queue pair give everything back. */
     void toErrorState() {
-        QueuePair made = queuePair;
-        if (made != null) {
-            try {
-                made.modify(QueuePairAttributes.to(QueuePairState.ERR).build());
-            } catch (NativeRdmaException refused) {
-                LOG.debug("{}: {}", endpoint, refused.getMessage());
-            }
-        }
+        QueuePairEnding.toErrorState(queuePair, endpoint);
         endpoint.execute(endpoint::inErrorState0);
     }
 
@@ -354,29 +345,12 @@ final class DatagramSetup implements CmEventSink {
     void destroy(List<VerbsDestination> destinations) {
         provider.devices().remove(this);
         destinations.forEach(VerbsDestination::leave);
-        boolean isGone = closeQueuePair();
+        boolean isGone = QueuePairEnding.close(queuePair, endpoint);
         if (isGone) {
             destinations.forEach(VerbsDestination::destroyHandle);
             destroyId();
         }
         endpoint.execute(() -> endpoint.finish0(isGone));
-    }
-
-    private boolean closeQueuePair() {
-        QueuePair made = queuePair;
-        if (made == null) {
-            return true;
-        }
-        try {
-            made.close();
-            return true;
-        } catch (RuntimeException refused) {
-            LOG.error(
-                    "The queue pair of {} could not be destroyed; the memory of its work requests stays registered",
-                    endpoint,
-                    refused);
-            return false;
-        }
     }
 
     private void destroyId() {

@@ -1,15 +1,11 @@
 package org.verbena.transport.verbs;
 
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmEvent;
 import org.verbena.cm.ConnectionParameters;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.QueuePair;
-import org.verbena.verbs.QueuePairAttributes;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.queue.QueuePairState;
 
 /**
  * An endpoint's part on the connection loop: how it meets its peer, and the life of its queue pair. {@link ConnectionSetup}
@@ -19,8 +15,6 @@ import org.verbena.verbs.queue.QueuePairState;
  * in order, so none meets an object that another one closes; the results go to the endpoint's loop.
  */
 abstract class EndpointSetup {
-    private static final Logger LOG = LoggerFactory.getLogger(EndpointSetup.class);
-
     private final VerbsEndpoint endpoint;
     private final VerbsProvider provider;
 
@@ -73,6 +67,9 @@ abstract class EndpointSetup {
 
     /** The peer, for messages. */
     abstract String peer();
+
+    /** Whether the end of the peer is reported. */
+    abstract boolean reportsPeerEnd();
 
     final Throwable failureOf(RuntimeException refused) {
         return ConnectFailures.of(attempt() + " failed while " + step, refused);
@@ -132,14 +129,7 @@ abstract class EndpointSetup {
      */
     final void toErrorState(boolean isConnected, byte[] rejection) {
         notifyPeer(isConnected, rejection);
-        QueuePair made = queuePair;
-        if (made != null) {
-            try {
-                made.modify(QueuePairAttributes.to(QueuePairState.ERR).build());
-            } catch (NativeRdmaException refused) {
-                LOG.debug("{}: {}", endpoint, refused.getMessage());
-            }
-        }
+        QueuePairEnding.toErrorState(queuePair, endpoint);
         endpoint.execute(endpoint::inErrorState0);
     }
 
@@ -155,20 +145,9 @@ abstract class EndpointSetup {
 
     /** Destroys the queue pair, if there is one. Returns whether it is gone. */
     final boolean closeQueuePair() {
-        QueuePair made = queuePair;
-        if (made == null) {
-            return true;
+        if (queuePair != null) {
+            endpoint.endWindows();
         }
-        endpoint.endWindows();
-        try {
-            made.close();
-            return true;
-        } catch (RuntimeException refused) {
-            LOG.error(
-                    "The queue pair of {} could not be destroyed; the memory of its work requests stays registered",
-                    endpoint,
-                    refused);
-            return false;
-        }
+        return QueuePairEnding.close(queuePair, endpoint);
     }
 }

@@ -106,6 +106,11 @@ final class ExchangeSetup extends EndpointSetup {
         return known == null ? "a peer that is not known yet, by hand on " + route : known;
     }
 
+    @Override
+    boolean reportsPeerEnd() {
+        return false;
+    }
+
     /** On the endpoint's loop, like everything that calls the exchange. */
     @Override
     void giveUp() {
@@ -217,7 +222,7 @@ final class ExchangeSetup extends EndpointSetup {
             LocalPort found = VerbsEndpoint.required(local);
             Gid gid = new Gid(its.gidPrefix(), its.gidInterface());
             AddressVector vector = vectorTo(found, gid, its.lid());
-            Mtu mtu = LocalPort.mtuOf(Math.min(own.mtuBytes(), its.mtuBytes()));
+            Mtu mtu = Mtu.ofBytes(Math.min(own.mtuBytes(), its.mtuBytes()));
             int reads = Math.min(parameters.initiatorDepth(), its.readDepth());
             QueuePair made = VerbsEndpoint.required(queuePair());
             made.modify(QueuePairAttributes.to(QueuePairState.RTR)

@@ -106,7 +106,7 @@ record LocalPort(Context context, int port, int gidIndex, Gid gid, int lid, bool
                 source == null ? Gid.ZERO : source.gid(),
                 attributes.lid(),
                 isEthernet,
-                route.mtuBytes() == QueuePairRoute.ACTIVE_MTU ? active : mtuOf(route.mtuBytes()));
+                route.mtuBytes() == QueuePairRoute.ACTIVE_MTU ? active : Mtu.ofBytes(route.mtuBytes()));
     }
 
     private static @Nullable GidEntry source(Context context, int port, QueuePairRoute route, boolean isEthernet) {
@@ -136,15 +136,5 @@ record LocalPort(Context context, int port, int gidIndex, Gid gid, int lid, bool
             return wanted == null ? 0 : 1;
         }
         return its instanceof java.net.Inet4Address ? 3 : 2;
-    }
-
-    /** The MTU of so many bytes. */
-    static Mtu mtuOf(int bytes) {
-        for (Mtu mtu : Mtu.values()) {
-            if (mtu.bytes() == bytes) {
-                return mtu;
-            }
-        }
-        throw new IllegalArgumentException("no packets have " + bytes + " bytes");
     }
 }

@@ -1,6 +1,5 @@
 package org.verbena.transport.verbs;
 
-import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
@@ -19,11 +18,8 @@ import org.verbena.verbs.work.SendFlags;
  * ({@link ShortReads}); the slot is done with the second.
  */
 final class SendPath {
-    /** One signalled work request in so many at the least, so that slots come back while a long batch is under way. */
-    private static final int MAX_UNSIGNALLED = 32;
-
     /** Receives the outcomes of work requests. */
-    interface Events {
+    interface Events extends SendStaging.Refusals {
         /**
          * A work request is done.
          *
@@ -32,24 +28,11 @@ final class SendPath {
          * @param lengthBytes what it moved; 0 unless it succeeded
          */
         void onSendCompleted(long workId, WorkStatus status, int lengthBytes);
-
-        /**
-         * The device did not take all that was staged.
-         *
-         * @param errno why
-         * @param taken how many of those that are out it has taken
-         * @param out how many are out
-         */
-        void onSendsRefused(int errno, int taken, int out);
     }
 
     private final Events events;
     private final SendRing ring;
-    private @Nullable SendQueue queue;
-    private int index;
-    private int generation;
-    private int unsignalled;
-    private int maxUnsignalled;
+    private final SendStaging staging;
 
     /** Over iWARP, see above. */
     private boolean completesInAnyOrder;
@@ -62,12 +45,10 @@ final class SendPath {
 
     private WorkStatus firstPartStatus = WorkStatus.FLUSHED;
 
-    /** How many of those that are out the device was never given. */
-    private int unposted;
-
     SendPath(int depth, int maxSges, Events events) {
         this.events = events;
         ring = new SendRing(depth, maxSges);
+        staging = new SendStaging(ring, events);
     }
 
     /**
@@ -79,12 +60,9 @@ final class SendPath {
      * @param endpointGeneration and this
      */
     void prepared(SendQueue made, VerbsDevice device, int endpointIndex, int endpointGeneration) {
-        queue = made;
-        index = endpointIndex;
-        generation = endpointGeneration;
+        staging.prepared(made, device.isIwarp(), endpointIndex, endpointGeneration);
         completesInAnyOrder = device.isIwarp();
         splitsShortReads = device.isSiw();
-        maxUnsignalled = device.isIwarp() ? 1 : Math.clamp(ring.depth() / 4, 1, MAX_UNSIGNALLED);
     }
 
     /** How many are out. */
@@ -102,7 +80,7 @@ final class SendPath {
 
     /** Whether all that are out were never given to the device. */
     boolean areAllBack() {
-        return ring.count() == unposted;
+        return staging.areAllBack();
     }
 
     /** Whether a slot is out. */
@@ -130,21 +108,21 @@ final class SendPath {
      * @throws IllegalStateException memory of it is closed; nothing is staged
      */
     boolean post(WorkRequest work, EndpointCapabilities can) {
-        SendQueue staging = VerbsEndpoint.required(queue);
+        SendQueue queue = staging.queue();
         boolean inTwoParts = splitsShortReads && ShortReads.isOne(work);
-        if ((staging.isFull() || inTwoParts) && !flush()) {
+        if ((queue.isFull() || inTwoParts) && !flush()) {
             return false;
         }
         ring.holdForNext(work.buffers());
         try {
             if (inTwoParts) {
                 ShortReads.stage(
-                        staging,
+                        queue,
                         work,
-                        WorkRequestId.of(index, generation, WorkRequestId.FIRST_PART, ring.next()),
-                        WorkRequestId.of(index, generation, WorkRequestId.SEND, ring.next()));
+                        staging.id(WorkRequestId.FIRST_PART, ring.next()),
+                        staging.id(WorkRequestId.SEND, ring.next()));
             } else {
-                stage(staging, work, can);
+                stage(queue, work, can);
             }
         } catch (RuntimeException refused) {
             ring.releaseNext();
@@ -168,9 +146,9 @@ final class SendPath {
      * @param memory with a window
      */
     void bind(ConnectionWindows.Bound memory) {
-        SendQueue staging = VerbsEndpoint.required(queue);
-        long wrId = WorkRequestId.of(index, generation, WorkRequestId.SEND, WorkRequestId.BINDING);
-        staging.bindWindow(
+        SendQueue queue = staging.queue();
+        long wrId = staging.id(WorkRequestId.SEND, WorkRequestId.BINDING);
+        queue.bindWindow(
                 wrId,
                 SendFlags.SIGNALED,
                 memory.window(),
@@ -179,15 +157,15 @@ final class SendPath {
                 0,
                 memory.lengthBytes(),
                 memory.rights());
-        int errno = staging.tryFlush();
+        int errno = queue.tryFlush();
         if (errno != 0) {
-            staging.discard();
+            queue.discard();
             events.onSendsRefused(errno, 0, 0);
         }
     }
 
-    private void stage(SendQueue staging, WorkRequest work, EndpointCapabilities can) {
-        long wrId = WorkRequestId.of(index, generation, WorkRequestId.SEND, ring.next());
+    private void stage(SendQueue queue, WorkRequest work, EndpointCapabilities can) {
+        long wrId = staging.id(WorkRequestId.SEND, ring.next());
         ScatterGatherList pieces = work.buffers();
         int flags = 0;
         if ((work.flags() & WorkRequest.FENCE) != 0) {
@@ -196,23 +174,22 @@ final class SendPath {
         if ((work.flags() & WorkRequest.SOLICITED) != 0) {
             flags |= SendFlags.SOLICITED;
         }
-        boolean signalled = unsignalled + 1 >= maxUnsignalled;
+        boolean signalled = staging.signalsNext();
         if (signalled) {
             flags |= SendFlags.SIGNALED;
         }
         long address = work.remoteAddress();
         int key = work.remoteKey();
         switch (work.opcode()) {
-            case SEND -> staging.send(wrId, flags | inline(work, can));
-            case SEND_WITH_IMMEDIATE ->
-                staging.sendWithImmediate(wrId, flags | inline(work, can), work.immediateData());
-            case SEND_WITH_INVALIDATE -> staging.sendWithInvalidate(wrId, flags | inline(work, can), key);
-            case WRITE -> staging.write(wrId, flags | inline(work, can), address, key);
+            case SEND -> queue.send(wrId, flags | inline(work, can));
+            case SEND_WITH_IMMEDIATE -> queue.sendWithImmediate(wrId, flags | inline(work, can), work.immediateData());
+            case SEND_WITH_INVALIDATE -> queue.sendWithInvalidate(wrId, flags | inline(work, can), key);
+            case WRITE -> queue.write(wrId, flags | inline(work, can), address, key);
             case WRITE_WITH_IMMEDIATE ->
-                staging.writeWithImmediate(wrId, flags | inline(work, can), address, key, work.immediateData());
-            case READ -> staging.read(wrId, flags, address, key);
+                queue.writeWithImmediate(wrId, flags | inline(work, can), address, key, work.immediateData());
+            case READ -> queue.read(wrId, flags, address, key);
             case COMPARE_AND_SWAP ->
-                staging.compareAndSwap(
+                queue.compareAndSwap(
                         wrId,
                         flags,
                         address,
@@ -222,7 +199,7 @@ final class SendPath {
                         VerbsMemoryDomain.regionOf(pieces.region(0)),
                         PostChecks.offset(pieces, 0));
             case FETCH_AND_ADD ->
-                staging.fetchAndAdd(
+                queue.fetchAndAdd(
                         wrId,
                         flags,
                         address,
@@ -232,19 +209,19 @@ final class SendPath {
                         PostChecks.offset(pieces, 0));
         }
         if (work.opcode() != WorkRequest.Opcode.COMPARE_AND_SWAP && work.opcode() != WorkRequest.Opcode.FETCH_AND_ADD) {
-            addPieces(staging, pieces, (work.flags() & WorkRequest.INLINE) != 0);
+            addPieces(queue, pieces, (work.flags() & WorkRequest.INLINE) != 0);
         }
-        unsignalled = signalled ? 0 : unsignalled + 1;
+        staging.staged(signalled);
     }
 
     /** Their bounds were checked by the list, domain and rights by {@link PostChecks}, and that they are open by the ring. */
-    private static void addPieces(SendQueue staging, ScatterGatherList pieces, boolean copied) {
+    private static void addPieces(SendQueue queue, ScatterGatherList pieces, boolean copied) {
         for (int i = 0; i < pieces.count(); i++) {
             RegisteredMemory region = pieces.region(i);
             if (copied) {
-                staging.inline(region.segment(), PostChecks.offset(pieces, i), pieces.length(i));
+                queue.inline(region.segment(), PostChecks.offset(pieces, i), pieces.length(i));
             } else {
-                staging.uncheckedPiece(pieces.address(i), pieces.length(i), region.localKey());
+                queue.uncheckedPiece(pieces.address(i), pieces.length(i), region.localKey());
             }
         }
     }
@@ -266,28 +243,12 @@ final class SendPath {
      * @return false if it refused: {@link Events#onSendsRefused} has been told
      */
     boolean flush() {
-        SendQueue staged = queue;
-        if (staged == null || staged.stagedWrs() == 0) {
-            return true;
-        }
-        if (unsignalled > 0) {
-            staged.signalLast();
-            unsignalled = 0;
-        }
-        int errno = staged.tryFlush();
-        if (errno != 0) {
-            events.onSendsRefused(errno, ring.count() - staged.stagedWrs(), ring.count());
-            return false;
-        }
-        return true;
+        return staging.flush();
     }
 
     /** Forgets what is staged: it stays out, and {@link #completeRest} completes it. */
     void discard() {
-        if (queue != null) {
-            unposted = queue.stagedWrs();
-            queue.discard();
-        }
+        staging.discard();
     }
 
     // ---- completions of slots that are out

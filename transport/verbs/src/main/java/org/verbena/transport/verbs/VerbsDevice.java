@@ -195,10 +195,7 @@ final class VerbsDevice {
                 return made;
             } catch (NativeRdmaException refused) {
                 first = first == null ? refused : first;
-                int errno = refused instanceof CmException ofCm
-                        ? ofCm.errno()
-                        : refused instanceof VerbsException ofVerbs ? ofVerbs.errno() : 0;
-                boolean isTooMuch = errno == Errno.EINVAL || errno == Errno.ENOMEM;
+                boolean isTooMuch = refused.errno() == Errno.EINVAL || refused.errno() == Errno.ENOMEM;
                 if (!isTooMuch || inlineBytes == 0) {
                     throw first;
                 }

@@ -305,7 +305,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
             return;
         }
         capabilities = resources.capabilities().toBuilder()
-                .reportsPeerEnd(setup instanceof ConnectionSetup)
+                .reportsPeerEnd(setup.reportsPeerEnd())
                 .build();
         state = State.PREPARED;
         setup.setStep(setup.waiting());
