@@ -24,7 +24,7 @@ import org.verbena.transport.spi.ListenerHandler;
  * all are closed and begin anew with another number.
  *
  * <pre>{@code
- * BINDING --the last listens, or does without--> LISTENING --close0--> CLOSING --all closed--> CLOSED
+ * BINDING --the last listens, or is left out--> LISTENING --close0--> CLOSING --all closed--> CLOSED
  *   | ^  |                                                                ^
  *   | |  +---- one that is required cannot listen, or none can ----------+
  *   v | all closed
@@ -165,7 +165,7 @@ final class PortListeners {
         }
         if (bound != null || next < providers.choices().size()) {
             LOG.warn(
-                    "{} cannot listen on {}; the server goes on without it, since it is not required: {}",
+                    "{} cannot listen on {}; the server continues without it, because it is optional: {}",
                     one.choice.provider().name(),
                     one.address,
                     cause.getMessage());
@@ -228,7 +228,7 @@ final class PortListeners {
             end0(cause);
         } else if (cause != null) {
             LOG.warn(
-                    "{} does not listen on {} any more; the server goes on with {}: {}",
+                    "{} no longer listens on {}; the server continues with {}: {}",
                     one.choice.provider().name(),
                     one.address,
                     names0(),

@@ -104,7 +104,7 @@ public final class RdmaChannelOption {
 
     /**
      * How often the adapter retransmits what is not acknowledged before the connection is lost, 0 to 7; 6 at the most where
-     * queue pairs are connected by hand, since soft RoCE takes 7 for ever.
+     * queue pairs are connected by hand, since soft RoCE retries forever with 7.
      */
     public static final ChannelOption<Integer> RETRY_COUNT =
             ChannelOption.valueOf(RdmaChannelOption.class, "RETRY_COUNT");

@@ -224,7 +224,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
         }
     }
 
-    /** Nothing tells of its end but a send that nobody acknowledges. */
+    /** A send that nobody acknowledges is the only sign that it has ended. */
     @Test
     void aKilledPeerShowsWhenASendFails() throws Exception {
         int port = NEXT_PORT.incrementAndGet();

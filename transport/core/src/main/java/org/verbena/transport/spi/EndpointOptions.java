@@ -12,7 +12,7 @@ package org.verbena.transport.spi;
  * @param maxInlineBytes payload that may be copied into a work request, 0 to 65536; fewer where the device has fewer
  * @param readDepth reads and atomics outstanding in each direction (initiator depth and responder resources), 0 to 128
  * @param retryCount transport retries before a connection fails, 0 to 7; 6 at the most where queue pairs are connected
- *     by hand, since soft RoCE takes 7 for ever and nothing else reports a peer that is gone
+ *     by hand, since soft RoCE retries forever with 7 and nothing else reports a peer that is gone
  * @param rnrRetryCount receiver-not-ready retries, 0 to 6; 7 retries forever
  * @param minRnrTimerMicros how long the peer is told to wait before it repeats a send that found no receive here, in
  *     microseconds, 10 to 655360, rounded up to what the device knows; {@link #DEVICE_DEFAULT} for what rdma_cm sets,

@@ -53,8 +53,8 @@ final class ExchangeSetup extends EndpointSetup {
     private static final int RNR_TIMER = 12;
 
     /**
-     * The most repeats of a packet that nobody answers. Soft RoCE takes 7 for "for ever", and where no connection manager
-     * tells that the peer is gone, a send would wait for ever, too.
+     * The most repeats of a packet that nobody answers. Soft RoCE retries forever with 7, and where no connection
+     * manager reports that the peer is gone, a send would wait forever.
      */
     private static final int MOST_RETRIES = 6;
 
