@@ -1,15 +1,12 @@
 package org.verbena.transport.verbs;
 
 import io.netty.channel.IoEventLoop;
-import io.netty.channel.IoRegistration;
-import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -87,13 +84,11 @@ final class VerbsDatagramEndpoint
     private final DatagramSetup setup;
     private final InetSocketAddress requested;
 
-    /** Written by the loop once; read by threads that execute tasks on it. */
-    private volatile @Nullable CompletionIoHandler ioHandler;
+    private final LoopMembership membership;
 
     // ---- the loop's thread alone, from here on
 
     private State state = State.NEW;
-    private @Nullable IoRegistration registration;
     private @Nullable VerbsDevice device;
     private @Nullable LoopDevice loopDevice;
     private LoopDevice.@Nullable LoopQueue loopQueue;
@@ -123,6 +118,7 @@ final class VerbsDatagramEndpoint
             DatagramHandler handler) {
         this.provider = provider;
         this.loop = loop;
+        membership = new LoopMembership(this, loop);
         this.requested = requested;
         this.options = options;
         this.handler = handler;
@@ -142,28 +138,13 @@ final class VerbsDatagramEndpoint
 
     /** Runs something on the loop. Any thread. */
     void execute(Runnable task) {
-        CompletionIoHandler known = ioHandler;
-        if (known != null) {
-            known.execute(task);
-            return;
-        }
-        try {
-            loop.execute(task);
-        } catch (RejectedExecutionException ended) {
-            LOG.debug("{}: its loop has ended", this, ended);
-        }
+        membership.execute(task);
     }
 
     // ---- opening
 
     private void start0() {
-        Future<IoRegistration> registered = loop.register(this);
-        if (!registered.isSuccess()) {
-            throw new IllegalStateException("not a loop of the verbs provider", registered.cause());
-        }
-        IoRegistration known = registered.getNow();
-        registration = known;
-        ioHandler = known.attachment();
+        membership.join0();
         if (state != State.NEW) {
             // Closed before it began.
             state = State.OPENING;
@@ -187,7 +168,7 @@ final class VerbsDatagramEndpoint
             VerbsDevice used = provider.devices().of(context);
             device = used;
             checkLimits(used.attributes());
-            LoopDevice queues = required(ioHandler).deviceFor(used);
+            LoopDevice queues = membership.ioHandler().deviceFor(used);
             LoopDevice.LoopQueue completions = queues.reserve(reservedEntries(), false);
             loopDevice = queues;
             loopQueue = completions;
@@ -574,7 +555,7 @@ final class VerbsDatagramEndpoint
         LOG.debug("{} end: {}", this, failure == null ? "in good order" : failure.toString());
         sends.discard();
         receives.discard();
-        required(ioHandler).startDraining(loop, this);
+        membership.ioHandler().startDraining(loop, this);
         execute(this::failDestinations0); // this may be within a call of the handler
         try {
             setup.execute(setup::toErrorState);
@@ -650,9 +631,7 @@ final class VerbsDatagramEndpoint
             queues.release(reserved, reservedEntries(), false);
         }
         state = State.CLOSED;
-        if (registration != null) {
-            registration.cancel();
-        }
+        membership.leave0();
         try {
             handler.onClosed(this, cause);
         } catch (Throwable thrown) {

@@ -1,10 +1,8 @@
 package org.verbena.transport.verbs;
 
 import io.netty.channel.IoEventLoop;
-import io.netty.channel.IoRegistration;
 import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -94,8 +92,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     /** The connection request that is accepted, null when connecting. */
     private final @Nullable CmEvent request;
 
-    /** Written by the loop once; read by threads that execute tasks on it. */
-    private volatile @Nullable CompletionIoHandler ioHandler;
+    private final LoopMembership membership;
 
     /** Written before it starts, or by the loop when it is prepared; read by any thread then. */
     private volatile @Nullable InetSocketAddress localAddress;
@@ -103,7 +100,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     // ---- the loop's thread alone, from here on
 
     private State state = State.NEW;
-    private @Nullable IoRegistration registration;
     private @Nullable Future<?> timeout;
     private @Nullable CmEvent endedBefore;
     private @Nullable EndpointCapabilities capabilities;
@@ -133,6 +129,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
             Function<VerbsEndpoint, EndpointSetup> meeting) {
         this.provider = provider;
         this.loop = loop;
+        membership = new LoopMembership(this, loop);
         this.options = options;
         this.handler = handler;
         this.remoteAddress = remoteAddress;
@@ -218,16 +215,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
 
     /** Runs something on the loop. Any thread. */
     void execute(Runnable task) {
-        CompletionIoHandler known = ioHandler;
-        if (known != null) {
-            known.execute(task);
-            return;
-        }
-        try {
-            loop.execute(task);
-        } catch (RejectedExecutionException ended) {
-            LOG.debug("{}: its loop has ended", this, ended);
-        }
+        membership.execute(task);
     }
 
     /** What it is, in words. */
@@ -241,13 +229,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     // ---- connecting
 
     private void start0() {
-        Future<IoRegistration> registered = loop.register(this);
-        if (!registered.isSuccess()) {
-            throw new IllegalStateException("not a loop of the verbs provider", registered.cause());
-        }
-        IoRegistration known = registered.getNow();
-        registration = known;
-        ioHandler = known.attachment();
+        membership.join0();
         state = State.RESOLVING;
         timeout = loop.schedule(
                 () -> drain(new ConnectionException.TimedOut(setup.attempt() + " took longer than "
@@ -278,7 +260,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         }
         try {
             VerbsDevice used = provider.devices().of(context);
-            QueuePairOptions wanted = resources.reserve(used, portNumber, required(ioHandler));
+            QueuePairOptions wanted = resources.reserve(used, portNumber, membership.ioHandler());
             setup.execute(() -> setup.createQueuePair(used, wanted));
         } catch (RuntimeException refused) {
             refuse0(setup.failureOf(refused));
@@ -647,7 +629,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         LOG.debug("{} ends in state {}: {}", connection(), before, why == null ? "in good order" : why.toString());
         sends.discard();
         receives.discard();
-        required(ioHandler).startDraining(loop, this);
+        membership.ioHandler().startDraining(loop, this);
         if (request != null && endedBefore == null && before != State.CONNECTED) {
             execute(() -> toErrorState0(false, rejection0())); // this may be within a call of the handler
         } else {
@@ -769,9 +751,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
             releaseCompletions0();
         }
         state = State.CLOSED;
-        if (registration != null) {
-            registration.cancel();
-        }
+        membership.leave0();
         Throwable why = cause;
         VerbsDevice known = resources.deviceIfKnown();
         try {

@@ -1,8 +1,6 @@
 package org.verbena.transport.verbs;
 
 import io.netty.channel.IoEventLoop;
-import io.netty.channel.IoRegistration;
-import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -55,12 +53,10 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
     /** Written by the loop, read by any thread. */
     private volatile @Nullable InetSocketAddress localAddress;
 
-    /** Written by the loop once; read by threads that execute tasks on it. */
-    private volatile @Nullable CompletionIoHandler ioHandler;
+    private final LoopMembership membership;
 
     // The loop's thread alone.
     private State state = State.NEW;
-    private @Nullable IoRegistration registration;
 
     // The connection loop's thread alone.
     private @Nullable CmId id;
@@ -73,6 +69,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
             ListenerHandler listenerHandler) {
         this.provider = provider;
         this.loop = loop;
+        membership = new LoopMembership(this, loop);
         this.requestedAddress = requestedAddress;
         this.options = options;
         this.listenerHandler = listenerHandler;
@@ -84,13 +81,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
     }
 
     private void start0() {
-        Future<IoRegistration> registered = loop.register(this);
-        if (!registered.isSuccess()) {
-            throw new IllegalStateException("not a loop of the verbs provider", registered.cause());
-        }
-        IoRegistration known = registered.getNow();
-        registration = known;
-        ioHandler = known.attachment();
+        membership.join0();
         if (state != State.NEW) {
             closed0(null);
             return;
@@ -105,10 +96,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
 
     /** Runs something on the loop, also while that ends. */
     private void execute(Runnable task) {
-        CompletionIoHandler known = ioHandler;
-        if (known != null) {
-            known.execute(task);
-        }
+        membership.execute(task);
     }
 
     private ConnectionException failureOf(RuntimeException refused) {
@@ -219,9 +207,7 @@ final class VerbsListener implements Listener, VerbsHandle, CmEventSink {
             return;
         }
         state = State.CLOSED;
-        if (registration != null) {
-            registration.cancel();
-        }
+        membership.leave0();
         try {
             listenerHandler.onClosed(this, cause);
         } catch (RuntimeException thrown) {
