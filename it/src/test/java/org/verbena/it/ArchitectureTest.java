@@ -37,6 +37,7 @@ class ArchitectureTest {
     private static final String SPI = "org.verbena.transport.spi..";
     private static final String NATIVE = "org.verbena.transport.verbs..";
     private static final String SOFT = "org.verbena.transport.soft..";
+    private static final String SOFTWARE = "org.verbena.transport.software..";
     private static final String API = "org.verbena.api..";
     private static final String DOCTOR = "org.verbena.doctor..";
     private static final String GRPC = "org.verbena.grpc..";
@@ -54,6 +55,7 @@ class ArchitectureTest {
             "org.verbena.transport.protocol..",
             "org.verbena.transport.buffer..",
             "org.verbena.transport.ffm..",
+            SOFTWARE,
             "org.verbena.transport.stat..");
 
     private static JavaClasses classes;
@@ -111,7 +113,7 @@ class ArchitectureTest {
                 Arguments.of(VERBS, List.of()),
                 Arguments.of(CM, List.of(VERBS)),
                 Arguments.of(NATIVE, List.of(SPI, CM, VERBS)),
-                Arguments.of(SOFT, List.of(SPI)),
+                Arguments.of(SOFT, List.of(SPI, SOFTWARE)),
                 Arguments.of(API, CORE),
                 Arguments.of(DOCTOR, with(CORE, API, CM, VERBS)),
                 Arguments.of(GRPC, with(CORE, API)),

@@ -1,6 +1,9 @@
 package org.verbena.transport.soft;
 
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.software.Placement;
+import org.verbena.transport.software.SendRing;
+import org.verbena.transport.software.WorkRing;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.WorkStatus;
 

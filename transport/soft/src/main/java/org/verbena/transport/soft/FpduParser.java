@@ -7,6 +7,13 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.software.ConnectionMemory;
+import org.verbena.transport.software.InboundReads;
+import org.verbena.transport.software.Placement;
+import org.verbena.transport.software.RegionView;
+import org.verbena.transport.software.SendRing;
+import org.verbena.transport.software.SoftwareDomain;
+import org.verbena.transport.software.SoftwareMemory;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.MemoryDomain.Access;
 
@@ -35,7 +42,7 @@ final class FpduParser {
     private static final int TRAILER = 2;
 
     private final SegmentSink sink;
-    private final SoftDomain domain;
+    private final SoftwareDomain domain;
     private final ConnectionMemory own;
     private final SendRing sendRing;
     private final OutboundReads outbound;
@@ -75,10 +82,10 @@ final class FpduParser {
     private int nextReadNumber = 1;
     private int nextAtomicResponseNumber = 1;
 
-    private @Nullable SoftMemory writeTarget;
+    private @Nullable SoftwareMemory writeTarget;
 
     /** The memory that payload is being put into directly, if it is the peer's write. */
-    private @Nullable SoftMemory entered;
+    private @Nullable SoftwareMemory entered;
 
     private long writeOffset;
     private int writeMessageBytes;
@@ -104,7 +111,7 @@ final class FpduParser {
      */
     FpduParser(
             SegmentSink sink,
-            SoftDomain domain,
+            SoftwareDomain domain,
             ConnectionMemory own,
             SendRing sendRing,
             OutboundReads outbound,
@@ -210,7 +217,7 @@ final class FpduParser {
         if (opcode != Rdmap.WRITE) {
             return receive.room(payloadLeft);
         }
-        SoftMemory target = writeTarget;
+        SoftwareMemory target = writeTarget;
         if (target == null || !target.tryEnter()) {
             denial = CLOSED_MEANWHILE;
             refuse(TerminateReason.DDP_INVALID_STAG);
@@ -226,7 +233,7 @@ final class FpduParser {
      * @param bytes how much, 0 or more
      */
     void endDirect(int bytes) {
-        SoftMemory left = entered;
+        SoftwareMemory left = entered;
         if (left != null) {
             entered = null;
             left.exit();
@@ -297,7 +304,7 @@ final class FpduParser {
         copiedBytes += bytes;
         switch (opcode) {
             case Rdmap.WRITE -> {
-                SoftMemory target = writeTarget;
+                SoftwareMemory target = writeTarget;
                 if (target == null || !target.tryEnter()) {
                     denial = CLOSED_MEANWHILE;
                     refuse(TerminateReason.DDP_INVALID_STAG);
@@ -423,7 +430,7 @@ final class FpduParser {
         if (wraps(taggedOffset, payloadBytes)) {
             return refuse(TerminateReason.DDP_TO_WRAP);
         }
-        SoftMemory target = find(key, taggedOffset, payloadBytes, Access.REMOTE_WRITE);
+        SoftwareMemory target = find(key, taggedOffset, payloadBytes, Access.REMOTE_WRITE);
         if (target == null) {
             return refuse(TerminateReason.DDP_INVALID_STAG);
         }
@@ -436,8 +443,8 @@ final class FpduParser {
      * Finds memory that the peer may use in this way. The reason of a refusal is for the local log alone: a peer that
      * tries keys must not learn whether one of them is closed, too short or unknown (RFC 5042, 6.1.1).
      */
-    private @Nullable SoftMemory find(int stag, long offset, long bytes, Access right) {
-        SoftMemory memory = domain.find(stag);
+    private @Nullable SoftwareMemory find(int stag, long offset, long bytes, Access right) {
+        SoftwareMemory memory = domain.find(stag);
         if (!own.isAllowed()) {
             denial = "the peer has not proved its pre-shared key yet";
         } else if (memory == null) {
@@ -483,7 +490,7 @@ final class FpduParser {
             return refuse(TerminateReason.DDP_BOUNDS);
         }
         if (payloadBytes > 0) {
-            SoftMemory into = sendRing.region(slot, 0);
+            SoftwareMemory into = sendRing.region(slot, 0);
             if (key != into.remoteKey()) {
                 return refuse(TerminateReason.DDP_INVALID_STAG);
             }
@@ -560,7 +567,7 @@ final class FpduParser {
             // No message is that long, whatever the region.
             return refuse(TerminateReason.RDMAP_BOUNDS);
         }
-        SoftMemory source = find(sourceStag, sourceOffset, unsignedBytes, Access.REMOTE_READ);
+        SoftwareMemory source = find(sourceStag, sourceOffset, unsignedBytes, Access.REMOTE_READ);
         if (source == null) {
             return refuse(TerminateReason.RDMAP_INVALID_STAG);
         }
@@ -586,7 +593,7 @@ final class FpduParser {
         if ((offset & 7) != 0) {
             return refuse(TerminateReason.RDMAP_STREAM_CATASTROPHIC);
         }
-        SoftMemory target = find(buffer.getInt(at + 8), offset, Long.BYTES, Access.REMOTE_ATOMIC);
+        SoftwareMemory target = find(buffer.getInt(at + 8), offset, Long.BYTES, Access.REMOTE_ATOMIC);
         if (target == null || !target.tryEnter()) {
             return refuse(TerminateReason.RDMAP_INVALID_STAG);
         }
@@ -750,7 +757,7 @@ final class FpduParser {
         int flags = 0;
         int word = 0;
         if (opcode == Rdmap.SEND_INVALIDATE || opcode == Rdmap.SEND_SOLICITED_INVALIDATE) {
-            SoftMemory region = domain.find(key);
+            SoftwareMemory region = domain.find(key);
             if (region == null || !region.isOwnOf(own) || !region.invalidate()) {
                 denial = "it is not a key that was given to this peer alone";
                 refuse(TerminateReason.RDMAP_CANNOT_INVALIDATE);

@@ -5,6 +5,9 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.software.InboundReads;
+import org.verbena.transport.software.SendRing;
+import org.verbena.transport.software.SoftwareMemory;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
@@ -411,7 +414,7 @@ final class FpduSender {
         while (left > 0) {
             int now = Math.min(left, ring.length(slot, sge) - sgeBytes);
             if (now > 0) {
-                SoftMemory region = ring.region(slot, sge);
+                SoftwareMemory region = ring.region(slot, sge);
                 long offset = ring.offset(slot, sge) + sgeBytes;
                 if (copied) {
                     to.copy(region.segment(), offset, now);
@@ -533,7 +536,7 @@ final class FpduSender {
         if (!to.hasRoom(staged, copied ? 0 : 1)) {
             return false;
         }
-        SoftMemory source = inbound.source();
+        SoftwareMemory source = inbound.source();
         if (source != null && !source.tryEnter()) {
             throw refusedResponse();
         }

@@ -1,5 +1,6 @@
 package org.verbena.transport.soft;
 
+import org.verbena.transport.software.SendRing;
 import org.verbena.transport.spi.WorkRequest;
 
 /**

@@ -1,6 +1,7 @@
 package org.verbena.transport.soft;
 
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.software.Placement;
 
 /** Receives what a parser finds. All methods are called on the connection's thread, from within the parser's calls. */
 interface SegmentSink {

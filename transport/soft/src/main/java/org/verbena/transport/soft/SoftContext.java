@@ -1,5 +1,7 @@
 package org.verbena.transport.soft;
 
+import org.verbena.transport.software.SoftwareDomain;
+
 /**
  * The parts that all listeners and endpoints of a provider share.
  *
@@ -8,7 +10,7 @@ package org.verbena.transport.soft;
  * @param guesses slows down peers that guess keys
  * @param incidents logs what goes wrong
  */
-record SoftContext(SoftOptions options, SoftDomain domain, KeyGuesses guesses, Incidents incidents) {
+record SoftContext(SoftOptions options, SoftwareDomain domain, KeyGuesses guesses, Incidents incidents) {
 
     /**
      * Of a provider that begins.
@@ -21,7 +23,7 @@ record SoftContext(SoftOptions options, SoftDomain domain, KeyGuesses guesses, I
         long mostWaitNanos = options.handshakeTimeoutMillis() * 500_000L;
         return new SoftContext(
                 options,
-                new SoftDomain(),
+                new SoftwareDomain(),
                 new KeyGuesses(options.wrongKeysPerSecond(), mostWaitNanos),
                 new Incidents());
     }

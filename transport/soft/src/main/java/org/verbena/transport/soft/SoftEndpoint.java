@@ -9,6 +9,14 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.software.ConnectionMemory;
+import org.verbena.transport.software.InboundReads;
+import org.verbena.transport.software.Placement;
+import org.verbena.transport.software.SendRing;
+import org.verbena.transport.software.SoftwareDomain;
+import org.verbena.transport.software.SoftwareReceiveQueue;
+import org.verbena.transport.software.WorkChecks;
+import org.verbena.transport.software.WorkRing;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
@@ -70,7 +78,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
 
     private final IoEventLoop loop;
     private final SoftContext context;
-    private final SoftDomain domain;
+    private final SoftwareDomain domain;
     private final ConnectionMemory connectionMemory;
     private final SoftOptions softOptions;
     private final EndpointOptions options;
@@ -83,7 +91,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
     private boolean prepared;
     private @Nullable SoftSocket socket;
     private @Nullable InetSocketAddress localAddress;
-    private @Nullable SoftSharedReceiveQueue sharedQueue;
+    private @Nullable SoftwareReceiveQueue sharedQueue;
     private @Nullable EndpointCapabilities capabilities;
 
     private final int maxInlineBytes;
@@ -267,8 +275,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
     FpduStream startStream(SoftSocket with, boolean crc, int outboundDepth, int inboundDepth) {
         OutboundReads outbound = new OutboundReads(sendRing, outboundDepth);
         InboundReads inbound = new InboundReads(inboundDepth);
-        int sges =
-                sharedQueue == null ? options.maxSges() : Math.max(options.maxSges(), SoftSharedReceiveQueue.MAX_SGES);
+        int sges = sharedQueue == null ? options.maxSges() : Math.max(options.maxSges(), SoftwareReceiveQueue.MAX_SGES);
         FpduParser parser = new FpduParser(
                 this,
                 domain,
@@ -389,7 +396,12 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         assert loop.inEventLoop();
         WorkChecks.checkLocal(domain, options.maxSges(), maxInlineBytes, work);
         if (state == CONNECTED) {
-            WorkChecks.checkRemote(remoteAddress, peerFeatures, readDepth, work);
+            WorkChecks.checkRemote(
+                    remoteAddress,
+                    (peerFeatures & PeerFeatures.IMMEDIATE_DATA) != 0,
+                    (peerFeatures & PeerFeatures.ATOMICS) != 0,
+                    readDepth,
+                    work);
         }
         if (state != CONNECTED || sendRing.isFull()) {
             return false;

@@ -15,6 +15,8 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.software.SoftwareDomain;
+import org.verbena.transport.software.SoftwareReceiveQueue;
 import org.verbena.transport.spi.PollCounters;
 import org.verbena.transport.spi.SpinBudget;
 
@@ -36,7 +38,7 @@ final class SoftIoHandler implements IoHandler {
     private final IoHandler nio;
     private final SpinBudget spin;
     private final SoftOptions options;
-    private final SoftDomain domain;
+    private final SoftwareDomain domain;
     private final PollCounters.Loop counters;
     private int completions;
     private final List<LoopMember> members = new ArrayList<>();
@@ -46,7 +48,7 @@ final class SoftIoHandler implements IoHandler {
     private final CRC32C crc = new CRC32C();
     private @Nullable ByteBuffer readBuffer;
     private @Nullable MemorySegment readSegment;
-    private @Nullable SoftSharedReceiveQueue sharedReceiveQueue;
+    private @Nullable SoftwareReceiveQueue sharedReceiveQueue;
     private @Nullable IoEventLoop loop;
     private int tick;
     private @Nullable ScheduledFuture<?> nextTick;
@@ -60,7 +62,8 @@ final class SoftIoHandler implements IoHandler {
      * @param domain of the provider
      * @param counters of this loop
      */
-    SoftIoHandler(IoHandler nio, long spinNanos, SoftOptions options, SoftDomain domain, PollCounters.Loop counters) {
+    SoftIoHandler(
+            IoHandler nio, long spinNanos, SoftOptions options, SoftwareDomain domain, PollCounters.Loop counters) {
         this.nio = nio;
         this.spin = new SpinBudget(spinNanos);
         this.options = options;
@@ -229,7 +232,7 @@ final class SoftIoHandler implements IoHandler {
     @Override
     public void destroy() {
         closeAll();
-        SoftSharedReceiveQueue queue = sharedReceiveQueue;
+        SoftwareReceiveQueue queue = sharedReceiveQueue;
         if (queue != null) {
             sharedReceiveQueue = null;
             queue.close();
@@ -309,7 +312,7 @@ final class SoftIoHandler implements IoHandler {
         return options;
     }
 
-    SoftDomain domain() {
+    SoftwareDomain domain() {
         return domain;
     }
 
@@ -359,10 +362,10 @@ final class SoftIoHandler implements IoHandler {
     }
 
     /** The loop's shared receive queue, made when first asked for. */
-    SoftSharedReceiveQueue sharedReceiveQueue() {
-        SoftSharedReceiveQueue queue = sharedReceiveQueue;
+    SoftwareReceiveQueue sharedReceiveQueue() {
+        SoftwareReceiveQueue queue = sharedReceiveQueue;
         if (queue == null) {
-            queue = new SoftSharedReceiveQueue(domain, options.sharedReceiveDepth());
+            queue = new SoftwareReceiveQueue(domain, options.sharedReceiveDepth());
             sharedReceiveQueue = queue;
         }
         return queue;

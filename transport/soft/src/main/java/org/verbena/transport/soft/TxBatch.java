@@ -6,6 +6,8 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.software.RegionView;
+import org.verbena.transport.software.SoftwareMemory;
 
 /**
  * FPDUs on their way into a socket: a staging buffer with headers, trailers and small payloads, and between its spans the
@@ -37,7 +39,7 @@ final class TxBatch {
     private final ByteBuffer[] pieces = new ByteBuffer[MAX_PIECES];
     private final @Nullable ByteBuffer[] spans = new @Nullable ByteBuffer[MAX_PIECES];
     private final @Nullable RegionView[] views = new @Nullable RegionView[MAX_PIECES];
-    private final @Nullable SoftMemory[] guards = new @Nullable SoftMemory[MAX_PIECES];
+    private final @Nullable SoftwareMemory[] guards = new @Nullable SoftwareMemory[MAX_PIECES];
     private int guardCount;
     private int pieceCount;
     private int firstUnwritten;
@@ -140,7 +142,7 @@ final class TxBatch {
      * @param count how much, 1 or more
      * @param guarded whether nothing holds the region but its owner: then each write asks for access
      */
-    void gather(SoftMemory memory, long offset, int count, boolean guarded) {
+    void gather(SoftwareMemory memory, long offset, int count, boolean guarded) {
         closeSpan();
         RegionView view = views[pieceCount];
         if (view == null) {
@@ -198,7 +200,7 @@ final class TxBatch {
         int entered = 0;
         try {
             while (entered < guardCount) {
-                SoftMemory guard = guards[entered];
+                SoftwareMemory guard = guards[entered];
                 if (guard == null || !guard.tryEnter()) {
                     return -1;
                 }
@@ -214,7 +216,7 @@ final class TxBatch {
             return taken;
         } finally {
             for (int i = 0; i < entered; i++) {
-                SoftMemory guard = guards[i];
+                SoftwareMemory guard = guards[i];
                 if (guard != null) {
                     guard.exit();
                 }
@@ -241,7 +243,7 @@ final class TxBatch {
         int entered = 0;
         try {
             while (entered < guardCount) {
-                SoftMemory guard = guards[entered];
+                SoftwareMemory guard = guards[entered];
                 if (guard == null || !guard.tryEnter()) {
                     return null;
                 }
@@ -254,7 +256,7 @@ final class TxBatch {
             return rest.flip();
         } finally {
             for (int i = 0; i < entered; i++) {
-                SoftMemory guard = guards[i];
+                SoftwareMemory guard = guards[i];
                 if (guard != null) {
                     guard.exit();
                 }

@@ -15,6 +15,12 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.software.ConnectionMemory;
+import org.verbena.transport.software.InboundReads;
+import org.verbena.transport.software.Placement;
+import org.verbena.transport.software.SendRing;
+import org.verbena.transport.software.SoftwareDomain;
+import org.verbena.transport.software.SoftwareMemory;
 import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.RegisteredMemory;
 
@@ -29,7 +35,7 @@ class KeyAttackTest {
     private static final int VICTIMS = 64;
     private static final int BYTES = 64;
 
-    private final SoftDomain domain = new SoftDomain();
+    private final SoftwareDomain domain = new SoftwareDomain();
     private final ConnectionMemory own = new ConnectionMemory(domain);
     private final ConnectionMemory anothers = new ConnectionMemory(domain);
 
@@ -85,7 +91,7 @@ class KeyAttackTest {
                 }
                 assertThat(target.segment().mismatch(MemorySegment.ofArray(new byte[BYTES])))
                         .isEqualTo(-1);
-                assertThat(((SoftMemory) target).isOpenToPeers()).isTrue();
+                assertThat(((SoftwareMemory) target).isOpenToPeers()).isTrue();
             }
             assertThat(opened).isEqualTo(before);
             regions.forEach(RegisteredMemory::close);
@@ -107,7 +113,7 @@ class KeyAttackTest {
 
     /** One connection, one guess. Its own keys, which it has a right to, do not count. */
     private void guess(int key, long address, int kind) {
-        SoftMemory hit = domain.find(key);
+        SoftwareMemory hit = domain.find(key);
         Stranger stranger = new Stranger();
         bytes.clear();
         switch (kind % 4) {

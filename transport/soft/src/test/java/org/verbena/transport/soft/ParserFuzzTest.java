@@ -18,6 +18,13 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.software.ConnectionMemory;
+import org.verbena.transport.software.InboundReads;
+import org.verbena.transport.software.Placement;
+import org.verbena.transport.software.SendRing;
+import org.verbena.transport.software.SoftwareDomain;
+import org.verbena.transport.software.SoftwareMemory;
+import org.verbena.transport.software.WorkRing;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.RegisteredMemory;
@@ -68,7 +75,7 @@ class ParserFuzzTest {
     };
 
     private final Arena arena = Arena.ofShared();
-    private final SoftDomain domain = new SoftDomain();
+    private final SoftwareDomain domain = new SoftwareDomain();
     private final ConnectionMemory own = new ConnectionMemory(domain);
     private final List<MemorySegment> guards = new ArrayList<>();
     private final CRC32C crc = new CRC32C();
@@ -228,7 +235,7 @@ class ParserFuzzTest {
         } else {
             refused++;
         }
-        boolean lentStill = ((SoftMemory) lent).isOpenToPeers();
+        boolean lentStill = ((SoftwareMemory) lent).isOpenToPeers();
         if (seed % 8 == 0 && lentStill) {
             Trial whole = new Trial();
             whole.feed(bytes, false);

@@ -11,6 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.PollCounters;
 
@@ -22,7 +23,7 @@ class SoftIoHandlerTest {
 
     private SoftIoHandler handler(long spinNanos) {
         return new SoftIoHandler(
-                sockets, spinNanos, SoftOptions.DEFAULTS, new SoftDomain(), new PollCounters("soft").newLoop());
+                sockets, spinNanos, SoftOptions.DEFAULTS, new SoftwareDomain(), new PollCounters("soft").newLoop());
     }
 
     @Test

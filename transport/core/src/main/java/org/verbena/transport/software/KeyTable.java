@@ -1,4 +1,4 @@
-package org.verbena.transport.soft;
+package org.verbena.transport.software;
 
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A lookup beside a change finds the state before it or after it; regions that are not being changed are always found.
  */
-final class StagTable {
+public final class KeyTable {
     /** A power of two, as all lengths of the table. */
     private static final int FIRST_SLOTS = 64;
 
@@ -37,7 +37,7 @@ final class StagTable {
      * @param stag of any origin
      * @return null if nothing is registered under it
      */
-    @Nullable SoftMemory find(int stag) {
+    public @Nullable SoftwareMemory find(int stag) {
         AtomicReferenceArray<@Nullable Object> now = slots;
         int mask = now.length() - 1;
         int slot = stag & mask;
@@ -46,14 +46,14 @@ final class StagTable {
             if (there == null) {
                 return null;
             }
-            if (there instanceof SoftMemory memory && memory.remoteKey() == stag) {
+            if (there instanceof SoftwareMemory memory && memory.remoteKey() == stag) {
                 return memory;
             }
             slot = slot + 1 & mask;
         }
     }
 
-    int size() {
+    public int size() {
         return size;
     }
 
@@ -62,14 +62,14 @@ final class StagTable {
      *
      * @param memory whose STag is not in the table
      */
-    void add(SoftMemory memory) {
+    public void add(SoftwareMemory memory) {
         if (2 * (usedSlots + 1) > slots.length()) {
             rebuild();
         }
         AtomicReferenceArray<@Nullable Object> now = slots;
         int mask = now.length() - 1;
         int slot = memory.remoteKey() & mask;
-        while (now.get(slot) instanceof SoftMemory) {
+        while (now.get(slot) instanceof SoftwareMemory) {
             slot = slot + 1 & mask;
         }
         if (now.get(slot) == null) {
@@ -84,7 +84,7 @@ final class StagTable {
      *
      * @param memory in the table
      */
-    void remove(SoftMemory memory) {
+    public void remove(SoftwareMemory memory) {
         AtomicReferenceArray<@Nullable Object> now = slots;
         int mask = now.length() - 1;
         int slot = memory.remoteKey() & mask;
@@ -111,7 +111,7 @@ final class StagTable {
         AtomicReferenceArray<@Nullable Object> before = slots;
         AtomicReferenceArray<@Nullable Object> made = new AtomicReferenceArray<>(length);
         for (int i = 0; i < before.length(); i++) {
-            if (before.get(i) instanceof SoftMemory memory) {
+            if (before.get(i) instanceof SoftwareMemory memory) {
                 int slot = memory.remoteKey() & length - 1;
                 while (made.getPlain(slot) != null) {
                     slot = slot + 1 & length - 1;

@@ -1,4 +1,4 @@
-package org.verbena.transport.soft;
+package org.verbena.transport.software;
 
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -7,8 +7,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Where the bytes of an incoming message go: the pieces of a receive, or of a read, filled front to back. One thread.
  */
-final class Placement {
-    private final @Nullable SoftMemory[] regions;
+public final class Placement {
+    private final @Nullable SoftwareMemory[] regions;
     private final long[] offsets;
     private final int[] lengths;
     private final RegionView view = new RegionView();
@@ -26,8 +26,8 @@ final class Placement {
      *
      * @param maxSges the most pieces
      */
-    Placement(int maxSges) {
-        regions = new @Nullable SoftMemory[maxSges];
+    public Placement(int maxSges) {
+        regions = new @Nullable SoftwareMemory[maxSges];
         offsets = new long[maxSges];
         lengths = new int[maxSges];
     }
@@ -40,7 +40,7 @@ final class Placement {
      * @param pieces how many there will be
      * @param held whether somebody else keeps the regions open until the message has ended
      */
-    void begin(long id, int totalBytes, int pieces, boolean held) {
+    public void begin(long id, int totalBytes, int pieces, boolean held) {
         workId = id;
         capacityBytes = totalBytes;
         count = pieces;
@@ -51,26 +51,26 @@ final class Placement {
         heldByOthers = held;
     }
 
-    void setPiece(int index, SoftMemory region, long offset, int length) {
+    public void setPiece(int index, SoftwareMemory region, long offset, int length) {
         regions[index] = region;
         offsets[index] = offset;
         lengths[index] = length;
     }
 
     /** Whether a message is in progress. */
-    boolean isActive() {
+    public boolean isActive() {
         return active;
     }
 
-    long workId() {
+    public long workId() {
         return workId;
     }
 
-    int capacityBytes() {
+    public int capacityBytes() {
         return capacityBytes;
     }
 
-    int placedBytes() {
+    public int placedBytes() {
         return placedBytes;
     }
 
@@ -81,7 +81,7 @@ final class Placement {
      * @param at from which offset
      * @param bytes how many
      */
-    void place(MemorySegment from, long at, int bytes) {
+    public void place(MemorySegment from, long at, int bytes) {
         int left = bytes;
         long source = at;
         while (left > 0) {
@@ -101,7 +101,7 @@ final class Placement {
     }
 
     @SuppressWarnings("NullAway") // the current piece is always there
-    private SoftMemory region() {
+    private SoftwareMemory region() {
         return regions[sge];
     }
 
@@ -111,7 +111,7 @@ final class Placement {
      * @param most at most so many bytes
      * @return a buffer with something remaining, if there is room at all
      */
-    ByteBuffer room(int most) {
+    public ByteBuffer room(int most) {
         while (lengths[sge] == sgeBytes && sge < count - 1) {
             sge++;
             sgeBytes = 0;
@@ -124,15 +124,15 @@ final class Placement {
      *
      * @param bytes how many
      */
-    void placed(int bytes) {
+    public void placed(int bytes) {
         sgeBytes += bytes;
         placedBytes += bytes;
     }
 
     /** Ends the message and releases its regions, unless somebody else holds them. */
-    void end() {
+    public void end() {
         for (int i = 0; i < count; i++) {
-            SoftMemory region = regions[i];
+            SoftwareMemory region = regions[i];
             regions[i] = null;
             if (region != null && !heldByOthers) {
                 region.release();

@@ -1,4 +1,4 @@
-package org.verbena.transport.soft;
+package org.verbena.transport.software;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -18,8 +18,8 @@ import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.RegisteredMemory;
 
 /** STags and what they protect. */
-class SoftDomainTest {
-    private final SoftDomain domain = new SoftDomain();
+class SoftwareDomainTest {
+    private final SoftwareDomain domain = new SoftwareDomain();
 
     @Test
     void findsEachRegionByItsStagAlone() {
@@ -153,7 +153,7 @@ class SoftDomainTest {
     @Test
     void countsBoundsWithoutWrapping() {
         try (Arena arena = Arena.ofShared()) {
-            SoftMemory memory = (SoftMemory) domain.register(arena.allocate(100), Set.of());
+            SoftwareMemory memory = (SoftwareMemory) domain.register(arena.allocate(100), Set.of());
             long base = memory.address();
             assertThat(memory.contains(base, 100)).isTrue();
             assertThat(memory.contains(base + 100, 0)).isTrue();
@@ -172,7 +172,8 @@ class SoftDomainTest {
     void waitsForVisitorsBeforeItDeregisters() throws InterruptedException {
         try (Arena arena = Arena.ofShared()) {
             for (int i = 0; i < 200; i++) {
-                SoftMemory memory = (SoftMemory) domain.register(arena.allocate(8), Set.of(Access.REMOTE_WRITE));
+                SoftwareMemory memory =
+                        (SoftwareMemory) domain.register(arena.allocate(8), Set.of(Access.REMOTE_WRITE));
                 AtomicBoolean gone = new AtomicBoolean();
                 AtomicLong late = new AtomicLong();
                 Thread visitor = Thread.ofPlatform().start(() -> {
@@ -193,33 +194,5 @@ class SoftDomainTest {
                 assertThat(memory.tryEnter()).isFalse();
             }
         }
-    }
-
-    @Test
-    void addsFieldsAsThePseudoCodeOfRfc7306() {
-        Random random = new Random(7306);
-        for (int i = 0; i < 20_000; i++) {
-            long value = random.nextLong();
-            long add = random.nextLong();
-            long mask = random.nextLong() & random.nextLong() & random.nextLong();
-            assertThat(FpduParser.addFields(value, add, mask)).isEqualTo(bitByBit(value, add, mask));
-        }
-        assertThat(FpduParser.addFields(-1, 1, 0)).isZero();
-    }
-
-    /** RFC 7306, 5.1.1, transcribed. */
-    private static long bitByBit(long original, long add, long mask) {
-        long result = 0;
-        long carry = 0;
-        for (int bit = 0; bit < 64; bit++) {
-            long location = 1L << bit;
-            long sum = carry + ((original & location) >>> bit) + ((add & location) >>> bit);
-            carry = (sum & 2) >> 1;
-            if ((sum & 1) != 0) {
-                result |= location;
-            }
-            carry = carry != 0 && (mask & location) == 0 ? 1 : 0;
-        }
-        return result;
     }
 }

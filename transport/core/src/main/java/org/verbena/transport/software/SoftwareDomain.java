@@ -1,4 +1,4 @@
-package org.verbena.transport.soft;
+package org.verbena.transport.software;
 
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -19,10 +19,10 @@ import org.verbena.transport.spi.RegisteredMemory;
  *
  * <p>Registration takes a lock; the lookup for a peer's request takes none.
  */
-final class SoftDomain implements MemoryDomain {
+public final class SoftwareDomain implements MemoryDomain {
 
     /** The most regions at a time: so many that none is missed, so few that a guess hits one of them in 256 tries at the best. */
-    static final int MAX_REGIONS = 1 << 24;
+    public static final int MAX_REGIONS = 1 << 24;
 
     /** How many random bytes are drawn at a time: the generator's overhead is per call. */
     private static final int RANDOM_BYTES = 256;
@@ -34,7 +34,7 @@ final class SoftDomain implements MemoryDomain {
     private final Object lock = new Object();
 
     /** Changed under the lock. */
-    private final StagTable table = new StagTable();
+    private final KeyTable table = new KeyTable();
 
     /** Under the lock. */
     private final SecureRandom random = new SecureRandom();
@@ -55,7 +55,7 @@ final class SoftDomain implements MemoryDomain {
      * @param owner whose peer alone may use it; null for every peer that has the token
      * @return the region
      */
-    RegisteredMemory register(MemorySegment segment, Set<Access> access, @Nullable ConnectionMemory owner) {
+    public RegisteredMemory register(MemorySegment segment, Set<Access> access, @Nullable ConnectionMemory owner) {
         if (!segment.isNative()) {
             throw new IllegalArgumentException("heap memory cannot be registered; allocate it with Arena.ofShared()");
         }
@@ -77,9 +77,9 @@ final class SoftDomain implements MemoryDomain {
         if (segment.isReadOnly() && rights.contains(Access.LOCAL_WRITE)) {
             throw new IllegalArgumentException("a read-only segment cannot be registered with " + rights);
         }
-        SoftMemory memory;
+        SoftwareMemory memory;
         synchronized (lock) {
-            memory = new SoftMemory(this, owner, newStag(), segment, rights);
+            memory = new SoftwareMemory(this, owner, newStag(), segment, rights);
             table.add(memory);
         }
         registeredBytes.addAndGet(segment.byteSize());
@@ -107,7 +107,7 @@ final class SoftDomain implements MemoryDomain {
      *
      * @param memory of this domain
      */
-    void forget(SoftMemory memory) {
+    public void forget(SoftwareMemory memory) {
         synchronized (lock) {
             table.remove(memory);
         }
@@ -120,7 +120,7 @@ final class SoftDomain implements MemoryDomain {
      * @param stag of any origin
      * @return null if nothing is registered under it
      */
-    @Nullable SoftMemory find(int stag) {
+    public @Nullable SoftwareMemory find(int stag) {
         return table.find(stag);
     }
 

@@ -1,4 +1,4 @@
-package org.verbena.transport.soft;
+package org.verbena.transport.software;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
@@ -13,14 +13,14 @@ import org.verbena.transport.spi.RegisteredMemory;
  * moments to pass; so once the owner's {@code close()} has returned, and no work of this side is out, nobody touches the
  * memory any more.
  */
-final class SoftMemory extends RegisteredMemory {
-    private static final AtomicIntegerFieldUpdater<SoftMemory> VISITS =
-            AtomicIntegerFieldUpdater.newUpdater(SoftMemory.class, "visits");
+public final class SoftwareMemory extends RegisteredMemory {
+    private static final AtomicIntegerFieldUpdater<SoftwareMemory> VISITS =
+            AtomicIntegerFieldUpdater.newUpdater(SoftwareMemory.class, "visits");
 
     /** Set in {@link #visits} when nobody may enter any more. */
     private static final int GONE = 1 << 31;
 
-    private final SoftDomain domain;
+    private final SoftwareDomain domain;
     private final @Nullable ConnectionMemory owner;
     private final int stag;
     private final boolean localWrite;
@@ -43,8 +43,8 @@ final class SoftMemory extends RegisteredMemory {
      * @param segment the memory
      * @param access the rights, implied ones included
      */
-    SoftMemory(
-            SoftDomain domain,
+    public SoftwareMemory(
+            SoftwareDomain domain,
             @Nullable ConnectionMemory owner,
             int stag,
             MemorySegment segment,
@@ -88,7 +88,7 @@ final class SoftMemory extends RegisteredMemory {
      *
      * @return false if the memory is closed or its key taken back
      */
-    boolean tryEnter() {
+    public boolean tryEnter() {
         int now;
         do {
             now = visits;
@@ -105,7 +105,7 @@ final class SoftMemory extends RegisteredMemory {
      * @param memory of the connection
      * @return false also for memory that is open to all peers
      */
-    boolean isOwnOf(ConnectionMemory memory) {
+    public boolean isOwnOf(ConnectionMemory memory) {
         return owner == memory;
     }
 
@@ -115,17 +115,17 @@ final class SoftMemory extends RegisteredMemory {
      * @param memory of the connection
      * @return whether it is for this peer alone, or for every peer that has the token
      */
-    boolean isFor(ConnectionMemory memory) {
+    public boolean isFor(ConnectionMemory memory) {
         return owner == null || owner == memory;
     }
 
     /** Whether a peer's access could begin now. */
-    boolean isOpenToPeers() {
+    public boolean isOpenToPeers() {
         return visits >= 0 && !invalidated && !isClosed();
     }
 
     /** Ends a peer's access. */
-    void exit() {
+    public void exit() {
         VISITS.getAndDecrement(this);
     }
 
@@ -134,7 +134,7 @@ final class SoftMemory extends RegisteredMemory {
      *
      * @return false if no peer could use it in the first place
      */
-    boolean invalidate() {
+    public boolean invalidate() {
         if (invalidated || isClosed() || !(remoteWrite || remoteRead || remoteAtomic)) {
             return false;
         }
@@ -147,7 +147,7 @@ final class SoftMemory extends RegisteredMemory {
      *
      * @return its domain
      */
-    SoftDomain domain() {
+    public SoftwareDomain domain() {
         return domain;
     }
 
@@ -157,7 +157,7 @@ final class SoftMemory extends RegisteredMemory {
      * @param right asked for
      * @return whether it was, or another right implies it
      */
-    boolean allows(MemoryDomain.Access right) {
+    public boolean allows(MemoryDomain.Access right) {
         return switch (right) {
             case LOCAL_WRITE -> localWrite;
             case REMOTE_WRITE -> remoteWrite;
@@ -173,7 +173,7 @@ final class SoftMemory extends RegisteredMemory {
      * @param lengthBytes how long it is, 0 or more
      * @return whether all of it is inside
      */
-    boolean contains(long taggedOffset, long lengthBytes) {
+    public boolean contains(long taggedOffset, long lengthBytes) {
         long offset = taggedOffset - address();
         return Long.compareUnsigned(offset, lengthBytes()) <= 0 && lengthBytes <= lengthBytes() - offset;
     }

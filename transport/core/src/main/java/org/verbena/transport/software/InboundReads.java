@@ -1,4 +1,4 @@
-package org.verbena.transport.soft;
+package org.verbena.transport.software;
 
 import org.jspecify.annotations.Nullable;
 
@@ -6,10 +6,10 @@ import org.jspecify.annotations.Nullable;
  * Reads and atomics of the peer that wait for their responses to go out, oldest first. Bounded by the read depth that
  * was agreed on. It holds no region: access is checked again for each segment of a response. One thread.
  */
-final class InboundReads {
+public final class InboundReads {
     private final int depth;
     private final int mask;
-    private final @Nullable SoftMemory[] sources;
+    private final @Nullable SoftwareMemory[] sources;
     private final boolean[] atomic;
     private final int[] sinkStags;
     private final long[] sinkOffsets;
@@ -25,11 +25,11 @@ final class InboundReads {
      *
      * @param depth how many the peer may have out
      */
-    InboundReads(int depth) {
+    public InboundReads(int depth) {
         this.depth = depth;
         int slots = Integer.highestOneBit(Math.max(1, depth * 2 - 1));
         mask = slots - 1;
-        sources = new @Nullable SoftMemory[slots];
+        sources = new @Nullable SoftwareMemory[slots];
         atomic = new boolean[slots];
         sinkStags = new int[slots];
         sinkOffsets = new long[slots];
@@ -39,11 +39,11 @@ final class InboundReads {
         values = new long[slots];
     }
 
-    boolean isFull() {
+    public boolean isFull() {
         return tail - head >= depth;
     }
 
-    boolean isEmpty() {
+    public boolean isEmpty() {
         return tail == head;
     }
 
@@ -56,7 +56,7 @@ final class InboundReads {
      * @param sinkStag where the peer wants it
      * @param sinkOffset and from which offset
      */
-    void addRead(@Nullable SoftMemory source, long sourceOffset, int length, int sinkStag, long sinkOffset) {
+    public void addRead(@Nullable SoftwareMemory source, long sourceOffset, int length, int sinkStag, long sinkOffset) {
         int slot = add();
         sources[slot] = source;
         atomic[slot] = false;
@@ -73,7 +73,7 @@ final class InboundReads {
      * @param requestId comes back to the peer
      * @param value what was there before
      */
-    void addAtomic(int requestId, long value) {
+    public void addAtomic(int requestId, long value) {
         int slot = add();
         atomic[slot] = true;
         sinkStags[slot] = requestId;
@@ -89,53 +89,53 @@ final class InboundReads {
     }
 
     /** Whether the oldest is an atomic. */
-    boolean isAtomic() {
+    public boolean isAtomic() {
         return atomic[first()];
     }
 
     /** Atomic: the peer's number for it. */
-    int requestId() {
+    public int requestId() {
         return sinkStags[first()];
     }
 
     /** Atomic: the old value. */
-    long value() {
+    public long value() {
         return values[first()];
     }
 
     /** Read: the region; null for no bytes. */
-    @Nullable SoftMemory source() {
+    public @Nullable SoftwareMemory source() {
         return sources[first()];
     }
 
     /** Read: where the rest begins in the region. */
-    long sourceOffset() {
+    public long sourceOffset() {
         return sourceOffsets[first()] + doneBytes[first()];
     }
 
-    int sinkStag() {
+    public int sinkStag() {
         return sinkStags[first()];
     }
 
     /** Read: where the rest goes at the peer. */
-    long sinkOffset() {
+    public long sinkOffset() {
         return sinkOffsets[first()] + doneBytes[first()];
     }
 
-    int remainingBytes() {
+    public int remainingBytes() {
         return lengths[first()] - doneBytes[first()];
     }
 
-    void advance(int bytes) {
+    public void advance(int bytes) {
         doneBytes[first()] += bytes;
     }
 
-    void removeFirst() {
+    public void removeFirst() {
         sources[first()] = null;
         head++;
     }
 
-    void clear() {
+    public void clear() {
         while (!isEmpty()) {
             removeFirst();
         }

@@ -1,4 +1,4 @@
-package org.verbena.transport.soft;
+package org.verbena.transport.software;
 
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
@@ -7,13 +7,13 @@ import org.jspecify.annotations.Nullable;
  * A byte buffer over registered memory, for the socket. It remembers the buffer of the region it was last used for, so that
  * the usual case, few regions used over and over, makes no garbage. One thread.
  */
-final class RegionView {
+public final class RegionView {
     /** The longest byte buffer that is made: a little less than the JDK's limit, which is an array's. */
     private static final int LARGEST_BUFFER_BYTES = Integer.MAX_VALUE - 8;
 
     private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
 
-    private @Nullable SoftMemory region;
+    private @Nullable SoftwareMemory region;
     private ByteBuffer buffer = NOTHING;
 
     /**
@@ -24,7 +24,7 @@ final class RegionView {
      * @param length how much
      * @return the buffer, valid until the next call
      */
-    ByteBuffer aim(SoftMemory memory, long offset, int length) {
+    public ByteBuffer aim(SoftwareMemory memory, long offset, int length) {
         if (memory.lengthBytes() > LARGEST_BUFFER_BYTES) {
             // A buffer cannot span it: a new one each time, for pieces of regions over 2 GiB.
             region = null;
@@ -39,7 +39,7 @@ final class RegionView {
     }
 
     /** Forgets the region unless it is likely to come again. */
-    void forgetIfClosed() {
+    public void forgetIfClosed() {
         if (region != null && region.isClosed()) {
             region = null;
             buffer = NOTHING;

@@ -1,4 +1,4 @@
-package org.verbena.transport.soft;
+package org.verbena.transport.software;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
@@ -10,8 +10,8 @@ import org.verbena.transport.spi.RegisteredMemory;
  * Memory registered for the peer of one connection: its keys are useless to others, and to everyone once the connection
  * has ended.
  */
-final class ConnectionMemory implements MemoryDomain {
-    private final SoftDomain domain;
+public final class ConnectionMemory implements MemoryDomain {
+    private final SoftwareDomain domain;
     private final AtomicLong registeredBytes = new AtomicLong();
 
     /** Whether the peer may use any memory, this or what is shared. The loop's thread alone. */
@@ -22,7 +22,7 @@ final class ConnectionMemory implements MemoryDomain {
      *
      * @param domain of the provider, which has the keys
      */
-    ConnectionMemory(SoftDomain domain) {
+    public ConnectionMemory(SoftwareDomain domain) {
         this.domain = domain;
     }
 
@@ -38,12 +38,12 @@ final class ConnectionMemory implements MemoryDomain {
      *
      * @param allowed whether it may use the memory that it has keys of
      */
-    void allow(boolean allowed) {
+    public void allow(boolean allowed) {
         isAllowed = allowed;
     }
 
     /** Whether the peer may use the memory that it has keys of. */
-    boolean isAllowed() {
+    public boolean isAllowed() {
         return isAllowed;
     }
 
@@ -52,7 +52,7 @@ final class ConnectionMemory implements MemoryDomain {
      *
      * @param memory registered here
      */
-    void forget(SoftMemory memory) {
+    public void forget(SoftwareMemory memory) {
         registeredBytes.addAndGet(-memory.lengthBytes());
     }
 

@@ -1,11 +1,11 @@
-package org.verbena.transport.soft;
+package org.verbena.transport.software;
 
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 
 /** Checks whether a work request can be accepted, during the caller's call and before any of it is stored. */
-final class WorkChecks {
+public final class WorkChecks {
     private WorkChecks() {}
 
     /**
@@ -15,7 +15,7 @@ final class WorkChecks {
      * @param maxSges how many there may be
      * @param buffers the pieces
      */
-    static void checkReceive(SoftDomain domain, int maxSges, ScatterGatherList buffers) {
+    public static void checkReceive(SoftwareDomain domain, int maxSges, ScatterGatherList buffers) {
         checkPieces(domain, maxSges, buffers, true);
         if (buffers.totalBytes() > Integer.MAX_VALUE) {
             throw new IllegalArgumentException(
@@ -31,7 +31,7 @@ final class WorkChecks {
      * @param maxInlineBytes payload of an inline one
      * @param work to be posted
      */
-    static void checkLocal(SoftDomain domain, int maxSges, int maxInlineBytes, WorkRequest work) {
+    public static void checkLocal(SoftwareDomain domain, int maxSges, int maxInlineBytes, WorkRequest work) {
         ScatterGatherList buffers = work.buffers();
         WorkRequest.Opcode opcode = work.opcode();
         boolean answered = isAnswered(opcode);
@@ -55,20 +55,22 @@ final class WorkChecks {
      * Checks what a request requires of the peer.
      *
      * @param peer for messages
-     * @param peerFeatures of {@link PeerFeatures}
+     * @param immediateData whether it takes sends and writes with immediate data
+     * @param atomics whether it does atomics
      * @param readDepth reads and atomics that may be out
      * @param work to be posted
      */
-    static void checkRemote(Object peer, int peerFeatures, int readDepth, WorkRequest work) {
+    public static void checkRemote(
+            Object peer, boolean immediateData, boolean atomics, int readDepth, WorkRequest work) {
         WorkRequest.Opcode opcode = work.opcode();
         switch (opcode) {
             case SEND_WITH_IMMEDIATE, WRITE_WITH_IMMEDIATE -> {
-                if ((peerFeatures & PeerFeatures.IMMEDIATE_DATA) == 0) {
+                if (!immediateData) {
                     throw unsupported(peer, "immediate data");
                 }
             }
             case COMPARE_AND_SWAP, FETCH_AND_ADD -> {
-                if ((peerFeatures & PeerFeatures.ATOMICS) == 0) {
+                if (!atomics) {
                     throw unsupported(peer, "atomics");
                 }
                 if (work.buffers().count() != 1 || work.buffers().length(0) != Long.BYTES) {
@@ -92,17 +94,16 @@ final class WorkChecks {
     }
 
     private static UnsupportedOperationException unsupported(Object peer, String what) {
-        return new UnsupportedOperationException(
-                "the peer " + peer + " is not known to support " + what + " (plain iWARP has none)");
+        return new UnsupportedOperationException("the peer " + peer + " is not known to support " + what + " ");
     }
 
-    private static void checkPieces(SoftDomain domain, int maxSges, ScatterGatherList buffers, boolean written) {
+    private static void checkPieces(SoftwareDomain domain, int maxSges, ScatterGatherList buffers, boolean written) {
         int count = buffers.count();
         if (count > maxSges) {
             throw new IllegalArgumentException(count + " elements are over the limit of " + maxSges);
         }
         for (int i = 0; i < count; i++) {
-            if (!(buffers.region(i) instanceof SoftMemory memory) || memory.domain() != domain) {
+            if (!(buffers.region(i) instanceof SoftwareMemory memory) || memory.domain() != domain) {
                 throw new IllegalArgumentException(
                         "piece " + i + " is not registered with this endpoint's memory domain");
             }

@@ -1,4 +1,4 @@
-package org.verbena.transport.soft;
+package org.verbena.transport.software;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -15,7 +15,7 @@ import org.verbena.transport.spi.WorkRequest;
  *    | for a response   |                  |
  * }</pre>
  */
-final class SendRing extends WorkRing {
+public final class SendRing extends WorkRing {
     private final int maxInlineBytes;
 
     private WorkRequest.Opcode[] opcodes;
@@ -39,7 +39,7 @@ final class SendRing extends WorkRing {
      * @param maxSges pieces of a work request
      * @param maxInlineBytes payload of an inline one
      */
-    SendRing(int depth, int maxSges, int maxInlineBytes) {
+    public SendRing(int depth, int maxSges, int maxInlineBytes) {
         super(depth, maxSges);
         this.maxInlineBytes = maxInlineBytes;
         int slots = capacity();
@@ -60,7 +60,7 @@ final class SendRing extends WorkRing {
      *
      * @param request read during the call only
      */
-    void add(WorkRequest request) {
+    public void add(WorkRequest request) {
         int slot = slot(add(request.workId(), request.buffers()));
         opcodes[slot] = request.opcode();
         flags[slot] = (byte) request.flags();
@@ -96,7 +96,7 @@ final class SendRing extends WorkRing {
     }
 
     @Override
-    void onGrow(int oldMask, int newMask) {
+    protected void onGrow(int oldMask, int newMask) {
         int slots = newMask + 1;
         opcodes = Arrays.copyOf(opcodes, slots);
         flags = Arrays.copyOf(flags, slots);
@@ -137,71 +137,71 @@ final class SendRing extends WorkRing {
         }
     }
 
-    WorkRequest.Opcode opcode(int slot) {
+    public WorkRequest.Opcode opcode(int slot) {
         return opcodes[slot];
     }
 
-    boolean has(int slot, int flag) {
+    public boolean has(int slot, int flag) {
         return (flags[slot] & flag) != 0;
     }
 
     /** Whether the peer answers it: a read or an atomic. */
-    boolean isAnsweredByPeer(int slot) {
+    public boolean isAnsweredByPeer(int slot) {
         return opcodes[slot].compareTo(WorkRequest.Opcode.READ) >= 0;
     }
 
     /** Whether the response has come. */
-    boolean isAnswered(int slot) {
+    public boolean isAnswered(int slot) {
         return answered[slot];
     }
 
-    void setAnswered(int slot) {
+    public void setAnswered(int slot) {
         answered[slot] = true;
     }
 
-    long remoteAddress(int slot) {
+    public long remoteAddress(int slot) {
         return remoteAddresses[slot];
     }
 
-    int remoteKey(int slot) {
+    public int remoteKey(int slot) {
         return remoteKeys[slot];
     }
 
-    int immediateData(int slot) {
+    public int immediateData(int slot) {
         return immediates[slot];
     }
 
-    long compareOrAdd(int slot) {
+    public long compareOrAdd(int slot) {
         return compareOrAdds[slot];
     }
 
-    long swap(int slot) {
+    public long swap(int slot) {
         return swaps[slot];
     }
 
     /** The message sequence number it went out with, 0 if it has none. */
-    int messageNumber(int slot) {
+    public int messageNumber(int slot) {
         return messageNumbers[slot];
     }
 
-    void setMessageNumber(int slot, int number) {
+    public void setMessageNumber(int slot, int number) {
         messageNumbers[slot] = number;
     }
 
     /** The position in the outgoing stream where it ends. */
-    long endPosition(int slot) {
+    public long endPosition(int slot) {
         return endPositions[slot];
     }
 
-    void setEndPosition(int slot, long position) {
+    public void setEndPosition(int slot, long position) {
         endPositions[slot] = position;
     }
 
-    byte[] inlineBytes() {
+    public byte[] inlineBytes() {
         return inlineBytes;
     }
 
-    int inlineStart(int slot) {
+    public int inlineStart(int slot) {
         return slot * maxInlineBytes;
     }
 }

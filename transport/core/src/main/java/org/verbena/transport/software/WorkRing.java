@@ -1,4 +1,4 @@
-package org.verbena.transport.soft;
+package org.verbena.transport.software;
 
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.RegisteredMemory;
@@ -14,7 +14,7 @@ import org.verbena.transport.spi.ScatterGatherList;
  *  | a | b | c | d |   |   |     slot = sequence number & mask; a sequence number is never used twice
  * }</pre>
  */
-class WorkRing {
+public class WorkRing {
     private static final int FIRST_SLOTS = 16;
 
     private final int depth;
@@ -30,7 +30,7 @@ class WorkRing {
     /** By slot: whether the poster keeps the regions open, so that they are not counted in and out here. */
     private boolean[] heldByPoster;
 
-    private @Nullable SoftMemory[] regions;
+    private @Nullable SoftwareMemory[] regions;
     private long[] offsets;
     private int[] lengths;
 
@@ -40,7 +40,7 @@ class WorkRing {
      * @param depth the most it holds
      * @param maxSges pieces a work request has at the most
      */
-    WorkRing(int depth, int maxSges) {
+    public WorkRing(int depth, int maxSges) {
         this.depth = depth;
         this.maxSges = maxSges;
         int slots = Math.min(FIRST_SLOTS, Integer.highestOneBit(depth * 2 - 1));
@@ -49,45 +49,45 @@ class WorkRing {
         sgeCounts = new int[slots];
         totals = new int[slots];
         heldByPoster = new boolean[slots];
-        regions = new @Nullable SoftMemory[slots * maxSges];
+        regions = new @Nullable SoftwareMemory[slots * maxSges];
         offsets = new long[slots * maxSges];
         lengths = new int[slots * maxSges];
     }
 
-    final int depth() {
+    public final int depth() {
         return depth;
     }
 
-    final int maxSges() {
+    public final int maxSges() {
         return maxSges;
     }
 
-    final boolean isFull() {
+    public final boolean isFull() {
         return tail - head == depth;
     }
 
-    final boolean isEmpty() {
+    public final boolean isEmpty() {
         return tail == head;
     }
 
-    final int size() {
+    public final int size() {
         return (int) (tail - head);
     }
 
-    final long head() {
+    public final long head() {
         return head;
     }
 
-    final long tail() {
+    public final long tail() {
         return tail;
     }
 
     /** Slots there are now. */
-    final int capacity() {
+    public final int capacity() {
         return mask + 1;
     }
 
-    final int slot(long sequence) {
+    public final int slot(long sequence) {
         return (int) sequence & mask;
     }
 
@@ -99,7 +99,7 @@ class WorkRing {
      * @return the sequence number
      * @throws IllegalStateException a region was closed; nothing was added
      */
-    final long add(long workId, ScatterGatherList buffers) {
+    public final long add(long workId, ScatterGatherList buffers) {
         if (size() > mask) {
             grow();
         }
@@ -109,7 +109,7 @@ class WorkRing {
         boolean byPoster = buffers.isHeldByPoster();
         heldByPoster[slot] = byPoster;
         for (int i = 0; i < count; i++) {
-            SoftMemory region = (SoftMemory) buffers.region(i);
+            SoftwareMemory region = (SoftwareMemory) buffers.region(i);
             if (byPoster ? region.isGone() : region.isClosed() || !region.tryRetain()) {
                 sgeCounts[slot] = i;
                 releaseRegions(slot);
@@ -132,7 +132,7 @@ class WorkRing {
         int[] newCounts = new int[larger];
         int[] newTotals = new int[larger];
         boolean[] newHeldByPoster = new boolean[larger];
-        @Nullable SoftMemory[] newRegions = new @Nullable SoftMemory[larger * maxSges];
+        @Nullable SoftwareMemory[] newRegions = new @Nullable SoftwareMemory[larger * maxSges];
         long[] newOffsets = new long[larger * maxSges];
         int[] newLengths = new int[larger * maxSges];
         for (long s = head; s < tail; s++) {
@@ -163,35 +163,35 @@ class WorkRing {
      * @param oldMask before
      * @param newMask after
      */
-    void onGrow(int oldMask, int newMask) {}
+    protected void onGrow(int oldMask, int newMask) {}
 
-    final long workId(int slot) {
+    public final long workId(int slot) {
         return workIds[slot];
     }
 
-    final int sgeCount(int slot) {
+    public final int sgeCount(int slot) {
         return sgeCounts[slot];
     }
 
-    final int totalBytes(int slot) {
+    public final int totalBytes(int slot) {
         return totals[slot];
     }
 
     @SuppressWarnings("NullAway") // only asked for pieces that are there
-    final SoftMemory region(int slot, int sge) {
+    public final SoftwareMemory region(int slot, int sge) {
         return regions[slot * maxSges + sge];
     }
 
-    final long offset(int slot, int sge) {
+    public final long offset(int slot, int sge) {
         return offsets[slot * maxSges + sge];
     }
 
-    final int length(int slot, int sge) {
+    public final int length(int slot, int sge) {
         return lengths[slot * maxSges + sge];
     }
 
     /** Releases a request's regions: its payload is elsewhere. */
-    final void releaseRegions(int slot) {
+    public final void releaseRegions(int slot) {
         int base = slot * maxSges;
         for (int i = 0; i < sgeCounts[slot]; i++) {
             RegisteredMemory region = regions[base + i];
@@ -204,7 +204,7 @@ class WorkRing {
     }
 
     /** Takes the oldest work off, its regions with it. */
-    final void removeHead() {
+    public final void removeHead() {
         releaseRegions(slot(head));
         head++;
     }
@@ -214,7 +214,7 @@ class WorkRing {
      *
      * @param receive empty
      */
-    final void moveHeadTo(Placement receive) {
+    public final void moveHeadTo(Placement receive) {
         int slot = slot(head);
         int base = slot * maxSges;
         int count = sgeCounts[slot];

@@ -1,4 +1,4 @@
-package org.verbena.transport.soft;
+package org.verbena.transport.software;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -8,22 +8,22 @@ import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
 
 /** The receives that a loop's endpoints share. */
-final class SoftSharedReceiveQueue implements SharedReceiveQueue {
-    private static final Logger LOG = LoggerFactory.getLogger(SoftSharedReceiveQueue.class);
+public final class SoftwareReceiveQueue implements SharedReceiveQueue {
+    private static final Logger LOG = LoggerFactory.getLogger(SoftwareReceiveQueue.class);
 
     /** Pieces of one shared receive: any endpoint must be able to take it, whatever it asked for itself. */
-    static final int MAX_SGES = 4;
+    public static final int MAX_SGES = 4;
 
-    private final SoftDomain domain;
+    private final SoftwareDomain domain;
     private final WorkRing ring;
     private @Nullable Object attachment;
 
-    SoftSharedReceiveQueue(SoftDomain domain, int depth) {
+    public SoftwareReceiveQueue(SoftwareDomain domain, int depth) {
         this.domain = domain;
         ring = new WorkRing(depth, MAX_SGES);
     }
 
-    WorkRing ring() {
+    public WorkRing ring() {
         return ring;
     }
 
@@ -63,7 +63,7 @@ final class SoftSharedReceiveQueue implements SharedReceiveQueue {
     }
 
     /** The loop ends: receives are given up and the owner of their buffers closed. */
-    void close() {
+    public void close() {
         while (!ring.isEmpty()) {
             ring.removeHead();
         }
