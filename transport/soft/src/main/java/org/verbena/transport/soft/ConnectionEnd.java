@@ -5,33 +5,16 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.software.ConnectionOutcome;
 
-/**
- * Why a connection ends: what its peer is told, and which work request failed by itself rather than with the
- * connection. One thread.
- */
-final class ConnectionEnd {
+/** Why a connection ends, and what its peer is told. One thread. */
+final class ConnectionEnd extends ConnectionOutcome {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionEnd.class);
-
-    private @Nullable Throwable cause;
 
     /** The payload of the Terminate message that the peer gets. */
     private byte @Nullable [] terminate;
 
     private boolean reset;
-    private long failedSequence = -1;
-    private WorkStatus failedStatus = WorkStatus.FLUSHED;
-    private boolean receiveFailed;
-
-    /** Null for an orderly end. */
-    @Nullable Throwable cause() {
-        return cause;
-    }
-
-    void setCause(Throwable why) {
-        cause = why;
-    }
 
     /** The peer gets a Terminate message with such a payload. */
     void tellPeer(byte[] message) {
@@ -50,35 +33,6 @@ final class ConnectionEnd {
 
     boolean isReset() {
         return reset;
-    }
-
-    /** The receive that a message goes to is too small for it. */
-    void receiveTooSmall() {
-        receiveFailed = true;
-    }
-
-    boolean hasReceiveFailed() {
-        return receiveFailed;
-    }
-
-    /** The status of the receive in progress. */
-    WorkStatus receiveStatus() {
-        return receiveFailed ? WorkStatus.LOCAL_LENGTH_ERROR : WorkStatus.FLUSHED;
-    }
-
-    /** The peer reported which request of the send queue failed, and how. */
-    void requestFailed(long sequence, WorkStatus status) {
-        failedSequence = sequence;
-        failedStatus = status;
-    }
-
-    boolean isFailed(long sequence) {
-        return sequence == failedSequence;
-    }
-
-    /** The status of a request of the send queue that is not done. */
-    WorkStatus status(long sequence) {
-        return isFailed(sequence) ? failedStatus : WorkStatus.FLUSHED;
     }
 
     /**

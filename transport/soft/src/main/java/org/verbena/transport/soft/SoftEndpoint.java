@@ -9,6 +9,7 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.software.CompletionReports;
 import org.verbena.transport.software.ConnectionMemory;
 import org.verbena.transport.software.InboundReads;
 import org.verbena.transport.software.Placement;
@@ -42,7 +43,7 @@ import org.verbena.transport.spi.WorkStatus;
  *      +-----------------------------+--------------------------------------------------------+
  * }</pre>
  */
-final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
+final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, CompletionReports.Owner {
     private static final Logger LOG = LoggerFactory.getLogger(SoftEndpoint.class);
 
     /** The most that an inline request carries: beyond it a copy costs more than holding the memory. */
@@ -226,10 +227,6 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
 
     void setPeerFeatures(int features) {
         peerFeatures = features;
-    }
-
-    ConnectionEnd end() {
-        return end;
     }
 
     /** TCP is up: what is posted may be prepared. Gives whether to go on. */
@@ -553,15 +550,34 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
     private void reportSends() {
         FpduSender out = sender();
         if (out != null) {
-            reports.reportSends(out);
+            reports.reportSends();
         }
     }
 
-    boolean isConnected() {
+    @Override
+    public boolean isConnected() {
         return state == CONNECTED;
     }
 
-    void countCompletion() {
+    @Override
+    public boolean isHeadDone() {
+        FpduSender out = sender();
+        return out != null && out.isHeadDone();
+    }
+
+    @Override
+    public @Nullable Placement receiveInProgress() {
+        FpduStream now = stream;
+        return now == null ? null : now.parser.receiveInProgress();
+    }
+
+    @Override
+    public ConnectionEnd outcome() {
+        return end;
+    }
+
+    @Override
+    public void countCompletion() {
         SoftSocket counting = socket;
         if (counting != null) {
             counting.completed();
@@ -751,7 +767,8 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
     // The end.
 
     /** Notes why the connection ends; the end of the turn does it. The first cause counts. */
-    void fail(Throwable why) {
+    @Override
+    public void fail(Throwable why) {
         if (state < DRAINING) {
             state = DRAINING;
             end.setCause(why);
@@ -768,7 +785,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink {
         }
         leaveSocket();
         FpduStream ended = stream;
-        reports.reportRest(ended, end);
+        reports.reportRest();
         if (ended != null) {
             ended.in.close();
             ended.out.close();

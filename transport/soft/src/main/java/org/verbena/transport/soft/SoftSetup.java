@@ -196,7 +196,7 @@ final class SoftSetup {
         out.open();
         TerminateReason trouble = terms.trouble();
         if (trouble != null) {
-            endpoint.end().tellPeer(trouble);
+            endpoint.outcome().tellPeer(trouble);
             fail("setup failed: " + trouble.meaning);
             return;
         }
@@ -251,7 +251,7 @@ final class SoftSetup {
                 TcpChannels.closeQuietly(channel);
             }
             if (e instanceof IOException) {
-                endpoint.end().reset();
+                endpoint.outcome().reset();
             }
             endpoint.endNow(new ConnectionException("accepting from " + remoteAddress + ": " + e.getMessage(), e));
         }

@@ -1,9 +1,7 @@
-package org.verbena.transport.soft;
+package org.verbena.transport.software;
 
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.software.Placement;
-import org.verbena.transport.software.SendRing;
-import org.verbena.transport.software.WorkRing;
+import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.WorkStatus;
 
@@ -11,8 +9,9 @@ import org.verbena.transport.spi.WorkStatus;
  * Reports the results of an endpoint's work to its handler, in the order of each queue. An exception of the handler
  * ends the connection. One thread.
  */
-final class CompletionReports {
-    private final SoftEndpoint endpoint;
+public final class CompletionReports {
+    private final Owner owner;
+    private final Endpoint endpoint;
     private final EndpointHandler handler;
     private final SendRing sends;
     private final WorkRing receives;
@@ -20,7 +19,30 @@ final class CompletionReports {
     /** Something was reported since the last end of a batch. */
     private boolean isInBatch;
 
-    CompletionReports(SoftEndpoint endpoint, EndpointHandler handler, SendRing sends, WorkRing receives) {
+    /** The endpoint that work is reported for. */
+    public interface Owner {
+        /** Whether work is still being done. */
+        boolean isConnected();
+
+        /** Whether the oldest request of the send queue is done. */
+        boolean isHeadDone();
+
+        /** The message that is being placed, if any ever was. */
+        @Nullable Placement receiveInProgress();
+
+        /** Why the connection has ended, and what failed by itself. */
+        ConnectionOutcome outcome();
+
+        /** Something was reported. */
+        void countCompletion();
+
+        /** The handler threw. */
+        void fail(Throwable cause);
+    }
+
+    public <E extends Endpoint & Owner> CompletionReports(
+            E endpoint, EndpointHandler handler, SendRing sends, WorkRing receives) {
+        this.owner = endpoint;
         this.endpoint = endpoint;
         this.handler = handler;
         this.sends = sends;
@@ -31,9 +53,9 @@ final class CompletionReports {
      * Reports the requests at the head of the send queue that are done, as long as the connection is up. What is posted
      * meanwhile may be done at once, and is reported another time.
      */
-    void reportSends(FpduSender out) {
+    public void reportSends() {
         long end = sends.tail();
-        while (sends.head() < end && endpoint.isConnected() && out.isHeadDone()) {
+        while (sends.head() < end && owner.isConnected() && owner.isHeadDone()) {
             completeHead(WorkStatus.SUCCESS);
         }
     }
@@ -47,17 +69,17 @@ final class CompletionReports {
         try {
             handler.onSendCompletion(endpoint, workId, status, bytes);
         } catch (Throwable t) {
-            endpoint.fail(t);
+            owner.fail(t);
         }
     }
 
     private void completed() {
         isInBatch = true;
-        endpoint.countCompletion();
+        owner.countCompletion();
     }
 
     /** A message has been placed. */
-    void reportReceive(Placement receive, WorkStatus status, int bytes, int flags, int word) {
+    public void reportReceive(Placement receive, WorkStatus status, int bytes, int flags, int word) {
         long workId = receive.workId();
         receive.end();
         reportReceive(workId, status, bytes, flags, word);
@@ -68,22 +90,22 @@ final class CompletionReports {
         try {
             handler.onReceiveCompletion(endpoint, workId, status, bytes, flags, word);
         } catch (Throwable t) {
-            endpoint.fail(t);
+            owner.fail(t);
         }
     }
 
     /** Reports everything still outstanding: the connection has ended. */
-    void reportRest(@Nullable FpduStream stream, ConnectionEnd end) {
-        if (stream != null) {
-            while (stream.out.isHeadDone() && !end.isFailed(sends.head())) {
-                completeHead(WorkStatus.SUCCESS);
-            }
+    public void reportRest() {
+        ConnectionOutcome outcome = owner.outcome();
+        while (owner.isHeadDone() && !outcome.isFailed(sends.head())) {
+            completeHead(WorkStatus.SUCCESS);
         }
         while (!sends.isEmpty()) {
-            completeHead(end.status(sends.head()));
+            completeHead(outcome.status(sends.head()));
         }
-        if (stream != null && stream.parser.receiveInProgress().isActive()) {
-            reportReceive(stream.parser.receiveInProgress(), end.receiveStatus(), 0, 0, 0);
+        Placement inProgress = owner.receiveInProgress();
+        if (inProgress != null && inProgress.isActive()) {
+            reportReceive(inProgress, outcome.receiveStatus(), 0, 0, 0);
         }
         while (!receives.isEmpty()) {
             long workId = receives.workId(receives.slot(receives.head()));
@@ -93,13 +115,13 @@ final class CompletionReports {
     }
 
     /** Nothing more is reported for now. */
-    void endBatch() {
+    public void endBatch() {
         if (isInBatch) {
             isInBatch = false;
             try {
                 handler.onCompletionsHandled(endpoint);
             } catch (Throwable t) {
-                endpoint.fail(t);
+                owner.fail(t);
             }
         }
     }
