@@ -14,6 +14,7 @@ module org.verbena.transport {
     exports org.verbena.transport.spi;
     exports org.verbena.transport.stat;
     exports org.verbena.transport.software to
+            org.verbena.transport.shm,
             org.verbena.transport.soft;
 
     uses org.verbena.transport.spi.RdmaProvider;

@@ -37,6 +37,7 @@ class ArchitectureTest {
     private static final String SPI = "org.verbena.transport.spi..";
     private static final String NATIVE = "org.verbena.transport.verbs..";
     private static final String SOFT = "org.verbena.transport.soft..";
+    private static final String SHM = "org.verbena.transport.shm..";
     private static final String SOFTWARE = "org.verbena.transport.software..";
     private static final String API = "org.verbena.api..";
     private static final String DOCTOR = "org.verbena.doctor..";
@@ -94,6 +95,7 @@ class ArchitectureTest {
                 "transport.spi",
                 "transport.verbs",
                 "transport.soft",
+                "transport.shm",
                 "api",
                 "doctor",
                 "grpc",
@@ -114,6 +116,7 @@ class ArchitectureTest {
                 Arguments.of(CM, List.of(VERBS)),
                 Arguments.of(NATIVE, List.of(SPI, CM, VERBS)),
                 Arguments.of(SOFT, List.of(SPI, SOFTWARE)),
+                Arguments.of(SHM, List.of(SPI, SOFTWARE)),
                 Arguments.of(API, CORE),
                 Arguments.of(DOCTOR, with(CORE, API, CM, VERBS)),
                 Arguments.of(GRPC, with(CORE, API)),

@@ -197,6 +197,20 @@ public final class SendRing extends WorkRing {
         endPositions[slot] = position;
     }
 
+    /**
+     * Aims a placement at a read's memory, which this queue holds until the read is reported.
+     *
+     * @param slot of the read
+     * @param into empty
+     */
+    public void aim(int slot, Placement into) {
+        int pieces = sgeCount(slot);
+        into.begin(workId(slot), totalBytes(slot), pieces, true);
+        for (int i = 0; i < pieces; i++) {
+            into.setPiece(i, region(slot, i), offset(slot, i), length(slot, i));
+        }
+    }
+
     public byte[] inlineBytes() {
         return inlineBytes;
     }

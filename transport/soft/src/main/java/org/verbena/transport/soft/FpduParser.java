@@ -478,12 +478,8 @@ final class FpduParser {
             return (payloadBytes == 0 && last) || refuse(TerminateReason.DDP_BOUNDS);
         }
         int slot = sendRing.slot(sequence);
-        int pieces = sendRing.sgeCount(slot);
         if (!read.isActive()) {
-            read.begin(sendRing.workId(slot), sendRing.totalBytes(slot), pieces, true);
-            for (int i = 0; i < pieces; i++) {
-                read.setPiece(i, sendRing.region(slot, i), sendRing.offset(slot, i), sendRing.length(slot, i));
-            }
+            sendRing.aim(slot, read);
         }
         int left = outbound.awaitedEndBytes() - read.placedBytes();
         if (payloadBytes > left || (last && payloadBytes < left)) {

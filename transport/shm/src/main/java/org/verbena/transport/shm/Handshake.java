@@ -1,0 +1,201 @@
+package org.verbena.transport.shm;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.EndpointOptions;
+
+/**
+ * The two frames that set a connection up: what the connecting side says of itself and its shared file, and the answer.
+ * Each begins with its length.
+ */
+final class Handshake {
+    private static final long MAGIC = 0x5645_5242_534d_3031L; // VERBSM01
+
+    /** Two IPv6 addresses and the greatest private data fit well. */
+    private static final int MAX_FRAME_BYTES = 1024;
+
+    private static final byte ACCEPTED = 0;
+    private static final byte REJECTED = 1;
+
+    private Handshake() {}
+
+    /**
+     * What the connecting side says.
+     *
+     * @param pid its process
+     * @param descriptor there, of the shared file
+     * @param ringBytes of one direction
+     * @param readDepth reads and atomics that it answers, and that it wants to have out
+     * @param from its address
+     * @param to the address that it connects to
+     * @param privateData of its program
+     */
+    @SuppressWarnings("ArrayRecordComponent")
+    record Request(
+            long pid,
+            int descriptor,
+            int ringBytes,
+            int readDepth,
+            InetSocketAddress from,
+            InetSocketAddress to,
+            byte[] privateData) {
+
+        ByteBuffer encode() {
+            ByteBuffer frame = begin();
+            frame.putLong(MAGIC)
+                    .putLong(pid)
+                    .putInt(descriptor)
+                    .putInt(ringBytes)
+                    .putInt(readDepth);
+            put(frame, from);
+            put(frame, to);
+            put(frame, privateData);
+            return end(frame);
+        }
+
+        static Request decode(ByteBuffer frame) throws IOException {
+            try {
+                if (frame.getLong() != MAGIC) {
+                    throw new IOException("sent no connect request of this version");
+                }
+                Request made = new Request(
+                        frame.getLong(),
+                        frame.getInt(),
+                        frame.getInt(),
+                        frame.getInt(),
+                        address(frame),
+                        address(frame),
+                        bytes(frame));
+                int ring = made.ringBytes;
+                if (ring < Ring.MIN_BYTES || ring > Ring.MAX_BYTES || Integer.bitCount(ring) != 1) {
+                    throw new IOException("wants a ring of " + ring + " bytes");
+                }
+                if (made.readDepth < 0 || made.readDepth > 128 || made.pid < 1 || made.descriptor < 0) {
+                    throw new IOException("sent a connect request that is out of range: " + made);
+                }
+                return made;
+            } catch (BufferUnderflowException e) {
+                throw new IOException("sent a connect request that is cut", e);
+            }
+        }
+    }
+
+    /**
+     * What the accepting side answers.
+     *
+     * @param accepted or rejected
+     * @param readDepth as in the request
+     * @param pid its process
+     * @param privateData of its program
+     */
+    @SuppressWarnings("ArrayRecordComponent")
+    record Reply(boolean accepted, int readDepth, long pid, byte[] privateData) {
+
+        ByteBuffer encode() {
+            ByteBuffer frame = begin();
+            frame.putLong(MAGIC)
+                    .put(accepted ? ACCEPTED : REJECTED)
+                    .putInt(readDepth)
+                    .putLong(pid);
+            put(frame, privateData);
+            return end(frame);
+        }
+
+        static Reply decode(ByteBuffer frame) throws IOException {
+            try {
+                if (frame.getLong() != MAGIC) {
+                    throw new IOException("the answer is of another version");
+                }
+                Reply made = new Reply(frame.get() == ACCEPTED, frame.getInt(), frame.getLong(), bytes(frame));
+                if (made.readDepth < 0 || made.readDepth > 128 || made.pid < 1) {
+                    throw new IOException("the answer is out of range: " + made);
+                }
+                return made;
+            } catch (BufferUnderflowException e) {
+                throw new IOException("the answer is cut", e);
+            }
+        }
+    }
+
+    private static ByteBuffer begin() {
+        return ByteBuffer.allocate(MAX_FRAME_BYTES).putInt(0);
+    }
+
+    private static ByteBuffer end(ByteBuffer frame) {
+        return frame.putInt(0, frame.position() - Integer.BYTES).flip();
+    }
+
+    private static void put(ByteBuffer frame, InetSocketAddress address) {
+        put(frame, address.getAddress().getAddress());
+        frame.putInt(address.getPort());
+    }
+
+    private static void put(ByteBuffer frame, byte[] bytes) {
+        frame.putInt(bytes.length).put(bytes);
+    }
+
+    private static byte[] bytes(ByteBuffer frame) throws IOException {
+        int length = frame.getInt();
+        if (length < 0 || length > EndpointOptions.GREATEST_PRIVATE_DATA_BYTES) {
+            throw new IOException("sent a field of " + length + " bytes");
+        }
+        byte[] bytes = new byte[length];
+        frame.get(bytes);
+        return bytes;
+    }
+
+    private static InetSocketAddress address(ByteBuffer frame) throws IOException {
+        InetAddress address = InetAddress.getByAddress(bytes(frame));
+        int port = frame.getInt();
+        if (port < 0 || port > 0xffff) {
+            throw new IOException("sent a port of " + port);
+        }
+        return new InetSocketAddress(address, port);
+    }
+
+    /** Reads one frame, and no byte beyond it. */
+    static final class Reader {
+        private final ByteBuffer frame = ByteBuffer.allocate(MAX_FRAME_BYTES).limit(Integer.BYTES);
+        private boolean hasLength;
+        private boolean ended;
+
+        /**
+         * Reads what has come.
+         *
+         * @param from non-blocking
+         * @return the frame behind its length; null if it is not complete
+         * @throws IOException it is no frame, or the peer is gone
+         */
+        @Nullable ByteBuffer read(SocketChannel from) throws IOException {
+            while (true) {
+                int read = from.read(frame);
+                if (read < 0) {
+                    ended = true;
+                    return null;
+                }
+                if (frame.hasRemaining()) {
+                    return null;
+                }
+                if (hasLength) {
+                    return frame.flip().position(Integer.BYTES);
+                }
+                int length = frame.getInt(0);
+                if (length < 1 || length > MAX_FRAME_BYTES - Integer.BYTES) {
+                    throw new IOException("sent a frame of " + length + " bytes");
+                }
+                hasLength = true;
+                frame.limit(Integer.BYTES + length);
+            }
+        }
+
+        /** Whether the peer has closed the socket. */
+        boolean isEnded() {
+            return ended;
+        }
+    }
+}

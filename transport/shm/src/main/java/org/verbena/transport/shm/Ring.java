@@ -1,0 +1,105 @@
+package org.verbena.transport.shm;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+
+/**
+ * How one direction of a connection lies in shared memory: a queue of records with one writer and one reader, in two
+ * processes.
+ *
+ * <pre>{@code
+ * tail | head | the reader sleeps | the writer waits | data: a power of two of bytes
+ *
+ * data:  ... | header 32 | payload, padded to 32 | header 32 | payload | ...   used round and round
+ * header: payload bytes, opcode, flags | key, word | address | total bytes, id
+ * }</pre>
+ *
+ * <p>Positions only grow; what is not between head and tail is the writer's. The peer may write anything anywhere at any
+ * time: whoever reads copies a header before it checks it, and positions of its own it keeps for itself.
+ */
+final class Ring {
+    /** Records begin and end at multiples of it, so a header is never in two pieces. */
+    static final int ALIGNMENT = 32;
+
+    static final int HEADER_BYTES = 32;
+
+    /** Fields in lines of their own, two lines apart: processors fetch lines in pairs. */
+    static final int TAIL = 0;
+
+    static final int HEAD = 128;
+    static final int SLEEPS = 256;
+    static final int WAITS = 384;
+    static final int CONTROL_BYTES = 4096;
+
+    static final int MIN_BYTES = 16 << 10;
+    static final int MAX_BYTES = 64 << 20;
+
+    // What a record is.
+
+    /** Fills the rest of the data up to its end. */
+    static final byte PADDING = 0;
+
+    static final byte SEND = 1;
+    static final byte WRITE = 2;
+    static final byte READ_REQUEST = 3;
+    static final byte READ_RESPONSE = 4;
+    static final byte ATOMIC_REQUEST = 5;
+    static final byte ATOMIC_RESPONSE = 6;
+
+    /** The message's first piece. */
+    static final byte FIRST = 1;
+
+    /** The message's last piece. */
+    static final byte LAST = 2;
+
+    /** The word is immediate data. */
+    static final byte IMMEDIATE = 4;
+
+    /** The word is a key to invalidate. */
+    static final byte INVALIDATE = 8;
+
+    /** The atomic adds; otherwise it compares and swaps. */
+    static final byte ADD = 16;
+
+    private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
+    private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
+
+    private Ring() {}
+
+    /**
+     * What a record takes.
+     *
+     * @param payloadBytes of it, 0 or more
+     * @return bytes with header and padding
+     */
+    static int recordBytes(int payloadBytes) {
+        return HEADER_BYTES + payloadBytes + ALIGNMENT - 1 & -ALIGNMENT;
+    }
+
+    /** The bytes of the file for two directions. */
+    static long fileBytes(int ringBytes) {
+        return 2L * (CONTROL_BYTES + ringBytes);
+    }
+
+    /** Where a direction begins: 0 is from the side that connected to the side that accepted. */
+    static long base(int direction, int ringBytes) {
+        return direction * ((long) CONTROL_BYTES + ringBytes);
+    }
+
+    static long position(MemorySegment memory, long at) {
+        return (long) LONG.getAcquire(memory, at);
+    }
+
+    static void publish(MemorySegment memory, long at, long position) {
+        LONG.setRelease(memory, at, position);
+    }
+
+    static boolean isSet(MemorySegment memory, long at) {
+        return (int) INT.getVolatile(memory, at) != 0;
+    }
+
+    static void set(MemorySegment memory, long at, boolean value) {
+        INT.setVolatile(memory, at, value ? 1 : 0);
+    }
+}

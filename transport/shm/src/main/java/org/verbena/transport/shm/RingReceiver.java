@@ -1,0 +1,330 @@
+package org.verbena.transport.shm;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.software.InboundReads;
+import org.verbena.transport.software.Placement;
+import org.verbena.transport.software.SendRing;
+import org.verbena.transport.software.SoftwareMemory;
+import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.WorkRequest;
+import org.verbena.transport.spi.WorkStatus;
+
+/** Takes records out of the ring and does what they say. One thread. */
+final class RingReceiver {
+    /** What one connection may take before others have their turn, and before what was read is answered. */
+    private static final int TURN_BYTES = 256 << 10;
+
+    private static final int TURN_RECORDS = 256;
+
+    private final RingReader ring;
+    private final Owner owner;
+    private final PeerAccess access;
+    private final SendRing sends;
+    private final RingSender sender;
+    private final InboundReads inboundReads;
+    private final Placement receive;
+
+    /** What an answer to a read fills. */
+    private final Placement read;
+
+    /** Where the pieces of a write go, between two of them. */
+    private @Nullable SoftwareMemory writeTarget;
+
+    private boolean inMessage;
+    private int messageBytes;
+
+    /** The endpoint. */
+    interface Owner {
+        boolean isOpen();
+
+        /** Moves the oldest receive into a placement; false if none is posted. */
+        boolean takeReceive(Placement into);
+
+        /** A message has been placed. */
+        void onReceived(Placement receive, int bytes, int flags, int word);
+
+        /** The answer to a read or an atomic of this side is complete. */
+        void onAnswered();
+
+        /** The receive is too small for its message. */
+        void receiveTooSmall();
+
+        /** The peer did what it must not; it will be told of its request. */
+        void refuse(WorkStatus status, int request, String why);
+    }
+
+    RingReceiver(
+            RingReader ring,
+            Owner owner,
+            PeerAccess access,
+            SendRing sends,
+            RingSender sender,
+            InboundReads inboundReads,
+            int maxReceiveSges) {
+        this.ring = ring;
+        this.owner = owner;
+        this.access = access;
+        this.sends = sends;
+        this.sender = sender;
+        this.inboundReads = inboundReads;
+        receive = new Placement(maxReceiveSges);
+        read = new Placement(sends.maxSges());
+    }
+
+    Placement receiveInProgress() {
+        return receive;
+    }
+
+    /** Whether the last record was within a message. */
+    boolean isUnfinished() {
+        return inMessage || read.isActive();
+    }
+
+    /**
+     * Handles what has come, up to a turn's worth.
+     *
+     * @return records
+     * @throws RingException the peer does not keep to the format
+     */
+    int turn() {
+        int records = 0;
+        int bytes = 0;
+        while (records < TURN_RECORDS && bytes < TURN_BYTES && owner.isOpen() && ring.next()) {
+            records++;
+            bytes += ring.payloadBytes();
+            handle();
+            if (owner.isOpen()) {
+                ring.consume();
+            }
+        }
+        return records;
+    }
+
+    /** Lets go of a message in progress but for its receive. */
+    void close() {
+        if (read.isActive()) {
+            read.end();
+        }
+        writeTarget = null;
+    }
+
+    private void handle() {
+        switch (ring.opcode()) {
+            case Ring.PADDING -> {}
+            case Ring.SEND -> onSend();
+            case Ring.WRITE -> onWrite();
+            case Ring.READ_REQUEST -> onReadRequest();
+            case Ring.READ_RESPONSE -> onReadResponse();
+            case Ring.ATOMIC_REQUEST -> onAtomicRequest();
+            case Ring.ATOMIC_RESPONSE -> onAtomicResponse();
+            default -> throw new RingException("a record with opcode " + ring.opcode());
+        }
+    }
+
+    /** Checks that pieces follow each other; gives whether this one may go on. */
+    private void checkOrder() {
+        if (ring.has(Ring.FIRST) == inMessage) {
+            throw new RingException(inMessage ? "a message within another" : "the rest of no message");
+        }
+        if (!inMessage) {
+            messageBytes = 0;
+        }
+        messageBytes += ring.payloadBytes();
+        boolean complete = messageBytes == ring.totalBytes();
+        if (messageBytes < 0 || messageBytes > ring.totalBytes() || complete != ring.has(Ring.LAST)) {
+            throw new RingException("a message of " + ring.totalBytes() + " bytes with " + messageBytes);
+        }
+        inMessage = !complete;
+    }
+
+    private void onSend() {
+        checkOrder();
+        if (ring.has(Ring.FIRST) && !beginReceive()) {
+            return;
+        }
+        int bytes = ring.payloadBytes();
+        if (!receive.isActive() || bytes > receive.capacityBytes() - receive.placedBytes()) {
+            throw new RingException("a message that grows");
+        }
+        receive.place(ring.memory(), ring.payload(), bytes);
+        if (!ring.has(Ring.LAST)) {
+            return;
+        }
+        int flags = 0;
+        if (ring.has(Ring.IMMEDIATE)) {
+            flags = EndpointHandler.WITH_IMMEDIATE;
+        } else if (ring.has(Ring.INVALIDATE)) {
+            if (!access.invalidate(ring.word())) {
+                owner.refuse(WorkStatus.REMOTE_ACCESS_ERROR, ring.id(), "a key to invalidate: " + access.denial());
+                return;
+            }
+            flags = EndpointHandler.WITH_INVALIDATE;
+        }
+        owner.onReceived(receive, receive.placedBytes(), flags, flags == 0 ? 0 : ring.word());
+    }
+
+    private boolean beginReceive() {
+        if (!owner.takeReceive(receive)) {
+            owner.refuse(
+                    WorkStatus.RECEIVER_NOT_READY_RETRY_EXCEEDED,
+                    ring.id(),
+                    "a message of " + ring.totalBytes() + " bytes: no receive is posted");
+            return false;
+        }
+        if (ring.totalBytes() > receive.capacityBytes()) {
+            owner.receiveTooSmall();
+            owner.refuse(
+                    WorkStatus.REMOTE_INVALID_REQUEST_ERROR,
+                    ring.id(),
+                    "a message of " + ring.totalBytes() + " bytes for a receive of " + receive.capacityBytes());
+            return false;
+        }
+        return true;
+    }
+
+    private void onWrite() {
+        checkOrder();
+        if (ring.totalBytes() > 0) {
+            if (ring.has(Ring.FIRST)) {
+                writeTarget = access.find(ring.key(), ring.address(), ring.totalBytes(), Access.REMOTE_WRITE);
+                if (writeTarget == null) {
+                    deny("a write");
+                    return;
+                }
+            }
+            SoftwareMemory target = writeTarget;
+            if (target == null || !target.contains(ring.address(), ring.payloadBytes())) {
+                throw new RingException("a write that leaves its place");
+            }
+            if (!target.tryEnter()) {
+                access.denyClosed();
+                deny("a write");
+                return;
+            }
+            try {
+                MemorySegment.copy(
+                        ring.memory(),
+                        ring.payload(),
+                        target.segment(),
+                        ring.address() - target.address(),
+                        ring.payloadBytes());
+            } finally {
+                target.exit();
+            }
+        }
+        if (ring.has(Ring.LAST)) {
+            writeTarget = null;
+            if (ring.has(Ring.IMMEDIATE)) {
+                onWritten();
+            }
+        }
+    }
+
+    private void onWritten() {
+        if (!owner.takeReceive(receive)) {
+            owner.refuse(
+                    WorkStatus.RECEIVER_NOT_READY_RETRY_EXCEEDED,
+                    ring.id(),
+                    "a write with immediate data: no receive is posted");
+            return;
+        }
+        owner.onReceived(
+                receive, ring.totalBytes(), EndpointHandler.WITH_IMMEDIATE | EndpointHandler.REMOTE_WRITE, ring.word());
+    }
+
+    private void deny(String what) {
+        owner.refuse(WorkStatus.REMOTE_ACCESS_ERROR, ring.id(), what + ": " + access.denial());
+    }
+
+    private void onReadRequest() {
+        int bytes = ring.totalBytes();
+        if (inboundReads.isFull() || bytes < 0 || ring.payloadBytes() != 0) {
+            throw new RingException("a read of " + bytes + " bytes, or more reads than agreed on");
+        }
+        if (bytes == 0) {
+            inboundReads.addRead(null, 0, 0, ring.id(), 0);
+            return;
+        }
+        SoftwareMemory source = access.find(ring.key(), ring.address(), bytes, Access.REMOTE_READ);
+        if (source == null) {
+            deny("a read");
+            return;
+        }
+        inboundReads.addRead(source, ring.address() - source.address(), bytes, ring.id(), 0);
+    }
+
+    private void onAtomicRequest() {
+        if (inboundReads.isFull() || ring.payloadBytes() != 2 * Long.BYTES) {
+            throw new RingException("an atomic of " + ring.payloadBytes() + " bytes, or more reads than agreed on");
+        }
+        long operand = ring.memory().get(ValueLayout.JAVA_LONG, ring.payload());
+        long swap = ring.memory().get(ValueLayout.JAVA_LONG, ring.payload() + Long.BYTES);
+        SoftwareMemory target = access.find(ring.key(), ring.address(), Long.BYTES, Access.REMOTE_ATOMIC);
+        if (target == null) {
+            deny("an atomic");
+            return;
+        }
+        if ((ring.address() & 7) != 0) {
+            owner.refuse(WorkStatus.REMOTE_INVALID_REQUEST_ERROR, ring.id(), "an atomic that is not aligned");
+            return;
+        }
+        if (!target.tryEnter()) {
+            access.denyClosed();
+            deny("an atomic");
+            return;
+        }
+        long old;
+        try {
+            old = PeerAccess.atomic(target, ring.address(), ring.has(Ring.ADD), operand, swap);
+        } finally {
+            target.exit();
+        }
+        inboundReads.addAtomic(ring.id(), old);
+    }
+
+    private void onReadResponse() {
+        if (!read.isActive()) {
+            int slot = awaitedSlot(ring.id(), true);
+            sends.aim(slot, read);
+        }
+        int bytes = ring.payloadBytes();
+        int left = read.capacityBytes() - read.placedBytes();
+        if (bytes > left || ring.has(Ring.LAST) != (bytes == left)) {
+            throw new RingException("an answer of " + bytes + " bytes where " + left + " are left");
+        }
+        read.place(ring.memory(), ring.payload(), bytes);
+        if (bytes == left) {
+            read.end();
+            sender.answered();
+            owner.onAnswered();
+        }
+    }
+
+    private void onAtomicResponse() {
+        int slot = awaitedSlot(ring.id(), false);
+        if (ring.payloadBytes() != Long.BYTES) {
+            throw new RingException("an atomic's answer of " + ring.payloadBytes() + " bytes");
+        }
+        long old = ring.memory().get(ValueLayout.JAVA_LONG, ring.payload());
+        sends.region(slot, 0).segment().set(ValueLayout.JAVA_LONG_UNALIGNED, sends.offset(slot, 0), old);
+        sender.answered();
+        owner.onAnswered();
+    }
+
+    /** The request that an answer is for: the oldest that awaits one. */
+    private int awaitedSlot(int id, boolean isRead) {
+        if (!sender.awaitsAnswer()) {
+            throw new RingException("an answer that nobody asked for");
+        }
+        long sequence = sender.firstAwaited();
+        int slot = sends.slot(sequence);
+        boolean asked = sends.opcode(slot) == WorkRequest.Opcode.READ;
+        if (RingSender.id(sequence) != id || asked != isRead) {
+            throw new RingException("an answer to another request than the oldest");
+        }
+        return slot;
+    }
+}

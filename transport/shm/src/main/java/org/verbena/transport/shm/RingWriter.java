@@ -1,0 +1,132 @@
+package org.verbena.transport.shm;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+
+/** The writing end of a {@link Ring}. One thread. */
+final class RingWriter {
+    private final MemorySegment memory;
+    private final long base;
+    private final long data;
+    private final int size;
+    private final int maxPayloadBytes;
+    private long tail;
+    private long published;
+
+    /** The reader's position when it was last looked at. */
+    private long head;
+
+    /** Where the claimed record begins in the memory. */
+    private long record;
+
+    RingWriter(MemorySegment memory, int direction, int ringBytes) {
+        this.memory = memory;
+        base = Ring.base(direction, ringBytes);
+        data = base + Ring.CONTROL_BYTES;
+        size = ringBytes;
+        // Several pieces fit, so that the peer copies one out while the next is copied in.
+        maxPayloadBytes = ringBytes / 4;
+    }
+
+    /**
+     * Claims a record at the end; {@link #commit} follows, and nothing else.
+     *
+     * @param wanted payload, 0 or more
+     * @param least payload that is worth a record if all does not fit, up to a quarter of the ring
+     * @return the payload that it may have, {@code wanted} at the most; -1 if the reader must read on first
+     */
+    int claim(int wanted, int least) {
+        int needed = Ring.recordBytes(Math.min(wanted, least));
+        int at = (int) (tail & size - 1);
+        int untilEnd = size - at;
+        int skipped = untilEnd < needed ? untilEnd : 0;
+        long free = size - (tail - head);
+        if (free < skipped + needed || free < wanted) {
+            look();
+            free = size - (tail - head);
+            if (free < skipped + needed) {
+                return -1;
+            }
+        }
+        if (skipped > 0) {
+            record = data + at;
+            header(Ring.PADDING, 0, skipped - Ring.HEADER_BYTES, 0, 0, 0, 0, 0);
+            tail += skipped;
+            free -= skipped;
+            at = 0;
+            untilEnd = size;
+        }
+        record = data + at;
+        int room = (int) Math.min(free, untilEnd) - Ring.HEADER_BYTES;
+        return Math.min(Math.min(wanted, room), maxPayloadBytes);
+    }
+
+    private void look() {
+        long now = Ring.position(memory, base + Ring.HEAD);
+        // A peer that claims to have read what was never written, or to have unread something, is not believed.
+        if (now - head < 0 || now - tail > 0) {
+            throw new RingException("the peer's read position " + now + " is not within " + head + " to " + tail);
+        }
+        head = now;
+    }
+
+    /** Where the payload of the claimed record goes. */
+    long payload() {
+        return record + Ring.HEADER_BYTES;
+    }
+
+    MemorySegment memory() {
+        return memory;
+    }
+
+    /** Writes the header of the claimed record, which is complete with it. */
+    void commit(byte opcode, int flags, int payloadBytes, int key, int word, long address, int totalBytes, int id) {
+        header(opcode, flags, payloadBytes, key, word, address, totalBytes, id);
+        tail += Ring.recordBytes(payloadBytes);
+    }
+
+    private void header(
+            byte opcode, int flags, int payloadBytes, int key, int word, long address, int totalBytes, int id) {
+        memory.set(ValueLayout.JAVA_LONG, record, payloadBytes | ((long) opcode << 32) | ((long) flags << 40));
+        memory.set(ValueLayout.JAVA_LONG, record + 8, (key & 0xffff_ffffL) | ((long) word << 32));
+        memory.set(ValueLayout.JAVA_LONG, record + 16, address);
+        memory.set(ValueLayout.JAVA_LONG, record + 24, (totalBytes & 0xffff_ffffL) | ((long) id << 32));
+    }
+
+    /**
+     * Lets the reader see all records.
+     *
+     * @return whether the reader sleeps and must be woken, which this call is the only one to say
+     */
+    boolean publish() {
+        if (published == tail) {
+            return false;
+        }
+        published = tail;
+        Ring.publish(memory, base + Ring.TAIL, tail);
+        // The reader says that it sleeps, and then looks once more: one of the two sees the other.
+        VarHandle.fullFence();
+        if (!Ring.isSet(memory, base + Ring.SLEEPS)) {
+            return false;
+        }
+        Ring.set(memory, base + Ring.SLEEPS, false);
+        return true;
+    }
+
+    /** Whether the reader has read on since the last {@link #claim} that failed. */
+    boolean hasMoreRoom() {
+        return Ring.position(memory, base + Ring.HEAD) != head;
+    }
+
+    /**
+     * Asks the reader to say when it has read on.
+     *
+     * @return false if it has already
+     */
+    boolean awaitRoom() {
+        Ring.set(memory, base + Ring.WAITS, true);
+        VarHandle.fullFence();
+        return !hasMoreRoom();
+    }
+}

@@ -1,0 +1,332 @@
+package org.verbena.transport.shm;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoHandle;
+import io.netty.channel.IoHandler;
+import io.netty.channel.IoHandlerContext;
+import io.netty.channel.IoRegistration;
+import io.netty.channel.nio.NioIoHandle;
+import io.netty.util.concurrent.ScheduledFuture;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.software.SoftwareDomain;
+import org.verbena.transport.software.SoftwareReceiveQueue;
+import org.verbena.transport.spi.PollCounters;
+import org.verbena.transport.spi.SpinBudget;
+
+/**
+ * Netty's NIO handler, and the rings of the connections of one loop. A connection that has had something to do lately is
+ * polled; any other sleeps, and its peer wakes it through its socket. Before the loop blocks, all sleep. One thread: the
+ * loop's.
+ */
+final class ShmIoHandler implements IoHandler {
+    /** While there is work, the sockets are checked once in so many turns: a check is a system call. */
+    private static final int TURNS_BETWEEN_SOCKETS = 16;
+
+    /** While spinning, polls between two checks of the clock, the tasks and the sockets. */
+    private static final int POLLS_BETWEEN_CLOCKS = 32;
+
+    /** Polls without a record after which a connection sleeps: about as long as a wake-up costs. */
+    private static final int IDLE_POLLS = 2048;
+
+    private static final int CONTROL_BYTES = 4096;
+
+    private static final IoHandlerContext POLLING = new IoHandlerContext() {
+        @Override
+        public boolean canBlock() {
+            return false;
+        }
+
+        @Override
+        public long delayNanos(long currentTimeNanos) {
+            return 0;
+        }
+
+        @Override
+        public long deadlineNanos() {
+            return -1;
+        }
+    };
+
+    private final IoHandler nio;
+    private final SpinBudget spin;
+    private final SoftwareDomain domain;
+    private final int sharedReceiveDepth;
+    private final PollCounters.Loop counters;
+    private final Set<LoopMember> members = new LinkedHashSet<>();
+    private final List<ShmEndpoint> awake = new ArrayList<>();
+    private final ArrayDeque<Runnable> turns = new ArrayDeque<>();
+    private @Nullable ByteBuffer controlBuffer;
+    private @Nullable SoftwareReceiveQueue sharedReceiveQueue;
+    private @Nullable ScheduledFuture<?> nextTick;
+    private int completions;
+    private int turnsSinceSockets;
+
+    /** A member of a loop, which ends with it. */
+    interface LoopMember extends NioIoHandle {
+        @Override
+        void close();
+
+        IoEventLoop loop();
+
+        void bind(ShmIoHandler handler);
+
+        /** About a second has passed. */
+        void onTick();
+
+        /** The loop ends: finish now. */
+        void onLoopEnding();
+
+        /** Closes the channel at once, and leaves. */
+        void closeNow();
+    }
+
+    ShmIoHandler(
+            IoHandler nio, long spinNanos, int sharedReceiveDepth, SoftwareDomain domain, PollCounters.Loop counters) {
+        this.nio = nio;
+        this.spin = new SpinBudget(spinNanos);
+        this.sharedReceiveDepth = sharedReceiveDepth;
+        this.domain = domain;
+        this.counters = counters;
+    }
+
+    @Override
+    public void initialize() {
+        nio.initialize();
+    }
+
+    @Override
+    public int run(IoHandlerContext context) {
+        int handled = poll();
+        if (handled == 0 && turns.isEmpty() && context.canBlock()) {
+            handled = await(context);
+        } else if (++turnsSinceSockets >= TURNS_BETWEEN_SOCKETS || handled == 0) {
+            handled += pollSockets();
+        }
+        int due = turns.size();
+        for (int i = 0; i < due; i++) {
+            turns.remove().run();
+        }
+        counters.polled(completions);
+        completions = 0;
+        return handled + due;
+    }
+
+    private int pollSockets() {
+        turnsSinceSockets = 0;
+        return nio.run(POLLING);
+    }
+
+    private int poll() {
+        int handled = 0;
+        for (int i = awake.size() - 1; i >= 0; i--) {
+            if (i >= awake.size()) {
+                continue; // some have ended meanwhile
+            }
+            ShmEndpoint endpoint = awake.get(i);
+            int records = endpoint.poll();
+            handled += records;
+            if (records > 0) {
+                endpoint.idlePolls = 0;
+            } else if (++endpoint.idlePolls > IDLE_POLLS && endpoint.isAwake()) {
+                fallAsleep(endpoint);
+            }
+        }
+        return handled;
+    }
+
+    private void fallAsleep(ShmEndpoint endpoint) {
+        if (endpoint.fallAsleep()) {
+            removeAwake(endpoint);
+        } else {
+            endpoint.idlePolls = 0;
+        }
+    }
+
+    /** Nothing is left to do: waits for more. */
+    private int await(IoHandlerContext context) {
+        long start = System.nanoTime();
+        int handled = spin(context, start);
+        if (handled == 0 && turns.isEmpty() && context.canBlock()) {
+            for (int i = awake.size() - 1; i >= 0; i--) {
+                fallAsleep(awake.get(i)); // which takes out this one alone, or none
+            }
+            if (awake.isEmpty()) {
+                counters.waits(start);
+                handled = nio.run(context);
+                counters.woke();
+            } else {
+                handled = poll();
+            }
+        }
+        if (spin.isAdaptive()) {
+            spin.waited(System.nanoTime() - start);
+        }
+        return handled;
+    }
+
+    /** Polls for a while, but only until a task or a deadline is due. */
+    private int spin(IoHandlerContext context, long start) {
+        long nanos = spin.nanos(start);
+        if (nanos == 0 || awake.isEmpty()) {
+            return 0;
+        }
+        long budgetNanos = Math.min(nanos, context.delayNanos(start));
+        long now = start;
+        do {
+            for (int i = 0; i < POLLS_BETWEEN_CLOCKS; i++) {
+                int handled = poll();
+                if (handled > 0) {
+                    counters.spun(System.nanoTime() - start);
+                    return handled;
+                }
+                Thread.onSpinWait();
+            }
+            int handled = pollSockets();
+            if (handled > 0) {
+                counters.spun(System.nanoTime() - start);
+                return handled;
+            }
+            if (spin.isAdaptive()) {
+                Thread.yield();
+            }
+            now = System.nanoTime();
+            counters.spins(now);
+        } while (spin.polled(now) && turns.isEmpty() && context.canBlock() && now - start < budgetNanos);
+        counters.spun(now - start);
+        return 0;
+    }
+
+    /** Has a connection polled from now on. */
+    void wake(ShmEndpoint endpoint) {
+        endpoint.idlePolls = 0;
+        if (endpoint.awakeIndex < 0) {
+            endpoint.awakeIndex = awake.size();
+            awake.add(endpoint);
+        }
+    }
+
+    /** Has a connection polled no longer. */
+    void removeAwake(ShmEndpoint endpoint) {
+        int index = endpoint.awakeIndex;
+        if (index >= 0) {
+            endpoint.awakeIndex = -1;
+            ShmEndpoint last = awake.removeLast();
+            if (last != endpoint) {
+                awake.set(index, last);
+                last.awakeIndex = index;
+            }
+        }
+    }
+
+    /** Runs a turn once the rings and sockets have been polled again. */
+    void runAfterPoll(Runnable turn) {
+        turns.add(turn);
+    }
+
+    /** An endpoint has reported a completion. */
+    void completed() {
+        completions++;
+    }
+
+    /** Where control bytes are read into, between two turns nobody's. */
+    ByteBuffer controlBuffer() {
+        ByteBuffer buffer = controlBuffer;
+        if (buffer == null) {
+            buffer = ByteBuffer.allocateDirect(CONTROL_BYTES);
+            controlBuffer = buffer;
+        }
+        return buffer.clear();
+    }
+
+    /** The receives that the loop's endpoints share; made for the first that wants it. */
+    SoftwareReceiveQueue sharedReceiveQueue() {
+        SoftwareReceiveQueue queue = sharedReceiveQueue;
+        if (queue == null) {
+            queue = new SoftwareReceiveQueue(domain, sharedReceiveDepth);
+            sharedReceiveQueue = queue;
+        }
+        return queue;
+    }
+
+    @Override
+    public void wakeup() {
+        nio.wakeup();
+    }
+
+    @Override
+    public boolean isCompatible(Class<? extends IoHandle> handleType) {
+        return nio.isCompatible(handleType);
+    }
+
+    @Override
+    public IoRegistration register(IoHandle handle) throws Exception {
+        IoRegistration registration = nio.register(handle);
+        if (handle instanceof LoopMember member) {
+            member.bind(this);
+            members.add(member);
+            watch(member.loop());
+        }
+        return registration;
+    }
+
+    private void watch(IoEventLoop loop) {
+        if (nextTick == null && !loop.isShuttingDown()) {
+            nextTick = loop.schedule(
+                    () -> {
+                        nextTick = null;
+                        for (LoopMember member : List.copyOf(members)) {
+                            member.onTick();
+                        }
+                        if (!members.isEmpty()) {
+                            watch(loop);
+                        }
+                    },
+                    1,
+                    TimeUnit.SECONDS);
+        }
+    }
+
+    /** A member is done with this loop. */
+    void remove(LoopMember member) {
+        members.remove(member);
+        ScheduledFuture<?> tick = nextTick;
+        if (members.isEmpty() && tick != null) {
+            nextTick = null;
+            tick.cancel(false);
+        }
+    }
+
+    @Override
+    public void prepareToDestroy() {
+        closeAll();
+        nio.prepareToDestroy();
+    }
+
+    @Override
+    public void destroy() {
+        closeAll();
+        SoftwareReceiveQueue queue = sharedReceiveQueue;
+        if (queue != null) {
+            sharedReceiveQueue = null;
+            queue.close();
+        }
+        counters.close();
+        nio.destroy();
+    }
+
+    private void closeAll() {
+        for (LoopMember member : List.copyOf(members)) {
+            member.onLoopEnding();
+            if (members.contains(member)) {
+                member.closeNow();
+            }
+        }
+    }
+}
