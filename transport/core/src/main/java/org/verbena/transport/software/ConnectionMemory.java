@@ -3,6 +3,7 @@ package org.verbena.transport.software;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RegisteredMemory;
 
@@ -14,8 +15,11 @@ public final class ConnectionMemory implements MemoryDomain {
     private final SoftwareDomain domain;
     private final AtomicLong registeredBytes = new AtomicLong();
 
-    /** Whether the peer may use any memory, this or what is shared. The loop's thread alone. */
-    private boolean isAllowed = true;
+    /** Whether the peer may use any memory, this or what is shared. Changed by the loop's thread alone. */
+    private volatile boolean isAllowed = true;
+
+    /** Set by the loop's thread once. */
+    private volatile @Nullable DirectAccess direct;
 
     /**
      * Without a region.
@@ -31,6 +35,23 @@ public final class ConnectionMemory implements MemoryDomain {
         RegisteredMemory memory = domain.register(segment, access, this);
         registeredBytes.addAndGet(memory.lengthBytes());
         return memory;
+    }
+
+    /**
+     * Has memory that is registered from now on opened to the peer, where it can be.
+     *
+     * @param opens it
+     */
+    public void openWith(DirectAccess opens) {
+        direct = opens;
+    }
+
+    /** Opens memory of this connection that was registered. */
+    void open(SoftwareMemory memory) {
+        DirectAccess opens = direct;
+        if (opens != null && isAllowed) {
+            memory.open(opens);
+        }
     }
 
     /**

@@ -1,5 +1,6 @@
 package org.verbena.transport.software;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
@@ -30,6 +31,7 @@ public final class SoftwareDomain implements MemoryDomain {
     /** A thread that never runs: memory that it may access belongs to no single thread. */
     private static final Thread NOBODY = Thread.ofPlatform().unstarted(() -> {});
 
+    private final MemorySource source;
     private final AtomicLong registeredBytes = new AtomicLong();
     private final Object lock = new Object();
 
@@ -41,6 +43,25 @@ public final class SoftwareDomain implements MemoryDomain {
 
     /** Under the lock: random bits that are not used up. */
     private final ByteBuffer randomBits = ByteBuffer.allocate(RANDOM_BYTES).limit(0);
+
+    /** Without memory of its own. */
+    public SoftwareDomain() {
+        this((arena, lengthBytes) -> null);
+    }
+
+    /**
+     * With memory of its own.
+     *
+     * @param source what {@link #allocate} asks
+     */
+    public SoftwareDomain(MemorySource source) {
+        this.source = source;
+    }
+
+    @Override
+    public @Nullable MemorySegment allocate(Arena arena, long lengthBytes) {
+        return source.allocate(arena, lengthBytes);
+    }
 
     @Override
     public RegisteredMemory register(MemorySegment segment, Set<Access> access) {
@@ -83,6 +104,9 @@ public final class SoftwareDomain implements MemoryDomain {
             table.add(memory);
         }
         registeredBytes.addAndGet(segment.byteSize());
+        if (owner != null) {
+            owner.open(memory);
+        }
         return memory;
     }
 

@@ -1,6 +1,8 @@
 package org.verbena.transport.software;
 
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import org.jspecify.annotations.Nullable;
@@ -30,6 +32,9 @@ public final class SoftwareMemory extends RegisteredMemory {
 
     /** Peers inside, and {@link #GONE}. Changed by every loop whose peer visits, and by the thread that deregisters. */
     private volatile int visits;
+
+    /** Who opened it to a peer; guarded by this. */
+    private @Nullable List<DirectAccess> opened;
 
     /** Whether a peer's send has taken back the key. Written by that connection's loop, read by all. */
     private volatile boolean invalidated;
@@ -77,9 +82,45 @@ public final class SoftwareMemory extends RegisteredMemory {
             Thread.onSpinWait();
             inside = visits;
         }
+        withdraw();
         domain.forget(this);
         if (owner != null) {
             owner.forget(this);
+        }
+    }
+
+    /**
+     * Opens it to a peer, if it may be read, is open and the peer can reach it.
+     *
+     * @param by opens it
+     */
+    public void open(DirectAccess by) {
+        if (!remoteRead) {
+            return;
+        }
+        synchronized (this) {
+            List<DirectAccess> before = opened;
+            if (isOpenToPeers() && (before == null || !before.contains(by)) && by.publish(this)) {
+                List<DirectAccess> after = before == null ? new ArrayList<>(1) : before;
+                after.add(by);
+                opened = after;
+            }
+        }
+    }
+
+    /** The connection that it was opened to has ended. */
+    public synchronized void forget(DirectAccess by) {
+        List<DirectAccess> from = opened;
+        if (from != null) {
+            from.remove(by);
+        }
+    }
+
+    private synchronized void withdraw() {
+        List<DirectAccess> from = opened;
+        if (from != null) {
+            opened = null;
+            from.forEach(by -> by.withdraw(this));
         }
     }
 
@@ -139,6 +180,7 @@ public final class SoftwareMemory extends RegisteredMemory {
             return false;
         }
         invalidated = true;
+        withdraw();
         return true;
     }
 

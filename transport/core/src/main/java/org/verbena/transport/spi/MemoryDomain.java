@@ -1,9 +1,11 @@
 package org.verbena.transport.spi;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** Registers memory with a device, like a protection domain. Any thread. */
 public interface MemoryDomain {
@@ -30,6 +32,18 @@ public interface MemoryDomain {
      */
     default RegisteredMemory register(MemorySegment segment, Access... access) {
         return register(segment, new HashSet<>(List.of(access)));
+    }
+
+    /**
+     * Memory that peers of this domain's device reach with the least effort, where some memory is better than other. It
+     * is not registered. Pools of buffers ask for it.
+     *
+     * @param arena frees it when it is closed
+     * @param lengthBytes how much, 1 or more
+     * @return zeroed memory that begins at a page; null where all memory is alike, or none of this kind is left
+     */
+    default @Nullable MemorySegment allocate(Arena arena, long lengthBytes) {
+        return null;
     }
 
     /**

@@ -6,13 +6,26 @@ import java.util.List;
 import org.verbena.transport.spi.WorkStatus;
 
 /**
- * What is said on the socket once a connection is up: a byte that wakes, and how the connection ends. What was written
- * into the ring before it was said counts. One thread.
+ * What is said on the socket once a connection is up: a byte that wakes, files to map, and how the connection ends. What
+ * was written into the ring before it was said counts. One thread.
  */
 final class Control {
     private static final byte WAKE = 1;
     private static final byte DISCONNECT = 2;
+
+    /** 1 byte of reason, 4 of request. */
     private static final byte TERMINATE = 3;
+
+    /** 4 bytes of number, 4 of descriptor, 8 of length. */
+    private static final byte FILE = 4;
+
+    /** 4 bytes of number. */
+    private static final byte FREED = 5;
+
+    /** By what is said, the bytes behind it. */
+    private static final int[] BODY_BYTES = {0, 0, 0, 5, 16, 4};
+
+    private static final int MAX_BODY_BYTES = 16;
 
     /** The reasons of a TERMINATE, by their numbers on the wire. */
     private static final WorkStatus[] REASONS = {
@@ -23,12 +36,13 @@ final class Control {
     };
 
     private final ControlSocket socket;
+    private final PeerFiles files;
     private final ByteBuffer wake = ByteBuffer.allocateDirect(1).put(0, WAKE);
 
-    /** What has come of a TERMINATE: 1 byte of status, 4 of request. */
-    private final ByteBuffer terminate = ByteBuffer.allocate(1 + Integer.BYTES);
+    /** What is being said, 0 for nothing, and what has come of it. */
+    private byte saying;
 
-    private boolean inTerminate;
+    private final ByteBuffer body = ByteBuffer.allocate(MAX_BODY_BYTES);
 
     /** What was read. */
     enum Events {
@@ -42,8 +56,9 @@ final class Control {
         ENDED
     }
 
-    Control(ControlSocket socket) {
+    Control(ControlSocket socket, PeerFiles files) {
         this.socket = socket;
+        this.files = files;
     }
 
     /** The peer sleeps, and there is something for it. */
@@ -59,10 +74,26 @@ final class Control {
     }
 
     static ByteBuffer terminate(WorkStatus status, int request) {
-        return ByteBuffer.allocate(2 + Integer.BYTES)
+        return ByteBuffer.allocate(1 + BODY_BYTES[TERMINATE])
                 .put(TERMINATE)
                 .put((byte) Math.max(0, List.of(REASONS).indexOf(status)))
                 .putInt(request)
+                .flip();
+    }
+
+    static ByteBuffer file(int number, int descriptor, long lengthBytes) {
+        return ByteBuffer.allocate(1 + BODY_BYTES[FILE])
+                .put(FILE)
+                .putInt(number)
+                .putInt(descriptor)
+                .putLong(lengthBytes)
+                .flip();
+    }
+
+    static ByteBuffer freed(int number) {
+        return ByteBuffer.allocate(1 + BODY_BYTES[FREED])
+                .put(FREED)
+                .putInt(number)
                 .flip();
     }
 
@@ -82,31 +113,41 @@ final class Control {
             bytes.flip();
             while (bytes.hasRemaining()) {
                 byte next = bytes.get();
-                if (inTerminate) {
-                    terminate.put(next);
-                    if (!terminate.hasRemaining()) {
-                        return Events.TERMINATED;
-                    }
-                    continue;
+                if (saying != 0) {
+                    body.put(next);
+                } else if (next > 0 && next < BODY_BYTES.length) {
+                    saying = next;
+                    body.clear().limit(BODY_BYTES[next]);
+                } else {
+                    throw new RingException("the byte " + next + " on the socket");
                 }
-                switch (next) {
-                    case WAKE -> {}
-                    case DISCONNECT -> {
-                        return Events.DISCONNECTED;
-                    }
-                    case TERMINATE -> inTerminate = true;
-                    default -> throw new RingException("the byte " + next + " on the socket");
+                if (!body.hasRemaining() && said()) {
+                    return saying == DISCONNECT ? Events.DISCONNECTED : Events.TERMINATED;
                 }
             }
         }
     }
 
+    /** Something is said completely; gives whether the connection ends with it. */
+    private boolean said() {
+        switch (saying) {
+            case DISCONNECT, TERMINATE -> {
+                return true;
+            }
+            case FILE -> files.add(body.getInt(0), body.getInt(4), body.getLong(8));
+            case FREED -> files.remove(body.getInt(0));
+            default -> {}
+        }
+        saying = 0;
+        return false;
+    }
+
     WorkStatus terminateStatus() {
-        int reason = terminate.get(0);
+        int reason = body.get(0);
         return REASONS[reason > 0 && reason < REASONS.length ? reason : 0];
     }
 
     int terminateRequest() {
-        return terminate.getInt(1);
+        return body.getInt(1);
     }
 }

@@ -14,6 +14,7 @@ final class PeerAccess {
 
     private final SoftwareDomain domain;
     private final ConnectionMemory own;
+    private @Nullable Publisher publisher;
     private String denial = "";
 
     PeerAccess(SoftwareDomain domain, ConnectionMemory own) {
@@ -59,6 +60,20 @@ final class PeerAccess {
             return false;
         }
         return true;
+    }
+
+    /** The connection is up: memory is opened to the peer from now on. */
+    void publishWith(Publisher opens) {
+        publisher = opens;
+        own.openWith(opens);
+    }
+
+    /** The peer reads memory that it could read by itself. */
+    void openForNextTime(SoftwareMemory memory) {
+        Publisher opens = publisher;
+        if (opens != null) {
+            memory.open(opens);
+        }
     }
 
     /** Why not. */

@@ -77,9 +77,14 @@ final class Ring {
         return HEADER_BYTES + payloadBytes + ALIGNMENT - 1 & -ALIGNMENT;
     }
 
-    /** The bytes of the file for two directions. */
+    /** The bytes of the file for two directions, with the tables of both sides behind them. */
     static long fileBytes(int ringBytes) {
-        return 2L * (CONTROL_BYTES + ringBytes);
+        return table(2, ringBytes);
+    }
+
+    /** Where the table of a side begins: 0 is the one that connected. */
+    static long table(int side, int ringBytes) {
+        return base(2, ringBytes) + (long) side * RegionTable.BYTES;
     }
 
     /** Where a direction begins: 0 is from the side that connected to the side that accepted. */

@@ -254,6 +254,7 @@ final class RingReceiver {
             return;
         }
         inboundReads.addRead(source, ring.address() - source.address(), bytes, ring.id(), 0);
+        access.openForNextTime(source);
     }
 
     private void onAtomicRequest() {

@@ -21,9 +21,13 @@ final class RingSender {
     /** A smaller piece of a message is not worth a record, unless it is the last. */
     private static final int LEAST_PIECE_BYTES = 4096;
 
+    /** What is copied directly before others have their turn. */
+    private static final int DIRECT_BYTES = 1 << 20;
+
     private final RingWriter ring;
     private final SendRing sends;
     private final InboundReads inboundReads;
+    private final DirectReads direct;
     private final int readDepth;
 
     /** The first request that is not completely in the ring. */
@@ -39,6 +43,15 @@ final class RingSender {
     private long firstAwaited;
 
     private boolean blocked;
+
+    /** Others have their turn before more is copied directly. */
+    private boolean pausing;
+
+    /** Where the last record ends that changes the peer's memory: a read must see that. */
+    private long lastChange;
+
+    /** Whether the request at {@link #next} is a read that the peer has to do. */
+    private boolean indirect;
 
     /** An answer cannot be given any more: what was asked for has been closed. */
     static final class RefusedException extends Exception {
@@ -57,10 +70,11 @@ final class RingSender {
         }
     }
 
-    RingSender(RingWriter ring, SendRing sends, InboundReads inboundReads, int readDepth) {
+    RingSender(RingWriter ring, SendRing sends, InboundReads inboundReads, DirectReads direct, int readDepth) {
         this.ring = ring;
         this.sends = sends;
         this.inboundReads = inboundReads;
+        this.direct = direct;
         this.readDepth = readDepth;
     }
 
@@ -138,11 +152,31 @@ final class RingSender {
      */
     void pump() throws RefusedException {
         blocked = false;
+        pausing = false;
+        int directBytes = 0;
         while (!blocked && !inboundReads.isEmpty()) {
             answer();
         }
         while (!blocked && next < sends.tail() && !waitsForAnswers()) {
             int slot = sends.slot(next);
+            if (isDirect(slot)) {
+                int bytes = direct.copy(slot, nextBytes);
+                if (bytes < 0) {
+                    indirect = true;
+                    nextBytes = 0;
+                } else if (nextBytes + bytes == sends.totalBytes(slot)) {
+                    sends.setAnswered(slot);
+                    proceed();
+                } else {
+                    nextBytes += bytes;
+                }
+                directBytes += Math.max(0, bytes);
+                if (directBytes >= DIRECT_BYTES) {
+                    pausing = next < sends.tail();
+                    return;
+                }
+                continue;
+            }
             boolean complete = switch (sends.opcode(slot)) {
                 case SEND, SEND_WITH_IMMEDIATE, SEND_WITH_INVALIDATE -> send(slot);
                 case WRITE, WRITE_WITH_IMMEDIATE -> write(slot);
@@ -154,10 +188,27 @@ final class RingSender {
                 if (!sends.isAnsweredByPeer(slot)) {
                     sends.releaseRegions(slot);
                 }
-                next++;
-                nextBytes = 0;
+                proceed();
             }
         }
+    }
+
+    private void proceed() {
+        next++;
+        nextBytes = 0;
+        indirect = false;
+    }
+
+    /** Whether this side may copy what a read asks for: nothing that the peer has to do before it is under way. */
+    private boolean isDirect(int slot) {
+        return sends.opcode(slot) == WorkRequest.Opcode.READ
+                && !indirect
+                && (nextBytes > 0 || (sends.totalBytes(slot) > 0 && ring.isReadUpTo(lastChange)));
+    }
+
+    /** Whether there is more to do at once, but others should have their turn. */
+    boolean isPausing() {
+        return pausing;
     }
 
     /** Makes what was copied visible to the peer; true if the peer sleeps and must be woken. */
@@ -216,6 +267,9 @@ final class RingSender {
             copy(slot, nextBytes, bytes);
             int which = (nextBytes == 0 ? Ring.FIRST : 0) | (bytes == left ? Ring.LAST : 0);
             ring.commit(opcode, flags | which, bytes, key, word, address + nextBytes, total, id(next));
+            if (opcode == Ring.WRITE) {
+                lastChange = ring.tail();
+            }
             nextBytes += bytes;
         } while (nextBytes < total);
         return true;
@@ -270,6 +324,9 @@ final class RingSender {
                 sends.remoteAddress(slot),
                 sends.totalBytes(slot),
                 id(next));
+        if (opcode == Ring.ATOMIC_REQUEST) {
+            lastChange = ring.tail();
+        }
         if (awaited++ == 0) {
             firstAwaited = next;
         }

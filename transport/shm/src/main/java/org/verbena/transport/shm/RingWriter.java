@@ -114,6 +114,19 @@ final class RingWriter {
         return true;
     }
 
+    /** Where the next record begins. */
+    long tail() {
+        return tail;
+    }
+
+    /** Whether the reader is done with all records before a position of {@link #tail()}. */
+    boolean isReadUpTo(long position) {
+        if (position - head > 0) {
+            look();
+        }
+        return position - head <= 0;
+    }
+
     /** Whether the reader has read on since the last {@link #claim} that failed. */
     boolean hasMoreRoom() {
         return Ring.position(memory, base + Ring.HEAD) != head;

@@ -44,7 +44,8 @@ import org.verbena.transport.spi.WorkStatus;
  *   +--------------------------------------------------------+
  * }</pre>
  */
-final class ShmEndpoint implements Endpoint, ControlSocket.Owner, RingReceiver.Owner, CompletionReports.Owner {
+final class ShmEndpoint
+        implements Endpoint, ControlSocket.Owner, RingReceiver.Owner, CompletionReports.Owner, Publisher.Announcer {
     private static final Logger LOG = LoggerFactory.getLogger(ShmEndpoint.class);
 
     /** The most that an inline request carries: beyond it a copy costs more than holding the memory. */
@@ -52,7 +53,8 @@ final class ShmEndpoint implements Endpoint, ControlSocket.Owner, RingReceiver.O
 
     private static final int RECEIVE_BUFFER_BYTES = 63 << 10;
     private static final int SHARED_RECEIVE_BUFFER_BYTES = 16 << 10;
-    private static final int RENDEZVOUS_BYTES = 64 << 20;
+    /** Beyond it a message that the receiver copies once is quicker than one through the ring. */
+    private static final int RENDEZVOUS_BYTES = 32 << 10;
 
     private static final int SETUP = 0;
     private static final int CONNECTED = 1;
@@ -104,7 +106,24 @@ final class ShmEndpoint implements Endpoint, ControlSocket.Owner, RingReceiver.O
     int awakeIndex = -1;
 
     /** The mapped file and the ends of its rings. */
-    private record Rings(Arena arena, RingReader reader, RingReceiver in, RingSender out, Control control) {}
+    private record Rings(
+            Arena arena,
+            RingReader reader,
+            RingReceiver in,
+            RingSender out,
+            Control control,
+            DirectReads direct,
+            PeerFiles peerFiles,
+            Publisher publisher) {
+        /** Lets go of the peer's memory, and takes this side's back. */
+        void close() {
+            in.close();
+            direct.close();
+            publisher.close();
+            peerFiles.close();
+            arena.close();
+        }
+    }
 
     ShmEndpoint(
             IoEventLoop loop,
@@ -186,20 +205,28 @@ final class ShmEndpoint implements Endpoint, ControlSocket.Owner, RingReceiver.O
      *
      * @param arena of the mapping; this endpoint's from now on
      * @param memory the mapped file
+     * @param peer its process
      * @param ringBytes of one direction
      * @param depth reads and atomics out, in each direction
      * @param privateData of the peer
      */
-    void becomeConnected(Arena arena, MemorySegment memory, int ringBytes, int depth, byte[] privateData) {
+    void becomeConnected(Arena arena, MemorySegment memory, long peer, int ringBytes, int depth, byte[] privateData) {
         readDepth = depth;
         capabilities = capabilities(depth);
         InboundReads inboundReads = new InboundReads(depth);
-        RingReader reader = new RingReader(memory, initiator ? 1 : 0, ringBytes);
-        RingSender out =
-                new RingSender(new RingWriter(memory, initiator ? 0 : 1, ringBytes), sendRing, inboundReads, depth);
+        int side = initiator ? 0 : 1;
+        PeerFiles peerFiles = new PeerFiles(peer);
+        DirectReads direct =
+                new DirectReads(new RegionTable(memory, Ring.table(1 - side, ringBytes)), peerFiles, sendRing);
+        RingReader reader = new RingReader(memory, 1 - side, ringBytes);
+        RingSender out = new RingSender(new RingWriter(memory, side, ringBytes), sendRing, inboundReads, direct, depth);
         int receiveSges = sharedQueue == null ? options.maxSges() : SoftwareReceiveQueue.MAX_SGES;
         RingReceiver in = new RingReceiver(reader, this, access, sendRing, out, inboundReads, receiveSges);
-        rings = new Rings(arena, reader, in, out, new Control(requireSocket()));
+        Publisher publisher =
+                new Publisher(context.files(), new RegionTable(memory, Ring.table(side, ringBytes)), loop, this);
+        access.publishWith(publisher);
+        Control control = new Control(requireSocket(), peerFiles);
+        rings = new Rings(arena, reader, in, out, control, direct, peerFiles, publisher);
         state = CONNECTED;
         try {
             handler.onConnected(this, privateData);
@@ -238,6 +265,10 @@ final class ShmEndpoint implements Endpoint, ControlSocket.Owner, RingReceiver.O
     @Override
     public void allowRemoteAccess(boolean allowed) {
         connectionMemory.allow(allowed);
+        Rings now = rings;
+        if (!allowed && now != null) {
+            now.publisher.withdrawAll();
+        }
     }
 
     @Override
@@ -446,6 +477,9 @@ final class ShmEndpoint implements Endpoint, ControlSocket.Owner, RingReceiver.O
                 }
             } while (now.out.isBlocked() && !now.out.awaitRoom());
             wake(); // an answer may come soon
+            if (now.out.isPausing()) {
+                scheduleTurn();
+            }
         } catch (RingSender.RefusedException e) {
             access.denyClosed();
             refuse(WorkStatus.REMOTE_ACCESS_ERROR, e.request(), "a read: " + access.denial());
@@ -645,6 +679,28 @@ final class ShmEndpoint implements Endpoint, ControlSocket.Owner, RingReceiver.O
                         : new ConnectionException(text));
     }
 
+    // What the publisher says.
+
+    @Override
+    public void announce(int number, int descriptor, long lengthBytes) {
+        say(Control.file(number, descriptor, lengthBytes));
+    }
+
+    @Override
+    public void freed(int number) {
+        say(Control.freed(number));
+    }
+
+    private void say(ByteBuffer words) {
+        if (state == CONNECTED) {
+            try {
+                requireSocket().send(words);
+            } catch (IOException e) {
+                broken("what this side says", e);
+            }
+        }
+    }
+
     // Events of the reports.
 
     @Override
@@ -697,14 +753,11 @@ final class ShmEndpoint implements Endpoint, ControlSocket.Owner, RingReceiver.O
         leaveSocket();
         Rings ended = rings;
         reports.reportRest();
-        if (ended != null) {
-            ended.in.close();
-        }
         reports.endBatch();
         state = CLOSED;
         if (ended != null) {
             rings = null;
-            ended.arena.close();
+            ended.close();
         }
         try {
             handler.onDisconnected(this, outcome.cause());

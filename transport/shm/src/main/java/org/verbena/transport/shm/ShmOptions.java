@@ -17,8 +17,8 @@ import org.verbena.transport.spi.OptionProperties;
  * @param stallTimeoutMillis how long a peer that owes something (a response, room in its ring) may do nothing before the
  *     connection is closed, 1000 or more; 0 waits forever
  * @param sharedReceiveDepth the depth of a loop's shared receive queue, 1 to 2^20
- * @param directory where the sockets of this user's servers are; null for {@code $XDG_RUNTIME_DIR/verbena}, or without
- *     that {@code /tmp/verbena-<uid>}. Both sides need the same
+ * @param directory where the sockets of this user's servers are; null for {@code $XDG_RUNTIME_DIR/verbena-shm}, or without
+ *     that {@code /tmp/verbena-shm-<uid>}. Both sides need the same
  */
 public record ShmOptions(
         int ringBytes,

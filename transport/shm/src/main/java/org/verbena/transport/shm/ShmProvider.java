@@ -7,7 +7,6 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.shm.ffm.SharedFile;
-import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
@@ -57,7 +56,7 @@ public final class ShmProvider implements RdmaProvider {
      * @param options how it behaves
      */
     public ShmProvider(ShmOptions options) {
-        context = new ShmContext(options, new SoftwareDomain());
+        context = ShmContext.of(options);
     }
 
     @Override

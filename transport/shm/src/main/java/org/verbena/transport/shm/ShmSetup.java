@@ -196,17 +196,17 @@ final class ShmSetup {
         if (shared == null) {
             throw new IllegalStateException("nothing was asked for");
         }
-        up(shared.memory(), shmOptions.ringBytes(), answer.readDepth(), answer.privateData());
+        up(shared.memory(), answer.pid(), shmOptions.ringBytes(), answer.readDepth(), answer.privateData());
     }
 
-    private void up(MemorySegment memory, int ringBytes, int peerDepth, byte[] privateData) {
+    private void up(MemorySegment memory, long pid, int ringBytes, int peerDepth, byte[] privateData) {
         Arena of = arena;
         if (of == null) {
             throw new IllegalStateException("nothing is mapped");
         }
         arena = null; // the endpoint's
         end();
-        endpoint.becomeConnected(of, memory, ringBytes, Math.min(options.readDepth(), peerDepth), privateData);
+        endpoint.becomeConnected(of, memory, pid, ringBytes, Math.min(options.readDepth(), peerDepth), privateData);
     }
 
     // Accepting.
@@ -260,7 +260,7 @@ final class ShmSetup {
                     SharedFile.map(from.pid(), from.descriptor(), Ring.fileBytes(from.ringBytes()), true, made);
             to.send(new Handshake.Reply(true, options.readDepth(), ShmContext.PID, options.privateData()).encode());
             accepting = false;
-            up(memory, from.ringBytes(), from.readDepth(), from.privateData());
+            up(memory, from.pid(), from.ringBytes(), from.readDepth(), from.privateData());
         } catch (IOException e) {
             endpoint.fail(new ConnectionException(
                     "accepting from " + remoteAddress + ": its memory cannot be shared: " + e.getMessage()

@@ -100,9 +100,9 @@ final class SocketDirectory {
     private static Path usual() throws IOException {
         String runtime = System.getenv("XDG_RUNTIME_DIR");
         if (runtime != null && !runtime.isEmpty() && Files.isDirectory(Path.of(runtime))) {
-            return Path.of(runtime, "verbena");
+            return Path.of(runtime, "verbena-shm");
         }
-        return Path.of("/tmp", "verbena-" + Files.getAttribute(Path.of("/proc/self"), "unix:uid"));
+        return Path.of("/tmp", "verbena-shm-" + Files.getAttribute(Path.of("/proc/self"), "unix:uid"));
     }
 
     /** The user that this process runs as. */

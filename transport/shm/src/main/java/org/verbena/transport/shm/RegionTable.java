@@ -1,0 +1,114 @@
+package org.verbena.transport.shm;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+
+/**
+ * What the peer of a connection may read by itself, in the connection's file. Its owner writes it, and decides nothing by
+ * what it reads there.
+ *
+ * <pre>{@code
+ * entry: key, 0 if free | number of the file | address | length | offset in the file
+ * }</pre>
+ *
+ * <p>An entry belongs to its key as long as the key is the same before and after it, and what it opens, are read.
+ */
+final class RegionTable {
+    private static final int ENTRIES = 256;
+    private static final int ENTRY_BYTES = 64;
+
+    /** A key that finds none of so many entries free is not published. */
+    private static final int PROBES = 8;
+
+    static final int BYTES = ENTRIES * ENTRY_BYTES;
+
+    private static final int FILE = 4;
+    private static final int ADDRESS = 8;
+    private static final int LENGTH = 16;
+    private static final int OFFSET = 24;
+
+    private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
+
+    private final MemorySegment memory;
+    private final long base;
+
+    /**
+     * A view.
+     *
+     * @param memory the connection's file
+     * @param base where the table begins
+     */
+    RegionTable(MemorySegment memory, long base) {
+        this.memory = memory;
+        this.base = base;
+    }
+
+    private long entry(int key, int probe) {
+        return base + (long) (key + probe & ENTRIES - 1) * ENTRY_BYTES;
+    }
+
+    /**
+     * Owner: adds an entry. One thread at a time.
+     *
+     * @return its number, or -1 if there is no room
+     */
+    int add(int key, int file, long address, long lengthBytes, long offset) {
+        for (int probe = 0; probe < PROBES; probe++) {
+            long at = entry(key, probe);
+            if ((int) INT.getOpaque(memory, at) == 0) {
+                memory.set(ValueLayout.JAVA_INT, at + FILE, file);
+                memory.set(ValueLayout.JAVA_LONG, at + ADDRESS, address);
+                memory.set(ValueLayout.JAVA_LONG, at + LENGTH, lengthBytes);
+                memory.set(ValueLayout.JAVA_LONG, at + OFFSET, offset);
+                INT.setRelease(memory, at, key);
+                return (int) ((at - base) / ENTRY_BYTES);
+            }
+        }
+        return -1;
+    }
+
+    /** Owner: removes an entry. What was written into the memory before it is seen by nobody who still finds the entry. */
+    void remove(int number) {
+        INT.setVolatile(memory, base + (long) number * ENTRY_BYTES, 0);
+        VarHandle.fullFence();
+    }
+
+    /**
+     * Peer: finds an entry.
+     *
+     * @param key not 0
+     * @return where it is, or -1
+     */
+    long find(int key) {
+        for (int probe = 0; probe < PROBES; probe++) {
+            long at = entry(key, probe);
+            if ((int) INT.getAcquire(memory, at) == key) {
+                return at;
+            }
+        }
+        return -1;
+    }
+
+    int file(long at) {
+        return memory.get(ValueLayout.JAVA_INT, at + FILE);
+    }
+
+    long address(long at) {
+        return memory.get(ValueLayout.JAVA_LONG, at + ADDRESS);
+    }
+
+    long lengthBytes(long at) {
+        return memory.get(ValueLayout.JAVA_LONG, at + LENGTH);
+    }
+
+    long offset(long at) {
+        return memory.get(ValueLayout.JAVA_LONG, at + OFFSET);
+    }
+
+    /** Peer: whether the entry, and what was copied since it was found, is still that of the key. */
+    boolean isStill(long at, int key) {
+        VarHandle.loadLoadFence();
+        return (int) INT.getOpaque(memory, at) == key;
+    }
+}

@@ -1,0 +1,107 @@
+package org.verbena.transport.shm;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import java.lang.foreign.Arena;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.ListenOptions;
+import org.verbena.transport.spi.Listener;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RecordingEndpointHandler;
+import org.verbena.transport.spi.RecordingListenerHandler;
+import org.verbena.transport.spi.RegisteredMemory;
+
+/** A provider with a loop for each side and a listener. Closing it checks that nothing is left over. */
+final class ShmFixture implements AutoCloseable {
+    final ShmProvider provider;
+    final Arena arena = Arena.ofShared();
+    final InetSocketAddress address;
+    private final MultiThreadIoEventLoopGroup group;
+    private final IoEventLoop clientLoop;
+    private final IoEventLoop serverLoop;
+    private final RecordingListenerHandler listening;
+    private final Listener listener;
+    private final List<RecordingEndpointHandler> handlers = new CopyOnWriteArrayList<>();
+    private final List<RegisteredMemory> regions = new CopyOnWriteArrayList<>();
+
+    ShmFixture(ShmOptions options) {
+        provider = new ShmProvider(options);
+        group = new MultiThreadIoEventLoopGroup(2, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
+        clientLoop = group.next();
+        serverLoop = group.next();
+        listening = new RecordingListenerHandler(serverLoop);
+        listener = provider.listen(
+                serverLoop,
+                new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),
+                ListenOptions.DEFAULTS,
+                listening);
+        address = listening.awaitListening().localAddress();
+    }
+
+    /** Both ends of one connection. */
+    record Pair(RecordingEndpointHandler client, RecordingEndpointHandler server) {}
+
+    IoEventLoop serverLoop() {
+        return serverLoop;
+    }
+
+    RecordingEndpointHandler handler(String name, IoEventLoop loop) {
+        RecordingEndpointHandler handler = new RecordingEndpointHandler(name, loop);
+        handlers.add(handler);
+        return handler;
+    }
+
+    Pair connect() {
+        RecordingEndpointHandler client = handler("client", clientLoop);
+        Endpoint unused = provider.connect(clientLoop, address, EndpointOptions.DEFAULTS, client);
+        RecordingEndpointHandler server = accept();
+        client.awaitConnected();
+        return new Pair(client, server);
+    }
+
+    RecordingEndpointHandler accept() {
+        RecordingEndpointHandler server = handler("server", serverLoop);
+        listening.awaitRequest().accept(serverLoop, EndpointOptions.DEFAULTS, server);
+        server.awaitConnected();
+        return server;
+    }
+
+    /** Memory that a peer of this process can map, as that of pools. */
+    RegisteredMemory shared(MemoryDomain domain, long bytes, MemoryDomain.Access... access) {
+        RegisteredMemory region = domain.register(provider.memoryDomain().allocate(arena, bytes), Set.of(access));
+        regions.add(region);
+        return region;
+    }
+
+    RegisteredMemory region(long bytes, MemoryDomain.Access... access) {
+        RegisteredMemory region = provider.memoryDomain().register(arena.allocate(bytes, 8), Set.of(access));
+        regions.add(region);
+        return region;
+    }
+
+    @Override
+    public void close() {
+        listener.close();
+        listening.awaitClosed();
+        Patience.await("the event loops ended", group.shutdownGracefully(0, 1, TimeUnit.SECONDS));
+        for (RecordingEndpointHandler handler : handlers) {
+            handler.awaitDisconnected();
+            handler.assertNoViolations();
+        }
+        listening.assertNoViolations();
+        regions.forEach(RegisteredMemory::close);
+        if (provider.memoryDomain().registeredBytes() != 0) {
+            throw new AssertionError(provider.memoryDomain().registeredBytes() + " bytes are still registered");
+        }
+        arena.close();
+    }
+}
