@@ -2,6 +2,7 @@ package org.verbena.api;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
@@ -22,6 +23,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RegisteredMemory;
@@ -121,6 +123,12 @@ public abstract class RawSuite extends ApiSuite {
 
     @Test
     void refusesMorePrivateDataThanTheDeviceCarries() {
+        if (greatestConnectBytes() == EndpointOptions.GREATEST_PRIVATE_DATA_BYTES) {
+            byte[] more = new byte[EndpointOptions.GREATEST_PRIVATE_DATA_BYTES + 1];
+            assertThatThrownBy(() -> EndpointOptions.DEFAULTS.withPrivateData(more))
+                    .isInstanceOf(IllegalArgumentException.class);
+            return;
+        }
         byte[] request = patternBytes(greatestConnectBytes() + 1, 1);
         byte[] answer = patternBytes(greatestAcceptBytes() + 1, 2);
         try (LoggedWarnings logged = new LoggedWarnings("org.verbena");

@@ -37,12 +37,10 @@ final class Control {
 
     private final ControlSocket socket;
     private final PeerFiles files;
-    private final ByteBuffer wake = ByteBuffer.allocateDirect(1).put(0, WAKE);
-
     /** What is being said, 0 for nothing, and what has come of it. */
     private byte saying;
 
-    private final ByteBuffer body = ByteBuffer.allocate(MAX_BODY_BYTES);
+    private final ByteBuffer body = ByteBuffer.allocate(MAX_BODY_BYTES).limit(0);
 
     /** What was read. */
     enum Events {
@@ -65,7 +63,8 @@ final class Control {
     void wakePeer() throws IOException {
         // A socket that is full has something to read for it.
         if (!socket.hasUnsent()) {
-            socket.channel().write(wake.clear());
+            ByteBuffer one = socket.io().controlBuffer();
+            socket.channel().write(one.put(WAKE).flip());
         }
     }
 

@@ -27,7 +27,9 @@ final class ControlSocket implements ShmIoHandler.LoopMember {
     private @Nullable ShmIoHandler io;
     private @Nullable IoRegistration registration;
     private NioIoOps interest = NioIoOps.NONE;
-    private final ArrayDeque<ByteBuffer> unsent = new ArrayDeque<>(2);
+    /** Null while there is nothing. */
+    private @Nullable ArrayDeque<ByteBuffer> unsent;
+
     private boolean closed;
 
     /** The owner of a socket. An exception that it throws ends the connection through {@link #onFailure}. */
@@ -95,7 +97,7 @@ final class ControlSocket implements ShmIoHandler.LoopMember {
 
     /** Whether something waits for the peer to read; a peer in that state is awake, or will wake. */
     boolean hasUnsent() {
-        return !unsent.isEmpty();
+        return unsent != null;
     }
 
     /**
@@ -105,24 +107,31 @@ final class ControlSocket implements ShmIoHandler.LoopMember {
      * @throws IOException the peer is gone
      */
     void send(ByteBuffer bytes) throws IOException {
-        if (unsent.isEmpty()) {
+        ArrayDeque<ByteBuffer> waiting = unsent;
+        if (waiting == null) {
             channel.write(bytes);
         }
         if (bytes.hasRemaining()) {
-            unsent.add(bytes);
+            if (waiting == null) {
+                waiting = new ArrayDeque<>();
+                unsent = waiting;
+            }
+            waiting.add(bytes);
             await(NioIoOps.READ_AND_WRITE);
         }
     }
 
     private void sendMore() throws IOException {
-        ByteBuffer next;
-        while ((next = unsent.peek()) != null) {
+        ArrayDeque<ByteBuffer> waiting = unsent;
+        while (waiting != null && !waiting.isEmpty()) {
+            ByteBuffer next = waiting.getFirst();
             channel.write(next);
             if (next.hasRemaining()) {
                 return;
             }
-            unsent.remove();
+            waiting.remove();
         }
+        unsent = null;
         await(NioIoOps.READ);
     }
 

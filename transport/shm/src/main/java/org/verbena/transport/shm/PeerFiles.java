@@ -17,7 +17,8 @@ final class PeerFiles {
     private static final int MAX_FILES = 4096;
 
     private final long pid;
-    private final IntObjectHashMap<Mapped> mapped = new IntObjectHashMap<>();
+    /** Null while the peer has none. */
+    private @Nullable IntObjectHashMap<Mapped> mapped;
 
     private record Mapped(Arena arena, MemorySegment memory) {}
 
@@ -27,13 +28,18 @@ final class PeerFiles {
 
     /** The peer has a file to map. One that cannot be mapped is done without. */
     void add(int number, int descriptor, long lengthBytes) {
-        if (mapped.size() >= MAX_FILES || lengthBytes <= 0 || descriptor < 0) {
+        IntObjectHashMap<Mapped> all = mapped;
+        if (all == null) {
+            all = new IntObjectHashMap<>();
+            mapped = all;
+        }
+        if (all.size() >= MAX_FILES || lengthBytes <= 0 || descriptor < 0) {
             return;
         }
         Arena arena = Arena.ofShared();
         try {
             MemorySegment memory = SharedFile.map(pid, descriptor, lengthBytes, false, arena);
-            close(mapped.put(number, new Mapped(arena, memory)));
+            close(all.put(number, new Mapped(arena, memory)));
         } catch (IOException e) {
             arena.close();
             LOG.debug("what the peer shares cannot be mapped; its own loop reads it", e);
@@ -42,17 +48,24 @@ final class PeerFiles {
 
     /** The peer has freed a file. */
     void remove(int number) {
-        close(mapped.remove(number));
+        IntObjectHashMap<Mapped> all = mapped;
+        if (all != null) {
+            close(all.remove(number));
+        }
     }
 
     @Nullable MemorySegment find(int number) {
-        Mapped found = mapped.get(number);
+        IntObjectHashMap<Mapped> all = mapped;
+        Mapped found = all == null ? null : all.get(number);
         return found == null ? null : found.memory;
     }
 
     void close() {
-        mapped.values().forEach(PeerFiles::close);
-        mapped.clear();
+        IntObjectHashMap<Mapped> all = mapped;
+        if (all != null) {
+            mapped = null;
+            all.values().forEach(PeerFiles::close);
+        }
     }
 
     private static void close(@Nullable Mapped old) {

@@ -31,7 +31,7 @@ final class PendingRequest implements IncomingConnection, ControlSocket.Owner {
 
     private final ShmListener listener;
     private final AtomicBoolean decided = new AtomicBoolean();
-    private final Handshake.Reader reader = new Handshake.Reader();
+    private Handshake.@Nullable Reader reader = new Handshake.Reader();
     private @Nullable ControlSocket socket;
     private @Nullable ScheduledFuture<?> timeout;
 
@@ -69,7 +69,8 @@ final class PendingRequest implements IncomingConnection, ControlSocket.Owner {
             return;
         }
         try {
-            if (request != null) {
+            Handshake.Reader reading = reader;
+            if (reading == null) {
                 // Nothing may come before the answer.
                 drop(
                         now.channel().read(ByteBuffer.allocate(1)) < 0
@@ -77,12 +78,13 @@ final class PendingRequest implements IncomingConnection, ControlSocket.Owner {
                                 : "sent more than its request before it was answered");
                 return;
             }
-            ByteBuffer frame = reader.read(now.channel());
+            ByteBuffer frame = reading.read(now.channel());
             if (frame != null) {
+                reader = null;
                 request = Handshake.Request.decode(frame);
                 cancelTimeout();
                 ask();
-            } else if (reader.isEnded()) {
+            } else if (reading.isEnded()) {
                 LOG.debug("a client of {} disconnected without a request", listener);
                 close();
             }

@@ -142,7 +142,8 @@ final class ShmEndpoint
         access = new PeerAccess(context.domain(), connectionMemory);
         maxInlineBytes = Math.min(options.maxInlineBytes(), MAX_INLINE_BYTES);
         sendRing = new SendRing(options.sendDepth(), options.maxSges(), maxInlineBytes);
-        receiveRing = new WorkRing(options.receiveDepth(), options.maxSges());
+        // With shared receives it stays empty.
+        receiveRing = new WorkRing(options.sharedReceiveQueue() ? 1 : options.receiveDepth(), options.maxSges());
         reports = new CompletionReports(this, handler, sendRing, receiveRing);
         setup = new ShmSetup(this, loop, context.options(), options, remoteAddress);
     }

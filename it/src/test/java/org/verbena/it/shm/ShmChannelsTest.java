@@ -1,0 +1,130 @@
+package org.verbena.it.shm;
+
+import org.junit.jupiter.api.Nested;
+import org.verbena.api.ChannelSuite;
+import org.verbena.api.CopiesSuite;
+import org.verbena.api.HandlerSuite;
+import org.verbena.api.ManyChannelsSuite;
+import org.verbena.api.ObservabilitySuite;
+import org.verbena.api.OneSidedSuite;
+import org.verbena.api.PreSharedKeysSuite;
+import org.verbena.api.RawSuite;
+import org.verbena.api.ShortFormSuite;
+import org.verbena.api.StoppedPeerSuite;
+import org.verbena.api.TrafficSuite;
+import org.verbena.grpc.GrpcSuite;
+
+/** What every provider must carry, through shared memory: channels, the short form, gRPC with TLS. */
+class ShmChannelsTest {
+
+    @Nested
+    class Channels extends ChannelSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class OneSidedOperations extends OneSidedSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class ShortForms extends ShortFormSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class Handlers extends HandlerSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class Keys extends PreSharedKeysSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class ManyChannels extends ManyChannelsSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class Observability extends ObservabilitySuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class StoppedPeers extends StoppedPeerSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class Traffic extends TrafficSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class Copies extends CopiesSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class Raw extends RawSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+
+        @Override
+        protected boolean repeatsSends() {
+            return false;
+        }
+
+        @Override
+        protected int greatestConnectBytes() {
+            return 512;
+        }
+
+        @Override
+        protected int greatestAcceptBytes() {
+            return 512;
+        }
+    }
+
+    @Nested
+    class Grpc extends GrpcSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+}
