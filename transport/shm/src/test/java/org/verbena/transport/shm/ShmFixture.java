@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointOptions;
@@ -68,11 +69,31 @@ final class ShmFixture implements AutoCloseable {
         return new Pair(client, server);
     }
 
+    /** Connects to another server. */
+    RecordingEndpointHandler connect(InetSocketAddress to, Consumer<RecordingEndpointHandler> prepare) {
+        RecordingEndpointHandler client = handler("client", clientLoop);
+        prepare.accept(client);
+        Endpoint unused = provider.connect(clientLoop, to, EndpointOptions.DEFAULTS, client);
+        return client;
+    }
+
     RecordingEndpointHandler accept() {
+        return accept(handler -> {});
+    }
+
+    RecordingEndpointHandler accept(Consumer<RecordingEndpointHandler> prepare) {
         RecordingEndpointHandler server = handler("server", serverLoop);
+        prepare.accept(server);
         listening.awaitRequest().accept(serverLoop, EndpointOptions.DEFAULTS, server);
         server.awaitConnected();
         return server;
+    }
+
+    /** Accepts a connection that cannot come up; gives why not. */
+    Throwable acceptInVain() {
+        RecordingEndpointHandler server = handler("server", serverLoop);
+        listening.awaitRequest().accept(serverLoop, EndpointOptions.DEFAULTS, server);
+        return server.awaitDisconnected();
     }
 
     /** Memory that a peer of this process can map, as that of pools. */

@@ -1,0 +1,197 @@
+package org.verbena.transport.shm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.net.InetSocketAddress;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.shm.ShmFixture.Pair;
+import org.verbena.transport.shm.ffm.SharedFile;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RecordingEndpointHandler;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.WorkRequest;
+import org.verbena.transport.spi.WorkStatus;
+
+/** A peer of this user that writes what it likes into what it shares: it harms its own connection, and no other. */
+@Timeout(120)
+class HostilePeerTest {
+    private static final int RING_BYTES = Ring.MIN_BYTES;
+    private static final int FILE_BYTES = (int) Ring.fileBytes(RING_BYTES);
+
+    /** A client without a provider. */
+    private static final class Attacker implements AutoCloseable {
+        private final Arena arena = Arena.ofShared();
+        private final SharedFile file;
+        final SocketChannel socket;
+
+        Attacker(ShmFixture fixture) throws IOException {
+            file = SharedFile.create("verbena-attack", FILE_BYTES, false, arena);
+            Path name = SocketDirectory.open(null).find(fixture.address);
+            assertThat(name).isNotNull();
+            socket = SocketChannel.open(StandardProtocolFamily.UNIX);
+            socket.connect(UnixDomainSocketAddress.of(name));
+        }
+
+        MemorySegment memory() {
+            return file.memory();
+        }
+
+        void request(long pid, int descriptor, int ringBytes, InetSocketAddress to) throws IOException {
+            write(new Handshake.Request(pid, descriptor, ringBytes, 16, to, to, new byte[0]).encode());
+        }
+
+        void request(InetSocketAddress to) throws IOException {
+            request(ShmContext.PID, file.descriptor(), RING_BYTES, to);
+        }
+
+        void write(ByteBuffer bytes) throws IOException {
+            while (bytes.hasRemaining()) {
+                socket.write(bytes);
+            }
+        }
+
+        void wake() {
+            try {
+                write(ByteBuffer.wrap(new byte[] {1}));
+            } catch (IOException found) {
+                // The victim polls, and has ended the connection.
+            }
+        }
+
+        @Override
+        public void close() throws IOException {
+            socket.close();
+            file.close();
+            arena.close();
+        }
+    }
+
+    private static void assertUnharmed(ShmFixture fixture, Pair bystander, RegisteredMemory memory) {
+        bystander.server().receive(1, memory, 0, 8);
+        WorkRequest send = new WorkRequest(1).asSend(2, 0);
+        send.buffers().add(memory, 8, 8);
+        bystander.client().send(send);
+        assertThat(bystander.client().awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
+        assertThat(bystander.server().awaitReceive().status()).isEqualTo(WorkStatus.SUCCESS);
+    }
+
+    @Test
+    void garbageInTheRingEndsItsConnectionAlone() throws IOException {
+        SplittableRandom random = new SplittableRandom(27);
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS)) {
+            Pair bystander = fixture.connect();
+            RegisteredMemory memory = fixture.region(4096, Access.LOCAL_WRITE, Access.REMOTE_READ);
+            for (int round = 0; round < 300; round++) {
+                try (Attacker attacker = new Attacker(fixture)) {
+                    attacker.request(fixture.address);
+                    RecordingEndpointHandler victim = fixture.accept();
+                    victim.receive(1, memory, 0, 4096);
+                    scribble(attacker.memory(), random, round);
+                    attacker.wake();
+                    // Nonsense may look like nothing at all, so the attacker also leaves.
+                    attacker.socket.close();
+                    assertThat(victim.awaitDisconnected()).isInstanceOf(ConnectionException.class);
+                    victim.awaitReceive();
+                }
+            }
+            assertUnharmed(fixture, bystander, memory);
+            bystander.client().awaitPrepared().disconnect();
+        }
+    }
+
+    /** Records whose fields are extreme or random, behind a position that says they are there. */
+    private static void scribble(MemorySegment memory, SplittableRandom random, int round) {
+        long data = Ring.base(0, RING_BYTES) + Ring.CONTROL_BYTES;
+        long at = 0;
+        while (at < RING_BYTES) {
+            int payload = switch (random.nextInt(4)) {
+                case 0 -> 0;
+                case 1 -> random.nextInt(256);
+                case 2 -> random.nextInt();
+                default -> Integer.MAX_VALUE - random.nextInt(64);
+            };
+            long word = (payload & 0xffff_ffffL) | ((long) random.nextInt(9) << 32) | ((long) random.nextInt(32) << 40);
+            memory.set(ValueLayout.JAVA_LONG, data + at, word);
+            memory.set(ValueLayout.JAVA_LONG, data + at + 8, random.nextLong());
+            memory.set(ValueLayout.JAVA_LONG, data + at + 16, random.nextLong());
+            memory.set(ValueLayout.JAVA_LONG, data + at + 24, random.nextBoolean() ? payload : random.nextLong());
+            at += payload > 0 && payload < 256 ? Ring.recordBytes(payload) : Ring.HEADER_BYTES;
+        }
+        long tail = switch (round % 4) {
+            case 0 -> RING_BYTES;
+            case 1 -> random.nextLong();
+            case 2 -> random.nextInt(RING_BYTES);
+            default -> (long) random.nextInt(RING_BYTES / 32) * 32;
+        };
+        Ring.publish(memory, Ring.base(0, RING_BYTES) + Ring.TAIL, tail);
+        Ring.publish(memory, Ring.base(1, RING_BYTES) + Ring.HEAD, random.nextBoolean() ? 0 : random.nextLong());
+        for (long field = Ring.table(0, RING_BYTES); field < Ring.table(1, RING_BYTES); field += 8) {
+            memory.set(ValueLayout.JAVA_LONG, field, random.nextLong());
+        }
+    }
+
+    @Test
+    void memoryThatIsNotThePeersToShareIsRefused() throws IOException {
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS)) {
+            for (int descriptor : new int[] {0, 1, 999_999}) {
+                try (Attacker attacker = new Attacker(fixture)) {
+                    attacker.request(ShmContext.PID, descriptor, RING_BYTES, fixture.address);
+                    assertThat(fixture.acceptInVain())
+                            .isInstanceOf(ConnectionException.class)
+                            .hasMessageContaining("cannot be shared");
+                }
+            }
+            try (Attacker attacker = new Attacker(fixture)) {
+                // A file of another size than the rings need.
+                attacker.request(ShmContext.PID, attacker.file.descriptor(), 2 * RING_BYTES, fixture.address);
+                assertThat(fixture.acceptInVain())
+                        .isInstanceOf(ConnectionException.class)
+                        .hasMessageContaining("expected");
+            }
+        }
+    }
+
+    @Test
+    void requestsThatAreNoneAreDropped() throws IOException {
+        SplittableRandom random = new SplittableRandom(7);
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS)) {
+            for (int i = 0; i < 200; i++) {
+                try (Attacker attacker = new Attacker(fixture)) {
+                    byte[] bytes = new byte[random.nextInt(4, 2000)];
+                    random.nextBytes(bytes);
+                    if (i % 2 == 0) {
+                        ByteBuffer.wrap(bytes).putInt(0, random.nextInt(1, 1200));
+                    }
+                    attacker.write(ByteBuffer.wrap(bytes));
+                    attacker.socket.shutdownOutput(); // a request that is cut
+                    ByteBuffer answer = ByteBuffer.allocate(16);
+                    Patience.until("the server closes", () -> read(attacker.socket, answer) < 0);
+                    assertThat(answer.position()).isZero();
+                }
+            }
+            Pair pair = fixture.connect();
+            pair.client().awaitPrepared().disconnect();
+        }
+    }
+
+    private static int read(SocketChannel socket, ByteBuffer into) {
+        try {
+            return socket.read(into);
+        } catch (IOException reset) {
+            return -1;
+        }
+    }
+}

@@ -1,0 +1,143 @@
+package org.verbena.transport.shm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RecordingEndpointHandler;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.ScatterGatherList;
+
+/**
+ * Peers that are killed while they send. {@code -Dverbena.shm.kills=1000} kills as many on each side, which takes as many
+ * JVMs.
+ */
+@Timeout(3600)
+class KillTest {
+    private static final int KILLS = Integer.getInteger("verbena.shm.kills", 3);
+
+    @TempDir
+    Path directory;
+
+    @Test
+    void aClientThatIsKilledLeavesNothing() throws Exception {
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS.withDirectory(owned()))) {
+            Resources before = null;
+            for (int i = 0; i < KILLS; i++) {
+                AtomicLong received = new AtomicLong();
+                RegisteredMemory memory = fixture.region(4096, Access.LOCAL_WRITE);
+                Process client = ShmChild.start(owned(), "client", String.valueOf(fixture.address.getPort()));
+                RecordingEndpointHandler server = fixture.accept(handler -> countReceives(handler, memory, received));
+                kill(client, received);
+                assertThat(server.awaitDisconnected()).isInstanceOf(ConnectionException.Lost.class);
+                before = compare(before);
+            }
+        }
+    }
+
+    @Test
+    void aServerThatIsKilledLeavesNothing() throws Exception {
+        Path names = owned();
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS.withDirectory(names))) {
+            Resources before = null;
+            for (int i = 0; i < KILLS; i++) {
+                Process server = ShmChild.start(names, "server");
+                AtomicLong received = new AtomicLong();
+                RegisteredMemory memory = fixture.region(4096, Access.LOCAL_WRITE);
+                InetSocketAddress address;
+                RecordingEndpointHandler client;
+                try (BufferedReader output = server.inputReader()) {
+                    address = new InetSocketAddress(
+                            InetAddress.getLoopbackAddress(), Integer.parseInt(output.readLine()));
+                    client = fixture.connect(address, handler -> countReceives(handler, memory, received));
+                    kill(server, received);
+                }
+                assertThat(client.awaitDisconnected()).isInstanceOf(ConnectionException.Lost.class);
+                RecordingEndpointHandler late = fixture.connect(address, handler -> {});
+                assertThat(late.awaitDisconnected()).isInstanceOf(ConnectionException.Rejected.class);
+                // Its socket's name is there still, and in nobody's way.
+                assertThat(names(names)).contains(address.getPort() + "-7f000001");
+                fixture.provider.bind(address).close();
+                assertThat(names(names)).doesNotContain(address.getPort() + "-7f000001");
+                before = compare(before);
+            }
+        }
+    }
+
+    private Path owned() throws IOException {
+        Path path = directory.resolve("d");
+        SocketDirectory opened = SocketDirectory.open(path);
+        assert opened != null;
+        return path;
+    }
+
+    private static List<String> names(Path directory) throws IOException {
+        try (Stream<Path> files = Files.list(directory)) {
+            return files.map(file -> file.getFileName().toString()).toList();
+        }
+    }
+
+    private static void countReceives(RecordingEndpointHandler handler, RegisteredMemory memory, AtomicLong received) {
+        handler.whenPrepared(endpoint -> {
+            for (int i = 0; i < 64; i++) {
+                post(handler, endpoint, memory);
+            }
+        });
+        handler.whenReceived((endpoint, completion) -> {
+            received.incrementAndGet();
+            post(handler, endpoint, memory);
+        });
+    }
+
+    private static void post(RecordingEndpointHandler handler, Endpoint endpoint, RegisteredMemory memory) {
+        boolean unused = handler.postReceive(endpoint, 1, new ScatterGatherList(1).add(memory, 0, 4096));
+    }
+
+    private static void kill(Process process, AtomicLong received) throws InterruptedException {
+        long enough = ThreadLocalRandom.current().nextLong(10, 5_000);
+        Patience.until("messages come", () -> received.get() > enough || !process.isAlive());
+        process.destroyForcibly().waitFor();
+    }
+
+    /** What a connection of the process could leave. */
+    private record Resources(long descriptors, long mappings) {}
+
+    /** The first time is what counts: classes are loaded, pools filled. */
+    private static Resources compare(Resources before) {
+        if (before == null) {
+            return resources();
+        }
+        Patience.until("descriptors and mappings are gone", () -> {
+            Resources now = resources();
+            return now.descriptors <= before.descriptors && now.mappings <= before.mappings;
+        });
+        return before;
+    }
+
+    private static Resources resources() {
+        try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"));
+                Stream<String> maps = Files.lines(Path.of("/proc/self/maps"))) {
+            return new Resources(
+                    open.count(),
+                    maps.filter(line -> line.contains("memfd:verbena")).count());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}
