@@ -35,12 +35,19 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
     private static final String NATIVE = "verbs";
 
     /** Which jar has which provider, for messages about one that is missing. */
-    private static final Map<String, String> JARS =
-            Map.of(NATIVE, "org.verbena:verbena-transport-verbs", "soft", "org.verbena:verbena-transport-soft");
+    private static final Map<String, String> JARS = Map.of(
+            NATIVE,
+            "org.verbena:verbena-transport-verbs",
+            "soft",
+            "org.verbena:verbena-transport-soft",
+            "shm",
+            "org.verbena:verbena-transport-shm");
 
     /** Verbena's own providers, for jars that were packed into one by a tool that does not merge services files. */
-    private static final List<String> CLASSES =
-            List.of("org.verbena.transport.verbs.VerbsProvider", "org.verbena.transport.soft.SoftProvider");
+    private static final List<String> CLASSES = List.of(
+            "org.verbena.transport.verbs.VerbsProvider",
+            "org.verbena.transport.soft.SoftProvider",
+            "org.verbena.transport.shm.ShmProvider");
 
     private static final Logger LOG = LoggerFactory.getLogger(ProviderChoice.class);
 
@@ -154,6 +161,13 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
     private static ProviderChoice chooseAutomatically(
             @Nullable InetSocketAddress address, List<RdmaProvider> providers) {
         InetSocketAddress served = address == null ? ANYWHERE : address;
+        if (address != null) {
+            for (RdmaProvider provider : providers) {
+                if (provider.isPreferredFor(address)) {
+                    return new ProviderChoice(provider, "chosen automatically, as the nearest to the server");
+                }
+            }
+        }
         StringBuilder passed = new StringBuilder();
         for (RdmaProvider provider : providers) {
             Throwable cause = provider.unavailabilityCause();

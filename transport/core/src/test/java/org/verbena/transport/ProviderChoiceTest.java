@@ -75,6 +75,18 @@ class ProviderChoiceTest {
     }
 
     @Test
+    void automaticTakesWhatIsPreferredForAnAddressAlone() {
+        Named near = new Named("near", 3, null, address -> true);
+        List<RdmaProvider> all = List.of(hardware, software, near);
+        assertThat(ProviderChoice.choose("auto", LOOPBACK, all).provider()).isSameAs(near);
+        assertThat(ProviderChoice.choose("auto", new InetSocketAddress("127.0.0.1", 7472), all)
+                        .provider())
+                .isSameAs(software);
+        assertThat(ProviderChoice.choose("auto", null, all).provider()).isSameAs(hardware);
+        assertThat(set("all", LOOPBACK, hardware, software, near).names()).contains("software+near");
+    }
+
+    @Test
     void automaticSaysWhyOthersWereSkipped() {
         ProviderChoice choice = ProviderChoice.choose("auto", LOOPBACK, List.of(broken, hardware, software));
         assertThat(choice.provider()).isSameAs(software);
@@ -152,6 +164,11 @@ class ProviderChoiceTest {
     private record Named(
             String name, int rank, @Nullable Throwable unavailabilityCause, Predicate<InetSocketAddress> served)
             implements RdmaProvider {
+
+        @Override
+        public boolean isPreferredFor(InetSocketAddress remoteAddress) {
+            return name.equals("near") && remoteAddress.equals(LOOPBACK);
+        }
 
         @Override
         public boolean serves(InetSocketAddress address) {

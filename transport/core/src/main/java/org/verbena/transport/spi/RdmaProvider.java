@@ -25,7 +25,7 @@ public interface RdmaProvider {
     /**
      * The order in which {@code auto} asks providers; the lowest available one that serves wins.
      *
-     * @return a rank; verbs has 100, soft 1000
+     * @return a rank; verbs has 100, soft 1000, shm 2000
      */
     int rank();
 
@@ -45,6 +45,27 @@ public interface RdmaProvider {
      * @return whether to expect success; false if the provider is unavailable
      */
     boolean serves(InetSocketAddress address);
+
+    /**
+     * Whether it is worth trying to connect to this address: for a provider that knows which servers there are, whether
+     * there is one.
+     *
+     * @param remoteAddress the peer's, resolved
+     * @return whether to expect success; {@link #serves} unless overridden
+     */
+    default boolean reaches(InetSocketAddress remoteAddress) {
+        return serves(remoteAddress);
+    }
+
+    /**
+     * Whether {@code auto} takes it for connecting to this address before it asks the others, whatever their ranks.
+     *
+     * @param remoteAddress the peer's, resolved
+     * @return false unless overridden
+     */
+    default boolean isPreferredFor(InetSocketAddress remoteAddress) {
+        return false;
+    }
 
     /**
      * The devices that it runs on, for the log line that reports the choice.

@@ -39,8 +39,8 @@ public final class ShmProvider implements RdmaProvider {
     /** Ranks behind all others: a server that listens with it alone is not reached from other hosts. */
     private static final int RANK = 2000;
 
-    /** Ranks before devices, with {@code -Dorg.verbena.shm.auto=true}. */
-    private static final int FIRST_RANK = 50;
+    /** If it is true, {@code auto} takes this provider for servers of this host and user that listen with it. */
+    private static final String AUTO_PROPERTY = "org.verbena.shm.auto";
 
     private final ShmContext context;
     private final PollCounters pollCounters = new PollCounters(NAME);
@@ -66,7 +66,7 @@ public final class ShmProvider implements RdmaProvider {
 
     @Override
     public int rank() {
-        return Boolean.getBoolean("org.verbena.shm.auto") ? FIRST_RANK : RANK;
+        return RANK;
     }
 
     @Override
@@ -95,6 +95,25 @@ public final class ShmProvider implements RdmaProvider {
         return !address.isUnresolved()
                 && SocketDirectory.isLocal(address.getAddress())
                 && unavailabilityCause() == null;
+    }
+
+    /** Whether a server of this user listens there with this provider. */
+    @Override
+    public boolean reaches(InetSocketAddress remoteAddress) {
+        if (!serves(remoteAddress)) {
+            return false;
+        }
+        try {
+            return SocketDirectory.open(context.options().directory()).find(remoteAddress) != null;
+        } catch (IOException | RuntimeException e) {
+            return false;
+        }
+    }
+
+    /** With {@code -Dorg.verbena.shm.auto=true}, where a server {@linkplain #reaches listens}. */
+    @Override
+    public boolean isPreferredFor(InetSocketAddress remoteAddress) {
+        return Boolean.getBoolean(AUTO_PROPERTY) && reaches(remoteAddress);
     }
 
     @Override
