@@ -59,7 +59,7 @@ final class Demo implements Callable<Integer> {
 
     @Option(
             names = "--provider",
-            paramLabel = "auto|verbs|soft",
+            paramLabel = "auto|verbs|soft|shm",
             description =
                     "verbs: RDMA devices; soft: iWARP in Java; auto: verbs where a device serves the address, else soft (auto).")
     private String provider = ProviderChoice.configured();

@@ -27,9 +27,9 @@ public final class ConnectionOptions {
 
     @Option(
             names = "--provider",
-            paramLabel = "auto|verbs|soft|ladder",
+            paramLabel = "auto|verbs|soft|shm|ladder",
             description =
-                    "verbs: RDMA devices; soft: iWARP in Java; auto: verbs where a device serves the address, else soft (auto);"
+                    "verbs: RDMA devices; soft: iWARP in Java; shm: shared memory on this host; auto: verbs where a device serves the address, else soft (auto);"
                             + " ladder: clients of messages, such as echo-client, use verbs if their server does, else"
                             + " soft.")
     public String provider = ProviderChoice.configured();

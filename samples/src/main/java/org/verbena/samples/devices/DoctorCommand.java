@@ -42,7 +42,7 @@ public final class DoctorCommand implements Callable<Integer> {
 
     @Option(
             names = "--provider",
-            paramLabel = "auto|verbs|soft",
+            paramLabel = "auto|verbs|soft|shm",
             description = "What to connect to the peer with (auto).")
     private String provider = ProviderChoice.configured();
 

@@ -110,7 +110,7 @@ public final class Rping implements Callable<Integer> {
 
     @Option(
             names = "--provider",
-            paramLabel = "auto|verbs|soft",
+            paramLabel = "auto|verbs|soft|shm",
             description = "Run on the Channel API with this provider, instead of on the bindings.")
     private @Nullable String provider;
 
