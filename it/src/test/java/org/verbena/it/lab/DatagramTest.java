@@ -6,10 +6,12 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import java.lang.foreign.Arena;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.Objects;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.verbena.cm.CmEndpoint;
 import org.verbena.cm.CmEvent;
 import org.verbena.cm.CmEventType;
@@ -182,7 +184,7 @@ class DatagramTest {
     }
 
     @Test
-    void receivesWhatMckeySends() {
+    void receivesWhatMckeySends(@TempDir Path folder) {
         InetSocketAddress group = new InetSocketAddress("239.77.0.2", 0);
         try (EventChannel events = EventChannel.open();
                 CmId member = CmId.create(events, PortSpace.UDP);
@@ -195,23 +197,19 @@ class DatagramTest {
                     receiving.postReceive(i, buffer, 0, GLOBAL_ROUTE_BYTES + MESSAGE_BYTES);
                 }
                 join(events, member, group, MulticastMembership.FULL);
-                PeerProgram.run(
-                        Patience.LIMIT,
-                        "mckey",
-                        "-m",
-                        "239.77.0.2",
-                        "-b",
-                        LabDevice.RXE.address(),
-                        "-s",
-                        "-C",
-                        "10",
-                        "-S",
-                        "64");
-                for (int i = 0; i < 10; i++) {
-                    WorkCompletions received = receiving.awaitReceive(WAIT_MILLIS);
-                    requireSuccess(received);
-                    assertThat(received.lengthBytes(0)).isEqualTo(GLOBAL_ROUTE_BYTES + MESSAGE_BYTES);
-                    assertThat(received.hasImmediateData(0)).isTrue();
+                try (PeerProgram sender = MulticastSender.start(
+                        folder, "-m", "239.77.0.2", "-b", LabDevice.RXE.address(), "-C", "10", "-S", "64")) {
+                    sender.awaitLine("initiating data transfers", Patience.LIMIT);
+                    for (int i = 0; i < 10; i++) {
+                        WorkCompletions received = receiving.awaitReceive(WAIT_MILLIS);
+                        requireSuccess(received);
+                        assertThat(received.lengthBytes(0)).isEqualTo(GLOBAL_ROUTE_BYTES + MESSAGE_BYTES);
+                        assertThat(received.hasImmediateData(0)).isTrue();
+                    }
+                    sender.terminate();
+                    assertThat(sender.awaitExit(Patience.LIMIT))
+                            .as(sender.output())
+                            .isZero();
                 }
             }
         }

@@ -19,6 +19,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -31,6 +32,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaDatagramAddress;
 import org.verbena.api.RdmaDatagramChannel;
@@ -571,16 +573,19 @@ class DatagramsOnRxeTest {
     }
 
     @Test
-    void mckeysGroup() throws Exception {
+    void mckeysGroup(@TempDir Path folder) throws Exception {
         Inbox inbox = new Inbox();
         RdmaDatagramChannel member = bind(inbox, LOCAL, 0);
         member.joinGroup(InetAddress.getByName("239.77.1.2")).syncUninterruptibly();
-        PeerProgram.run(Patience.LIMIT, "mckey", "-m", "239.77.1.2", "-b", LOCAL, "-s");
-        for (int i = 0; i < MESSAGES; i++) {
-            RdmaDatagramPacket packet = inbox.next();
-            assertThat(packet.content().readableBytes()).isEqualTo(MESSAGE_BYTES);
-            assertThat(packet.immediateData()).isEqualTo(((RdmaDatagramAddress) packet.sender()).queuePairNumber());
-            packet.release();
+        try (PeerProgram sender = MulticastSender.start(folder, "-m", "239.77.1.2", "-b", LOCAL)) {
+            for (int i = 0; i < MESSAGES; i++) {
+                RdmaDatagramPacket packet = inbox.next();
+                assertThat(packet.content().readableBytes()).isEqualTo(MESSAGE_BYTES);
+                assertThat(packet.immediateData()).isEqualTo(((RdmaDatagramAddress) packet.sender()).queuePairNumber());
+                packet.release();
+            }
+            sender.terminate();
+            assertThat(sender.awaitExit(Patience.LIMIT)).as(sender.output()).isZero();
         }
     }
 

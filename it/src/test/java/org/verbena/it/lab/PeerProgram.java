@@ -243,9 +243,9 @@ public final class PeerProgram implements AutoCloseable {
         process.destroyForcibly();
     }
 
-    /** Asks it to end, with SIGTERM. */
+    /** Asks it to end, with SIGTERM. What it prints on its way out is kept, which Process.destroy() would cut off. */
     public void terminate() {
-        process.destroy();
+        process.toHandle().destroy();
     }
 
     @Override
