@@ -8,6 +8,8 @@
  * completion queues. What was made and not given back is counted (stub_leaks). A device that stub_remove takes away is open until no
  * list of rdma_get_devices has it; added again it is another one.
  *
+ * With LINKED defined (bench/src/main/c/linked_rdma.c), connects to who listens in the same process reach it, and sends arrive there.
+ *
  * It also stands in for the C library where the provider waits: eventfd, epoll and sockets are the kernel's, counted, and can be told to fail.
  */
 #define _GNU_SOURCE
@@ -482,6 +484,16 @@ static struct ibv_mw *stub_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 static int stub_dealloc_mw(struct ibv_mw *mw);
 
 /* Contexts stay open as librdmacm keeps them. Under the lock. */
+#ifdef LINKED
+static void linked_operations(struct ibv_context *context);
+static int linked_connect(struct rdma_cm_id *id, struct rdma_conn_param *parameters);
+static int linked_accept(struct rdma_cm_id *id, struct rdma_conn_param *parameters);
+#else
+#define linked_operations(context)
+#define linked_connect(id, parameters) 0
+#define linked_accept(id, parameters) 0
+#endif
+
 static struct ibv_context *context_of(int i)
 {
 	if (contexts[i])
@@ -509,6 +521,7 @@ static struct ibv_context *context_of(int i)
 	context->ops.post_srq_recv = stub_post_srq_recv;
 	context->ops.alloc_mw = stub_alloc_mw;
 	context->ops.dealloc_mw = stub_dealloc_mw;
+	linked_operations(context);
 	return contexts[i] = context;
 }
 
@@ -1014,6 +1027,8 @@ EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *parameter
 	}
 	if (id->qp_type != IBV_QPT_UD)
 		id->qp->state = IBV_QPS_RTS;
+	if (linked_connect(id, parameters))
+		DONE(0);
 	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
 	DONE(0);
 }
@@ -1031,6 +1046,8 @@ EXPORT int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *parameters
 		DONE(0);
 	}
 	id->qp->state = IBV_QPS_RTS;
+	if (linked_accept(id, parameters))
+		DONE(0);
 	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
 	DONE(0);
 }

@@ -1,14 +1,11 @@
 package org.verbena.bench.verbs;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.EnumSet;
 import java.util.concurrent.TimeUnit;
@@ -30,6 +27,7 @@ import org.openjdk.jmh.runner.RunnerException;
 import org.openjdk.jmh.runner.options.CommandLineOptionException;
 import org.openjdk.jmh.runner.options.CommandLineOptions;
 import org.openjdk.jmh.runner.options.OptionsBuilder;
+import org.verbena.bench.CLibrary;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.MemoryRegion;
@@ -224,27 +222,9 @@ public class PostAndPoll {
                         .addProfiler(GCProfiler.class)
                         .shouldFailOnError(true)
                         .jvmArgsAppend(
-                                "--enable-native-access=ALL-UNNAMED", "-Dorg.verbena.verbs.library=" + compile(source))
+                                "--enable-native-access=ALL-UNNAMED",
+                                "-Dorg.verbena.verbs.library=" + CLibrary.compile(source))
                         .build())
                 .run();
-    }
-
-    private static Path compile(Path source) {
-        try {
-            Path library = Files.createTempDirectory("stub").resolve("libstub_ibverbs.so");
-            Process gcc = new ProcessBuilder(
-                            "gcc", "-shared", "-fPIC", "-O2", "-o", library.toString(), source.toString())
-                    .inheritIO()
-                    .start();
-            if (gcc.waitFor() != 0) {
-                throw new IllegalStateException(source + " does not compile: install gcc and libibverbs-dev");
-            }
-            return library;
-        } catch (IOException missing) {
-            throw new UncheckedIOException("gcc is needed to build the stub library", missing);
-        } catch (InterruptedException interrupted) {
-            Thread.currentThread().interrupt();
-            throw new IllegalStateException(interrupted);
-        }
     }
 }

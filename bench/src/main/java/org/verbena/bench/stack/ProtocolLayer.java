@@ -1,0 +1,179 @@
+package org.verbena.bench.stack;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.DefaultEventLoop;
+import io.netty.channel.EventLoop;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.buffer.BufferPoolOptions;
+import org.verbena.transport.buffer.RegisteredBufferPool;
+import org.verbena.transport.protocol.MessageBuffers;
+import org.verbena.transport.protocol.MessageConnection;
+import org.verbena.transport.protocol.MessageConnection.Role;
+import org.verbena.transport.protocol.MessageListener;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.Negotiated;
+import org.verbena.transport.protocol.OperationCallback;
+import org.verbena.transport.protocol.PooledMessageBuffers;
+import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.MemoryDomain.Access;
+
+/** The message protocol on a provider's endpoints, or on a pair of them in memory, without the channel. */
+@SuppressWarnings("NullAway.Init") // opened before anything else
+final class ProtocolLayer implements Layer {
+    /** The provider of endpoints in memory, which is none. */
+    static final String MEMORY = "memory";
+
+    private static final MessageOptions OPTIONS = MessageOptions.DEFAULTS;
+
+    private final String provider;
+    private final CompletableFuture<MessageConnection> active = new CompletableFuture<>();
+    private EventLoop loop;
+    private @Nullable MemoryEndpoint memory;
+    private RegisteredBufferPool sending;
+    private RegisteredBufferPool receiving;
+    private @Nullable MessageBuffers buffers;
+    private @Nullable Series series;
+
+    private final OperationCallback outcome = (context, cause) -> {
+        if (cause != null) {
+            fail(cause);
+        }
+    };
+
+    ProtocolLayer(String provider) {
+        this.provider = provider;
+    }
+
+    @Override
+    public void open() throws Exception {
+        MessageConnection client = new MessageConnection(Role.INITIATOR, OPTIONS, this::buffersOf, new Client());
+        MessageConnection server = new MessageConnection(Role.ACCEPTOR, OPTIONS, this::buffersOf, new Server());
+        byte[] data = PrivateData.of(OPTIONS);
+        if (provider.equals(MEMORY)) {
+            loop = new DefaultEventLoop();
+            MemoryEndpoint pair = MemoryEndpoint.pair(client, server);
+            memory = pair;
+            loop.submit(() -> {
+                        pair.connect(data);
+                        pair.settle();
+                    })
+                    .get();
+        } else {
+            // What a channel asks for.
+            EndpointOptions options = EndpointOptions.DEFAULTS.toBuilder()
+                    .receiveDepth(MessageOptions.GREATEST_DEFAULT_DEPTH)
+                    .privateData(data)
+                    .build();
+            loop = Place.connect(provider, options, client, server).loop();
+        }
+        active.get(Place.SECONDS_TO_CONNECT, TimeUnit.SECONDS);
+        loop.submit(() -> {
+                    sending.attach(loop);
+                    receiving.attach(loop);
+                })
+                .get();
+    }
+
+    /** Of both ends, on their loop. */
+    private MessageBuffers buffersOf(MemoryDomain domain) {
+        MessageBuffers known = buffers;
+        if (known == null) {
+            BufferPoolOptions options = BufferPoolOptions.DEFAULTS.withAccess(Set.of(Access.LOCAL_WRITE));
+            sending = new RegisteredBufferPool(domain, options);
+            receiving = new RegisteredBufferPool(domain, options);
+            known = new PooledMessageBuffers(sending, receiving);
+            buffers = known;
+        }
+        return known;
+    }
+
+    private void fail(Throwable cause) {
+        active.completeExceptionally(cause);
+        Series current = series;
+        if (current != null) {
+            current.fail(cause);
+        }
+    }
+
+    @Override
+    public void start(Series next) {
+        loop.execute(() -> {
+            MessageConnection client = active.join();
+            series = next;
+            next.begin();
+            for (int i = 0; i < next.window; i++) {
+                send(client);
+            }
+            client.flush();
+            MemoryEndpoint inMemory = memory;
+            if (inMemory != null) {
+                inMemory.settle(); // until the series is over
+            }
+        });
+    }
+
+    private void send(MessageConnection connection) {
+        ByteBuf message = sending.allocate(MESSAGE_BYTES);
+        message.writerIndex(MESSAGE_BYTES);
+        connection.send(message, outcome, null);
+    }
+
+    private final class Client extends Events {
+        @Override
+        public void onActive(MessageConnection connection, Negotiated negotiated) {
+            active.complete(connection);
+        }
+
+        @Override
+        public void onMessage(MessageConnection connection, ByteBuf message) {
+            message.release();
+            Series current = series;
+            if (current != null && current.echoed()) {
+                send(connection);
+            }
+        }
+    }
+
+    private final class Server extends Events {
+        @Override
+        public void onActive(MessageConnection connection, Negotiated negotiated) {}
+
+        @Override
+        public void onMessage(MessageConnection connection, ByteBuf message) {
+            connection.send(message, outcome, null);
+        }
+    }
+
+    private abstract class Events implements MessageListener {
+        @Override
+        public void onReadComplete(MessageConnection connection) {
+            connection.flush();
+        }
+
+        @Override
+        public void onImmediate(MessageConnection connection, int immediateData, int lengthBytes) {}
+
+        @Override
+        public void onWritabilityChanged(MessageConnection connection, boolean writable) {}
+
+        @Override
+        public void onDeadline(MessageConnection connection, long deadlineNanos) {
+            // Messages come all the time, so no deadline is due.
+        }
+
+        @Override
+        public void onResumable(MessageConnection connection) {
+            connection.resume();
+        }
+
+        @Override
+        public void onInactive(MessageConnection connection, @Nullable Throwable cause) {
+            fail(cause == null ? new IllegalStateException("the connection ended") : cause);
+        }
+    }
+}
