@@ -66,13 +66,13 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, 16);
 
     /** Which of a {@code ChannelOutboundBuffer}'s flags tells that credits have run out. */
-    private static final int CREDIT_FLAG = 1;
+    static final int CREDIT_FLAG = 1;
 
     /**
      * Stands for a message without bytes. Netty puts {@link Unpooled#EMPTY_BUFFER} in place of a message that was
      * cancelled; with this one instead, the two can be told apart.
      */
-    private static final ByteBuf EMPTY_MESSAGE = new EmptyByteBuf(UnpooledByteBufAllocator.DEFAULT);
+    static final ByteBuf EMPTY_MESSAGE = new EmptyByteBuf(UnpooledByteBufAllocator.DEFAULT);
 
     private final RdmaChannelConfig config;
     private final ConnectionListener listener = new ConnectionListener(this);

@@ -7,6 +7,7 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.ConnectTimeoutException;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
@@ -20,6 +21,7 @@ import java.util.Objects;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -452,7 +454,8 @@ final class LadderConnect<C extends Channel> {
         Exception failure = RdmaLadder.failure(
                 type,
                 "connect to " + address + ": no rung of the ladder came up"
-                        + (minimum == null ? "" : ", and none below " + minimum + " is allowed") + ": " + reasons);
+                        + (minimum == null ? "" : ", and none below " + minimum + " is allowed") + ": " + reasons,
+                isTimeout0());
         for (Rung rung : rungs) {
             Throwable cause = rung.cause;
             if (cause != null) {
@@ -461,6 +464,16 @@ final class LadderConnect<C extends Channel> {
         }
         flight.finish(address, "", reasons);
         promise.tryFailure(failure);
+    }
+
+    /** Whether each rung that was tried has timed out. */
+    private boolean isTimeout0() {
+        List<Throwable> causes =
+                rungs.stream().flatMap(rung -> Stream.ofNullable(rung.cause)).toList();
+        return !causes.isEmpty()
+                && causes.stream()
+                        .allMatch(cause -> cause instanceof ConnectTimeoutException
+                                || cause instanceof ConnectionException.TimedOut);
     }
 
     private static String reasons(List<LadderResult.Passed> passed) {

@@ -235,9 +235,10 @@ final class OutboundBridge {
         return message instanceof ByteBuf buffer ? buffer.readableBytes() : 0;
     }
 
+    /** Removes messages that were cancelled before they were flushed, up to the first that was not. */
     @SuppressWarnings(
             "ReferenceEquality") // this very buffer, which Netty puts in place of a message that was cancelled
-    private static void removeCancelled(ChannelOutboundBuffer outbound) {
+    static void removeCancelled(ChannelOutboundBuffer outbound) {
         while (outbound.current() == Unpooled.EMPTY_BUFFER) {
             outbound.remove();
         }

@@ -1,6 +1,7 @@
 package org.verbena.api;
 
 import io.netty.buffer.ByteBufAllocator;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelConfig;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.DefaultChannelConfig;
@@ -9,6 +10,7 @@ import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -76,11 +78,27 @@ class RdmaChannelConfig extends DefaultChannelConfig {
     private volatile @Nullable ByteBufAllocator registeredAllocator;
 
     private final Framing preset;
+    private final BooleanSupplier hasStarted;
+    private final Runnable stopReading;
 
-    RdmaChannelConfig(AbstractRdmaChannel channel, Framing preset) {
+    /**
+     * Creates the options of a channel.
+     *
+     * @param channel whose they are
+     * @param preset its framing unless another is set
+     * @param hasStarted whether the options of the connection have been read
+     * @param stopReading called when auto-read is switched off
+     */
+    RdmaChannelConfig(Channel channel, Framing preset, BooleanSupplier hasStarted, Runnable stopReading) {
         super(channel);
         this.preset = preset;
+        this.hasStarted = hasStarted;
+        this.stopReading = stopReading;
         setWriteBufferWaterMark(DEFAULT_WATER_MARK);
+    }
+
+    RdmaChannelConfig(AbstractRdmaChannel channel, Framing preset) {
+        this(channel, preset, channel::hasStarted, channel::stopReading);
     }
 
     private int get(ChannelOption<Integer> option) {
@@ -221,6 +239,11 @@ class RdmaChannelConfig extends DefaultChannelConfig {
                 .build();
     }
 
+    /** The allocator that the program has set; null if it has set none. */
+    final @Nullable ByteBufAllocator chosenAllocator() {
+        return userAllocator;
+    }
+
     /** The device is known now: channels without a chosen allocator allocate its registered memory. */
     void registeredAllocator(ByteBufAllocator allocator) {
         registeredAllocator = allocator;
@@ -302,7 +325,7 @@ class RdmaChannelConfig extends DefaultChannelConfig {
             return super.setOption(option, value);
         }
         checkFraming(option, value);
-        if (((AbstractRdmaChannel) channel).hasStarted() && !isTakenLate(option)) {
+        if (hasStarted.getAsBoolean() && !isTakenLate(option)) {
             throw new IllegalStateException(
                     option + " is read when the connection is made, and this one has been: set it on the bootstrap");
         }
@@ -329,6 +352,6 @@ class RdmaChannelConfig extends DefaultChannelConfig {
 
     @Override
     protected void autoReadCleared() {
-        ((AbstractRdmaChannel) channel).stopReading();
+        stopReading.run();
     }
 }

@@ -209,6 +209,11 @@ public final class RdmaChannelOption {
     public static final ChannelOption<Integer> KEEP_ALIVE_MILLIS =
             ChannelOption.valueOf(RdmaChannelOption.class, "KEEP_ALIVE_MILLIS");
 
+    /**
+     * How a {@link LadderSocketChannel} climbs; {@link LadderOptions#DEFAULTS} unless set. Other channels do not know it.
+     */
+    public static final ChannelOption<LadderOptions> LADDER = ChannelOption.valueOf(RdmaChannelOption.class, "LADDER");
+
     /** Whether an option is one of these, by its name. */
     static boolean isOneOf(ChannelOption<?> option) {
         return option.name().startsWith(RdmaChannelOption.class.getName() + '#');

@@ -121,12 +121,18 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
         }
         schedule(end, deadlineNanos - System.nanoTime() - quietNanos, TimeUnit.NANOSECONDS);
         for (Channel channel : open) {
-            channel.close().addListener(closed -> {
+            channel.closeFuture().addListener(closed -> {
                 closing--;
                 if (closing == 0) {
                     end.run();
                 }
             });
+            LadderSocketChannel above = LadderSocketChannel.above(channel);
+            if (above == null) {
+                channel.close();
+            } else {
+                above.closeFrom(channel); // which may have something for it to send
+            }
         }
     }
 

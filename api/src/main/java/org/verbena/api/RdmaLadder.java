@@ -3,6 +3,7 @@ package org.verbena.api;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFactory;
+import io.netty.channel.ConnectTimeoutException;
 import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.SocketChannel;
@@ -90,6 +91,23 @@ public final class RdmaLadder {
             LadderMemory memory,
             Class<C> type,
             ChannelFactory<? extends Channel> channels) {
+        return connect(bootstrap, address, options, memory, type, channels, NioSocketChannel::new);
+    }
+
+    /**
+     * Connects, on a loop of the bootstrap's group: on that loop itself all rungs that it can carry.
+     *
+     * @param channels makes those of providers
+     * @param plain makes those of plain TCP
+     */
+    static <C extends Channel> Future<C> connect(
+            Bootstrap bootstrap,
+            InetSocketAddress address,
+            LadderOptions options,
+            LadderMemory memory,
+            Class<C> type,
+            ChannelFactory<? extends Channel> channels,
+            ChannelFactory<NioSocketChannel> plain) {
         RdmaEventLoopGroup group = groupOf(bootstrap.config().group());
         if (bootstrap.config().channelFactory() != null) {
             throw new IllegalArgumentException("the bootstrap has a channel class; a ladder chooses it");
@@ -97,7 +115,7 @@ public final class RdmaLadder {
         if (bootstrap.config().handler() == null) {
             throw new IllegalArgumentException("the bootstrap has no handler");
         }
-        EventLoop loop = group.next();
+        EventLoop loop = bootstrap.config().group().next();
         InetSocketAddress resolved;
         try {
             resolved = ConnectAttempt.resolved(address, "connect to ");
@@ -108,9 +126,9 @@ public final class RdmaLadder {
         List<LadderConnect.Step> steps = new ArrayList<>();
         for (String name : allowed(options)) {
             if (!name.equals(ConnectionProvider.TCP)) {
-                steps.add(step(name, group, resolved, channels));
+                steps.add(step(name, group, loop, resolved, channels));
             } else if (type.isAssignableFrom(NioSocketChannel.class)) {
-                steps.add(new LadderConnect.Step(name, loop, NioSocketChannel::new, obstacleOfTcp(options, hasKeys)));
+                steps.add(new LadderConnect.Step(name, loop, plain, obstacleOfTcp(options, hasKeys)));
             }
         }
         return new LadderConnect<>(loop, bootstrap, resolved, options, steps, memory, type).connect();
@@ -144,12 +162,13 @@ public final class RdmaLadder {
     private static LadderConnect.Step step(
             String name,
             RdmaEventLoopGroup group,
+            EventLoop home,
             InetSocketAddress address,
             ChannelFactory<? extends Channel> channels) {
         for (ProviderChoice choice : group.providers().choices()) {
             RdmaProvider provider = choice.provider();
             if (provider.name().equals(name)) {
-                EventLoop loop = RdmaEventLoopGroup.loopFor(group.next(), provider);
+                EventLoop loop = RdmaEventLoopGroup.loopFor(home, provider);
                 return new LadderConnect.Step(name, loop, channels, obstacle(provider, address));
             }
         }
@@ -178,8 +197,11 @@ public final class RdmaLadder {
     }
 
     /** The exception of a kind of channel. */
-    static Exception failure(Class<? extends Channel> type, String message) {
-        return type == RdmaChannel.class ? new ConnectionException(message) : new ConnectException(message);
+    static Exception failure(Class<? extends Channel> type, String message, boolean isTimeout) {
+        if (type == RdmaChannel.class) {
+            return isTimeout ? new ConnectionException.TimedOut(message) : new ConnectionException(message);
+        }
+        return isTimeout ? new ConnectTimeoutException(message) : new ConnectException(message);
     }
 
     /** Loops for all rungs that could work here, whatever they serve at the moment. */

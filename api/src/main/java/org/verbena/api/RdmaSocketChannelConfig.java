@@ -1,12 +1,14 @@
 package org.verbena.api;
 
 import io.netty.buffer.ByteBufAllocator;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.MessageSizeEstimator;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.socket.SocketChannelConfig;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
 import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.spi.RdmaProvider;
@@ -15,7 +17,7 @@ import org.verbena.transport.spi.RdmaProvider;
  * The options of a socket: {@link ChannelOption#ALLOW_HALF_CLOSURE}, {@link ChannelOption#SO_LINGER} and {@link ChannelOption#IP_TOS} work as
  * they do for TCP, and those of TCP alone are kept ({@link TcpOptions}). Any thread.
  */
-final class RdmaSocketChannelConfig extends RdmaChannelConfig implements SocketChannelConfig {
+class RdmaSocketChannelConfig extends RdmaChannelConfig implements SocketChannelConfig {
     /** Large enough for the software provider to read in place, small enough to be one FPDU with its headers. */
     private static final int RECEIVE_BUFFER_BYTES = 63 * 1024;
 
@@ -30,6 +32,11 @@ final class RdmaSocketChannelConfig extends RdmaChannelConfig implements SocketC
 
     RdmaSocketChannelConfig(RdmaSocketChannel channel) {
         super(channel, Framing.STREAM);
+    }
+
+    /** Creates the options of a channel that hands them on to another. */
+    RdmaSocketChannelConfig(Channel channel, BooleanSupplier hasStarted, Runnable stopReading) {
+        super(channel, Framing.STREAM, hasStarted, stopReading);
     }
 
     @Override
