@@ -4,6 +4,7 @@ import io.netty.channel.EventLoop;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.socket.SocketChannel;
 import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import io.netty.util.concurrent.EventExecutor;
@@ -37,7 +38,8 @@ import org.verbena.transport.spi.RdmaProvider;
  *
  * <p>A server may listen with several providers, on one address and port: {@code verbs+soft}, or {@code all} for those
  * that serve; see {@link ProviderSet}. The group then has loops of each, and clients may connect by a ladder of them: see
- * {@link RdmaLadder}.
+ * {@link RdmaLadder}, and {@link LadderSocketChannel} for libraries. A group that is made with {@code ladder} says that its
+ * clients shall.
  */
 public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /** Long enough for CLOSE frames in flight. */
@@ -153,8 +155,12 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
         return transferBudgetBytes;
     }
 
-    /** What servers on these loops listen with. */
-    ProviderSet providers() {
+    /**
+     * Returns the providers of these loops: what servers listen with, and whether clients climb.
+     *
+     * @return one or more
+     */
+    public ProviderSet providers() {
         return providers;
     }
 
@@ -175,6 +181,25 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
      */
     public RdmaProvider provider() {
         return provider;
+    }
+
+    /**
+     * Returns the class of a client's channel of bytes for these loops, for libraries that ask for a class: {@link
+     * LadderSocketChannel} if the loops were made with {@link ProviderSet#LADDER}, else {@link RdmaSocketChannel}.
+     *
+     * @return one of the two
+     */
+    public Class<? extends SocketChannel> socketChannelClass() {
+        return providers.isLadder() ? LadderSocketChannel.class : RdmaSocketChannel.class;
+    }
+
+    /**
+     * Makes a channel of {@link #socketChannelClass()}.
+     *
+     * @return not registered, not connected
+     */
+    public SocketChannel newSocketChannel() {
+        return providers.isLadder() ? new LadderSocketChannel() : new RdmaSocketChannel();
     }
 
     /**

@@ -2,13 +2,15 @@ package org.verbena.grpc;
 
 import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.netty.NettyServerBuilder;
+import io.netty.channel.Channel;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import org.verbena.api.LadderOptions;
+import org.verbena.api.LadderSocketChannel;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerSocketChannel;
-import org.verbena.api.RdmaSocketChannel;
 import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.ProviderSet;
 import org.verbena.transport.spi.CompletionLoopOptions;
@@ -23,7 +25,7 @@ import org.verbena.transport.spi.CompletionLoopOptions;
  * ManagedChannel channel = VerbenaGrpc.channel("host", 7471).usePlaintext().build();   // TLS is gRPC's default
  * }</pre>
  *
- * <p>A client needs a server that uses Verbena. A server may take clients that do not, on the same port:
+ * <p>A client needs a server that uses Verbena, unless it climbs. A server may take clients that do not, on the same port:
  *
  * <pre>{@code
  * VerbenaGrpc.server(7471).withOption(RdmaChannelOption.PLAIN_TCP, true)
@@ -32,8 +34,19 @@ import org.verbena.transport.spi.CompletionLoopOptions;
  * <p>takes gRPC's usual clients as well, with and without TLS as the server has it. It needs the provider {@code soft},
  * alone or among others, as in {@code -Dorg.verbena.provider=all}.
  *
+ * <p>A client that shall reach servers with and without RDMA connects by a ladder, each of its connections with the best that
+ * both have, as {@link org.verbena.api.RdmaLadder} describes. Here no lower than to soft, and with TLS, which is gRPC's default:
+ *
+ * <pre>{@code
+ * VerbenaGrpc.channel("host", 7471, LadderOptions.DEFAULTS.withMinimumRung("soft"))
+ * }</pre>
+ *
+ * <p>When a connection is lost, gRPC connects again, and climbs anew. The methods without options of a ladder climb as well,
+ * with the default ones, if their loops were made with the provider {@code ladder}.
+ *
  * <p>The methods without a group share one group of daemon threads for the whole process,
- * which uses the configured provider ({@code -Dorg.verbena.provider}). Any thread.
+ * which uses the configured provider ({@code -Dorg.verbena.provider}); those with options of a ladder share another, unless
+ * that provider is {@code ladder}. Any thread.
  */
 public final class VerbenaGrpc {
     private VerbenaGrpc() {}
@@ -47,6 +60,19 @@ public final class VerbenaGrpc {
                 CompletionLoopOptions.DEFAULTS);
 
         private SharedGroup() {}
+    }
+
+    /** Created when a client asks for a ladder first. */
+    private static final class SharedLadder {
+        static final RdmaEventLoopGroup INSTANCE = ProviderChoice.configured().equals(ProviderSet.LADDER)
+                ? SharedGroup.INSTANCE
+                : new RdmaEventLoopGroup(
+                        ProviderSet.choose(ProviderSet.LADDER, null),
+                        0,
+                        new DefaultThreadFactory("verbena-grpc-ladder", true),
+                        CompletionLoopOptions.DEFAULTS);
+
+        private SharedLadder() {}
     }
 
     /**
@@ -70,6 +96,31 @@ public final class VerbenaGrpc {
      */
     public static NettyChannelBuilder channel(String host, int port, RdmaEventLoopGroup group) {
         return overRdma(NettyChannelBuilder.forAddress(host, port), group);
+    }
+
+    /**
+     * A builder of client channels whose connections climb.
+     *
+     * @param host a name or address
+     * @param port the server's port
+     * @param ladder what is tried, when, and what is refused
+     * @return a builder; TLS unless {@code usePlaintext()} is called
+     */
+    public static NettyChannelBuilder channel(String host, int port, LadderOptions ladder) {
+        return overLadder(NettyChannelBuilder.forAddress(host, port), ladder, SharedLadder.INSTANCE);
+    }
+
+    /**
+     * A builder of client channels whose connections climb, on the given loops.
+     *
+     * @param host a name or address
+     * @param port the server's port
+     * @param ladder what is tried, when, and what is refused
+     * @param group the loops, of all rungs, as the provider {@code ladder} gives them; it must outlive the channel
+     * @return a builder; TLS unless {@code usePlaintext()} is called
+     */
+    public static NettyChannelBuilder channel(String host, int port, LadderOptions ladder, RdmaEventLoopGroup group) {
+        return overLadder(NettyChannelBuilder.forAddress(host, port), ladder, group);
     }
 
     /**
@@ -121,9 +172,38 @@ public final class VerbenaGrpc {
      * @return the builder
      */
     public static NettyChannelBuilder overRdma(NettyChannelBuilder builder, RdmaEventLoopGroup group) {
-        return builder.channelType(RdmaSocketChannel.class, InetSocketAddress.class)
+        return overRdma(builder, group, group.socketChannelClass());
+    }
+
+    private static NettyChannelBuilder overRdma(
+            NettyChannelBuilder builder, RdmaEventLoopGroup group, Class<? extends Channel> channels) {
+        return builder.channelType(channels, InetSocketAddress.class)
                 .eventLoopGroup(group)
                 .withOption(RdmaChannelOption.REGISTERED_ALLOCATOR, true);
+    }
+
+    /**
+     * Makes an existing builder's channels climb, for builders with a target, credentials or other settings.
+     *
+     * @param builder changed, and returned
+     * @param ladder what is tried, when, and what is refused
+     * @return the builder
+     */
+    public static NettyChannelBuilder overLadder(NettyChannelBuilder builder, LadderOptions ladder) {
+        return overLadder(builder, ladder, SharedLadder.INSTANCE);
+    }
+
+    /**
+     * Makes an existing builder's channels climb, on the given loops.
+     *
+     * @param builder changed, and returned
+     * @param ladder what is tried, when, and what is refused
+     * @param group the loops, of all rungs, as the provider {@code ladder} gives them; it must outlive the channel
+     * @return the builder
+     */
+    public static NettyChannelBuilder overLadder(
+            NettyChannelBuilder builder, LadderOptions ladder, RdmaEventLoopGroup group) {
+        return overRdma(builder, group, LadderSocketChannel.class).withOption(RdmaChannelOption.LADDER, ladder);
     }
 
     /**

@@ -20,8 +20,9 @@ import org.verbena.transport.spi.RdmaProvider;
  *
  * @param choices one or more, each of another provider
  * @param required the names of those that must listen
+ * @param isLadder whether clients connect by a ladder of them, unless their program chooses otherwise
  */
-public record ProviderSet(List<ProviderChoice> choices, Set<String> required) {
+public record ProviderSet(List<ProviderChoice> choices, Set<String> required, boolean isLadder) {
 
     /** Every provider that can work here and serves the address. */
     public static final String ALL = "all";
@@ -43,6 +44,16 @@ public record ProviderSet(List<ProviderChoice> choices, Set<String> required) {
         if (distinct < choices.size()) {
             throw new IllegalArgumentException("a provider is in the set more than once: " + choices);
         }
+    }
+
+    /**
+     * Providers whose clients use the first.
+     *
+     * @param choices one or more, each of another provider
+     * @param required the names of those that must listen
+     */
+    public ProviderSet(List<ProviderChoice> choices, Set<String> required) {
+        this(choices, required, false);
     }
 
     /**
@@ -72,7 +83,9 @@ public record ProviderSet(List<ProviderChoice> choices, Set<String> required) {
     static ProviderSet choose(String names, @Nullable InetSocketAddress address, List<RdmaProvider> providers) {
         List<ProviderChoice> chosen = new ArrayList<>();
         Set<String> required = new TreeSet<>();
+        boolean isLadder = false;
         for (String name : split(names)) {
+            isLadder |= name.equals(LADDER);
             if (name.equals(ALL) || name.equals(LADDER)) {
                 ProviderChoice.allThatServe(address, providers).forEach(choice -> add(choice, chosen));
             } else {
@@ -81,7 +94,7 @@ public record ProviderSet(List<ProviderChoice> choices, Set<String> required) {
                 required.add(choice.provider().name());
             }
         }
-        return new ProviderSet(chosen, required);
+        return new ProviderSet(chosen, required, isLadder);
     }
 
     /** Whether a text selects more than a provider's name or {@code auto} does. */

@@ -57,7 +57,10 @@ class ProviderChoiceTest {
         assertThat(all.names()).isEqualTo("hardware+software");
         assertThat(all.required()).isEmpty();
         assertThat(set("all", LOOPBACK, broken, hardware, software).names()).isEqualTo("software");
-        assertThat(set("ladder", null, broken, hardware, software)).isEqualTo(all);
+        assertThat(all.isLadder()).isFalse();
+        assertThat(set("ladder", null, broken, hardware, software))
+                .isEqualTo(new ProviderSet(all.choices(), all.required(), true));
+        assertThat(set("ladder+software", null, hardware, software).isLadder()).isTrue();
         ProviderSet some = set("all+software", null, hardware, software);
         assertThat(some.names()).isEqualTo("hardware+software");
         assertThat(some.required()).containsExactly("software");
