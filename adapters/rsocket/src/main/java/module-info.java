@@ -1,6 +1,7 @@
 /** RSocket over RDMA. */
 @org.jspecify.annotations.NullMarked
 module org.verbena.rsocket {
+    requires io.netty.resolver;
     requires static org.jspecify;
     requires org.slf4j;
     requires transitive org.reactivestreams;

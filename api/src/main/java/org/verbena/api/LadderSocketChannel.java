@@ -27,7 +27,6 @@ import java.nio.channels.AlreadyConnectedException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
 import java.nio.channels.NotYetConnectedException;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.MemoryDomain;
@@ -99,24 +98,18 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
         CLOSED
     }
 
-    /** Creates a channel that climbs as {@link RdmaChannelOption#LADDER} says, by default with the default options. */
-    public LadderSocketChannel() {
-        this(LadderOptions.DEFAULTS);
-    }
-
     /**
-     * Creates a channel.
-     *
-     * @param options of its ladder, unless {@link RdmaChannelOption#LADDER} is set
+     * Creates a channel that climbs as {@link RdmaChannelOption#LADDER} says. If that is not set, its loops' {@link
+     * RdmaEventLoopGroup#ladder()} applies, else the default.
      */
-    public LadderSocketChannel(LadderOptions options) {
-        this(options, LadderMemory.OF_PROCESS);
+    public LadderSocketChannel() {
+        this(LadderMemory.OF_PROCESS);
     }
 
-    LadderSocketChannel(LadderOptions options, LadderMemory memory) {
+    LadderSocketChannel(LadderMemory memory) {
         super(null);
         this.memory = memory;
-        config = new LadderSocketChannelConfig(this, Objects.requireNonNull(options, "the ladder's options are null"));
+        config = new LadderSocketChannelConfig(this);
     }
 
     // ---- accessors
@@ -455,8 +448,10 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
             template.localAddress(local);
         }
         config.forRungs().forEach((option, value) -> template.option(ShortForm.untyped(option), value));
+        LadderOptions chosen = config.ladder();
+        LadderOptions ladder = chosen == null ? RdmaEventLoopGroup.ladderOf(eventLoop()) : chosen;
         return RdmaLadder.connect(
-                template, remote, config.ladder(), memory, SocketChannel.class, this::newRdmaRung, this::newPlainRung);
+                template, remote, ladder, memory, SocketChannel.class, this::newRdmaRung, this::newPlainRung);
     }
 
     private RdmaSocketChannel newRdmaRung() {

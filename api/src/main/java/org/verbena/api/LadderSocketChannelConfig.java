@@ -33,18 +33,18 @@ final class LadderSocketChannelConfig extends RdmaSocketChannelConfig {
     private final BooleanSupplier isClimbing;
 
     // Written by any thread before it connects.
-    private volatile LadderOptions ladder;
+    private volatile @Nullable LadderOptions ladder;
 
     /** Of the channel in use; null until there is one. Written by the loop, read by any thread. */
     private volatile @Nullable ChannelConfig rung;
 
-    LadderSocketChannelConfig(LadderSocketChannel channel, LadderOptions ladder) {
+    LadderSocketChannelConfig(LadderSocketChannel channel) {
         super(channel, channel::hasStarted, channel::stopReading);
         isClimbing = channel::hasStarted;
-        this.ladder = ladder;
     }
 
-    LadderOptions ladder() {
+    /** Null if it is not set. */
+    @Nullable LadderOptions ladder() {
         return ladder;
     }
 
@@ -76,7 +76,7 @@ final class LadderSocketChannelConfig extends RdmaSocketChannelConfig {
     }
 
     @Override
-    @SuppressWarnings("unchecked") // the option's type says what its value is
+    @SuppressWarnings({"unchecked", "NullAway"}) // the option's type says what its value is; Netty gives null for none
     public <T> T getOption(ChannelOption<T> option) {
         return option.equals(RdmaChannelOption.LADDER) ? (T) ladder : super.getOption(option);
     }

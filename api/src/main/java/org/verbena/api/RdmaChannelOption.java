@@ -210,7 +210,8 @@ public final class RdmaChannelOption {
             ChannelOption.valueOf(RdmaChannelOption.class, "KEEP_ALIVE_MILLIS");
 
     /**
-     * How a {@link LadderSocketChannel} climbs; {@link LadderOptions#DEFAULTS} unless set. Other channels do not know it.
+     * How a {@link LadderSocketChannel} climbs; if it is not set, as its loops' {@link RdmaEventLoopGroup#ladder()} says.
+     * Other channels do not know it.
      */
     public static final ChannelOption<LadderOptions> LADDER = ChannelOption.valueOf(RdmaChannelOption.class, "LADDER");
 

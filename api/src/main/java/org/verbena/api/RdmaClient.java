@@ -309,7 +309,8 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
-         * Uses one of these event loops, and their provider, instead of its own. The client does not end them.
+         * Uses one of these event loops, and their provider or their {@linkplain RdmaEventLoopGroup#ladder() ladder}, instead
+         * of its own. The client does not end them.
          *
          * @param group may be shared with others
          * @return this
@@ -456,11 +457,14 @@ public final class RdmaClient implements AutoCloseable {
             if (rungs == null && internet != null && shared == null && provider.equals(ProviderSet.LADDER)) {
                 rungs = LadderOptions.DEFAULTS; // by the system property
             }
+            if (rungs == null && internet != null && shared != null) {
+                rungs = shared.ladder();
+            }
             RdmaEventLoopGroup group = shared != null
                     ? shared
                     : rungs == null
                             ? ShortForm.newGroup(provider, internet, 1, loopOptions)
-                            : RdmaLadder.newGroup(rungs, 1, loopOptions);
+                            : new RdmaEventLoopGroup(rungs, 1, null, loopOptions);
             Retries shares = retries > 0 ? new Retries(retries) : null;
             Bootstrap bootstrap = new Bootstrap().group(group).handler(new ChannelInitializer<RdmaChannel>() {
                 @Override

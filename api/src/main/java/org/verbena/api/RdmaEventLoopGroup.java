@@ -38,8 +38,8 @@ import org.verbena.transport.spi.RdmaProvider;
  *
  * <p>A server may listen with several providers, on one address and port: {@code verbs+soft}, or {@code all} for those
  * that serve; see {@link ProviderSet}. The group then has loops of each, and clients may connect by a ladder of them: see
- * {@link RdmaLadder}, and {@link LadderSocketChannel} for libraries. A group that is made with {@code ladder} says that its
- * clients shall.
+ * {@link RdmaLadder}, and {@link LadderSocketChannel} for libraries. A group that is made with {@code ladder} or with
+ * {@link LadderOptions} says that its clients shall.
  */
 public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /** Long enough for CLOSE frames in flight. */
@@ -47,6 +47,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
 
     private final RdmaProvider provider;
     private final ProviderSet providers;
+    private final @Nullable LadderOptions ladder;
     private final long transferBudgetBytes;
     private final String reason;
 
@@ -118,6 +119,30 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
      */
     public RdmaEventLoopGroup(
             ProviderSet providers, int threads, @Nullable ThreadFactory threadFactory, CompletionLoopOptions options) {
+        this(providers, threads, threadFactory, options, providers.isLadder() ? LadderOptions.DEFAULTS : null);
+    }
+
+    /**
+     * Makes loops for clients that connect by a ladder, of all its rungs that could work here: {@link #ladder()} tells them
+     * how.
+     *
+     * @param ladder what clients try, when, and what they refuse
+     * @param threads how many for each provider; 0 for Netty's default. Those that nothing uses are not started
+     * @param threadFactory makes their threads; null for threads named after the first provider
+     * @param options how the loops poll and block
+     * @throws org.verbena.transport.ProviderUnavailableException no rung can work here
+     */
+    public RdmaEventLoopGroup(
+            LadderOptions ladder, int threads, @Nullable ThreadFactory threadFactory, CompletionLoopOptions options) {
+        this(RdmaLadder.providersOf(ladder), threads, threadFactory, options, ladder);
+    }
+
+    private RdmaEventLoopGroup(
+            ProviderSet providers,
+            int threads,
+            @Nullable ThreadFactory threadFactory,
+            CompletionLoopOptions options,
+            @Nullable LadderOptions ladder) {
         super(
                 threads,
                 threadFactory == null
@@ -126,6 +151,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
                         : threadFactory,
                 providers.first().provider().newIoHandlerFactory(options));
         this.providers = providers;
+        this.ladder = ladder;
         provider = providers.first().provider();
         reason = providers.first().reason();
         transferBudgetBytes = options.transferBudgetBytes();
@@ -155,12 +181,8 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
         return transferBudgetBytes;
     }
 
-    /**
-     * Returns the providers of these loops: what servers listen with, and whether clients climb.
-     *
-     * @return one or more
-     */
-    public ProviderSet providers() {
+    /** What servers on these loops listen with. */
+    ProviderSet providers() {
         return providers;
     }
 
@@ -184,13 +206,22 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     }
 
     /**
-     * Returns the class of a client's channel of bytes for these loops, for libraries that ask for a class: {@link
-     * LadderSocketChannel} if the loops were made with {@link ProviderSet#LADDER}, else {@link RdmaSocketChannel}.
+     * Returns how clients on these loops connect by a ladder, unless their program chooses otherwise: the options that the
+     * loops were made with, or the default ones if they were made with the name {@code ladder}.
      *
-     * @return one of the two
+     * @return null if clients use the first provider
+     */
+    public @Nullable LadderOptions ladder() {
+        return ladder;
+    }
+
+    /**
+     * Returns the class of a client's channel of bytes for these loops, for libraries that ask for a class.
+     *
+     * @return {@link LadderSocketChannel} if there is a {@link #ladder()}, else {@link RdmaSocketChannel}
      */
     public Class<? extends SocketChannel> socketChannelClass() {
-        return providers.isLadder() ? LadderSocketChannel.class : RdmaSocketChannel.class;
+        return ladder == null ? RdmaSocketChannel.class : LadderSocketChannel.class;
     }
 
     /**
@@ -199,7 +230,7 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
      * @return not registered, not connected
      */
     public SocketChannel newSocketChannel() {
-        return providers.isLadder() ? new LadderSocketChannel() : new RdmaSocketChannel();
+        return ladder == null ? new RdmaSocketChannel() : new LadderSocketChannel();
     }
 
     /**
@@ -276,6 +307,12 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     @Override
     protected IoEventLoop newChild(Executor executor, IoHandlerFactory ioHandlerFactory, Object... arguments) {
         return new RdmaEventLoop(this, executor, ioHandlerFactory);
+    }
+
+    /** How clients on a loop climb if nothing else is said. */
+    static LadderOptions ladderOf(EventLoop loop) {
+        LadderOptions of = loop.parent() instanceof RdmaEventLoopGroup group ? group.ladder : null;
+        return of == null ? LadderOptions.DEFAULTS : of;
     }
 
     /** Why the provider of a loop was chosen. */

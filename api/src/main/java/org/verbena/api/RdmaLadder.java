@@ -18,7 +18,6 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.ProviderSet;
 import org.verbena.transport.ProviderUnavailableException;
-import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.RdmaProvider;
 
@@ -204,8 +203,8 @@ public final class RdmaLadder {
         return isTimeout ? new ConnectTimeoutException(message) : new ConnectException(message);
     }
 
-    /** Loops for all rungs that could work here, whatever they serve at the moment. */
-    static RdmaEventLoopGroup newGroup(LadderOptions options, int threads, CompletionLoopOptions loopOptions) {
+    /** Those of all rungs that could work here, whatever they serve at the moment. */
+    static ProviderSet providersOf(LadderOptions options) {
         List<ProviderChoice> usable = new ArrayList<>();
         List<String> others = new ArrayList<>();
         List<String> names = allowed(options);
@@ -223,6 +222,6 @@ public final class RdmaLadder {
             throw new ProviderUnavailableException(
                     "no rung of the ladder " + names + " can work here: " + String.join("; ", others));
         }
-        return new RdmaEventLoopGroup(new ProviderSet(usable, Set.of()), threads, null, loopOptions);
+        return new ProviderSet(usable, Set.of(), true);
     }
 }

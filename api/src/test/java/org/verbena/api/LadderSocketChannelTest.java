@@ -169,7 +169,8 @@ class LadderSocketChannelTest {
     private Bootstrap bootstrap(LadderOptions options, ChannelHandler... first) {
         return new Bootstrap()
                 .group(group)
-                .channelFactory(() -> new LadderSocketChannel(options, new LadderMemory(System::nanoTime)))
+                .channelFactory(() -> new LadderSocketChannel(new LadderMemory(System::nanoTime)))
+                .option(RdmaChannelOption.LADDER, options)
                 .handler(new ChannelInitializer<SocketChannel>() {
                     @Override
                     protected void initChannel(SocketChannel channel) {
@@ -547,6 +548,29 @@ class LadderSocketChannelTest {
     }
 
     @Test
+    void climbsAsItsLoopsSayUnlessItIsTold() {
+        InetSocketAddress address = server(ConnectionProvider.TCP);
+        try (RdmaEventLoopGroup loops = new RdmaEventLoopGroup(
+                LadderOptions.DEFAULTS.withMinimumRung("soft"), 1, null, CompletionLoopOptions.DEFAULTS)) {
+            assertThat(loops.socketChannelClass()).isEqualTo(LadderSocketChannel.class);
+            Bootstrap bootstrap = new Bootstrap()
+                    .group(loops)
+                    .channelFactory(loops::newSocketChannel)
+                    .handler(new Witness());
+            assertThat(failure(bootstrap.connect(address))).hasMessageContaining("none below soft is allowed");
+            Bootstrap told = bootstrap.clone()
+                    .handler(new Witness())
+                    .option(RdmaChannelOption.LADDER, rung(ConnectionProvider.TCP));
+            assertThat(LadderResult.of(connect(told, address)).rung()).isEqualTo(ConnectionProvider.TCP);
+        }
+        try (RdmaEventLoopGroup named = new RdmaEventLoopGroup("ladder", 1)) {
+            assertThat(named.ladder()).isEqualTo(LadderOptions.DEFAULTS);
+        }
+        assertThat(servers.ladder()).isNull();
+        assertThat(servers.newSocketChannel()).isInstanceOf(servers.socketChannelClass());
+    }
+
+    @Test
     void connectsOnce() {
         InetSocketAddress address = server("soft");
         LadderSocketChannel unregistered = new LadderSocketChannel();
@@ -578,8 +602,7 @@ class LadderSocketChannelTest {
     void itsOptionsAreItsRungs(String rung) {
         try (LoggedWarnings warnings = new LoggedWarnings("io.netty")) {
             LadderSocketChannel client = connect(
-                    bootstrap(LadderOptions.DEFAULTS)
-                            .option(RdmaChannelOption.LADDER, rung(rung))
+                    bootstrap(rung(rung))
                             .option(RdmaChannelOption.RECEIVE_DEPTH, 20)
                             .option(ChannelOption.TCP_NODELAY, false)
                             .option(ChannelOption.SO_LINGER, 7),

@@ -602,6 +602,10 @@ class RdmaLadderTest {
                     .asString()
                     .contains("verbs: it is not on the class path");
             assertThat(forced.ladder()).isNull();
+            try (RdmaEventLoopGroup shared = new RdmaEventLoopGroup("ladder", 1);
+                    RdmaClient sharing = RdmaClient.builder().group(shared).connect("127.0.0.1", server.port())) {
+                assertThat(sharing.ladder().rung()).isEqualTo("soft");
+            }
             assertThatThrownBy(() -> RdmaClient.builder()
                             .ladder(LadderOptions.DEFAULTS)
                             .provider("verbs")

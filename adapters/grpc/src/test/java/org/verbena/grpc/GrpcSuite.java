@@ -80,9 +80,14 @@ public abstract class GrpcSuite {
         return 500;
     }
 
+    /** The loops of both ends. */
+    RdmaEventLoopGroup newGroup() {
+        return new RdmaEventLoopGroup(provider(), 3);
+    }
+
     @BeforeEach
     void openGroup() {
-        group = new RdmaEventLoopGroup(provider(), 3);
+        group = newGroup();
     }
 
     @AfterEach

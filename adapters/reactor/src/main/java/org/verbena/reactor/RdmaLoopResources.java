@@ -10,10 +10,12 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.verbena.api.LadderOptions;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerSocketChannel;
 import org.verbena.api.RdmaSocketChannel;
 import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.ProviderSet;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import reactor.core.publisher.Mono;
 import reactor.core.scheduler.NonBlocking;
@@ -22,7 +24,7 @@ import reactor.netty.resources.LoopResources;
 /**
  * Event loops and channels over RDMA for Reactor Netty: {@code HttpServer}, {@code HttpClient}, {@code TcpServer} and
  * {@code TcpClient} that run on them use {@link RdmaSocketChannel} and {@link RdmaServerSocketChannel}, and all else
- * stays as it is. Both ends must use Verbena.
+ * stays as it is. Both ends must use Verbena, unless clients climb.
  *
  * <pre>{@code
  * LoopResources loops = new RdmaLoopResources("web");
@@ -54,7 +56,7 @@ public final class RdmaLoopResources implements LoopResources {
     public RdmaLoopResources(String prefix) {
         this(
                 prefix,
-                ProviderChoice.choose(ProviderChoice.configured(), null),
+                ProviderSet.choose(ProviderChoice.configured(), null),
                 DEFAULT_IO_WORKER_COUNT,
                 true,
                 CompletionLoopOptions.DEFAULTS);
@@ -71,7 +73,41 @@ public final class RdmaLoopResources implements LoopResources {
      */
     public RdmaLoopResources(
             String prefix, ProviderChoice choice, int threads, boolean daemon, CompletionLoopOptions options) {
-        loops = new RdmaEventLoopGroup(choice, threads, new LoopThreadFactory(prefix, daemon), options);
+        this(prefix, ProviderSet.of(choice), threads, daemon, options);
+    }
+
+    /**
+     * Makes loops of several providers: servers listen with all of them, and clients connect by a ladder if the set was chosen
+     * as {@link ProviderSet#LADDER}.
+     *
+     * @param prefix what their threads' names begin with
+     * @param providers chosen before
+     * @param threads how many loops of each; 0 for Netty's default
+     * @param daemon whether the process may end while they run
+     * @param options how the loops poll and block
+     */
+    public RdmaLoopResources(
+            String prefix, ProviderSet providers, int threads, boolean daemon, CompletionLoopOptions options) {
+        this(new RdmaEventLoopGroup(providers, threads, new LoopThreadFactory(prefix, daemon), options));
+    }
+
+    /**
+     * Makes loops whose clients connect by a ladder. A single client may have options of its own: {@link
+     * org.verbena.api.RdmaChannelOption#LADDER}.
+     *
+     * @param prefix what their threads' names begin with
+     * @param ladder what clients try, when, and what they refuse
+     * @param threads how many loops of each rung; 0 for Netty's default
+     * @param daemon whether the process may end while they run
+     * @param options how the loops poll and block
+     */
+    public RdmaLoopResources(
+            String prefix, LadderOptions ladder, int threads, boolean daemon, CompletionLoopOptions options) {
+        this(new RdmaEventLoopGroup(ladder, threads, new LoopThreadFactory(prefix, daemon), options));
+    }
+
+    private RdmaLoopResources(RdmaEventLoopGroup loops) {
+        this.loops = loops;
         clientLoops = LoopResources.colocate(loops);
     }
 
@@ -97,7 +133,7 @@ public final class RdmaLoopResources implements LoopResources {
     @Override
     public <C extends Channel> C onChannel(Class<C> channelType, EventLoopGroup group) {
         if (channelType.equals(SocketChannel.class)) {
-            return channelType.cast(new RdmaSocketChannel());
+            return channelType.cast(loops.newSocketChannel());
         }
         if (channelType.equals(ServerSocketChannel.class)) {
             return channelType.cast(new RdmaServerSocketChannel());
@@ -108,7 +144,7 @@ public final class RdmaLoopResources implements LoopResources {
     @Override
     public <C extends Channel> Class<? extends C> onChannelClass(Class<C> channelType, EventLoopGroup group) {
         if (channelType.equals(SocketChannel.class)) {
-            return RdmaSocketChannel.class.asSubclass(channelType);
+            return loops.socketChannelClass().asSubclass(channelType);
         }
         if (channelType.equals(ServerSocketChannel.class)) {
             return RdmaServerSocketChannel.class.asSubclass(channelType);

@@ -5,13 +5,19 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelInitializer;
+import io.netty.channel.EventLoop;
+import io.netty.resolver.AddressResolver;
+import io.netty.util.concurrent.Future;
 import io.rsocket.DuplexConnection;
 import io.rsocket.transport.ClientTransport;
 import java.net.InetSocketAddress;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.LadderOptions;
 import org.verbena.api.RdmaChannel;
+import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.api.RdmaLadder;
 import reactor.core.publisher.Mono;
 import reactor.core.publisher.MonoSink;
 
@@ -27,14 +33,33 @@ import reactor.core.publisher.MonoSink;
  * without a copy, and a frame that arrives is the receive buffer itself. With {@code PayloadDecoder.ZERO_COPY} a payload
  * keeps that buffer until it is released, and the peer has to wait once all are kept. A frame has 16,777,215 bytes at
  * most; {@code MAX_MESSAGE_BYTES} lowers that. Any thread.
+ *
+ * <p>On loops that were made for a ladder ({@link RdmaEventLoopGroup#ladder()}), or with the option {@link RdmaChannelOption#LADDER}, its
+ * connections are made by a ladder ({@link RdmaLadder}), which for messages has no rung of plain TCP.
  */
 public final class RdmaClientTransport implements ClientTransport {
     private final Bootstrap bootstrap;
     private final @Nullable ChannelHandler own;
 
+    /** How its connections climb; null if they do not. */
+    private final @Nullable LadderOptions ladder;
+
     private RdmaClientTransport(Bootstrap bootstrap) {
         this.bootstrap = bootstrap;
         own = bootstrap.config().handler();
+        ladder = ladder(bootstrap);
+        if (ladder == null) {
+            bootstrap.channel(RdmaChannel.class);
+        } else {
+            bootstrap.option(RdmaChannelOption.LADDER, null); // which the channels do not know
+        }
+    }
+
+    private static @Nullable LadderOptions ladder(Bootstrap bootstrap) {
+        if (bootstrap.config().options().get(RdmaChannelOption.LADDER) instanceof LadderOptions chosen) {
+            return chosen;
+        }
+        return bootstrap.config().group() instanceof RdmaEventLoopGroup group ? group.ladder() : null;
     }
 
     /**
@@ -79,7 +104,7 @@ public final class RdmaClientTransport implements ClientTransport {
      */
     public static RdmaClientTransport create(Bootstrap bootstrap) {
         Objects.requireNonNull(bootstrap.config().group(), "the bootstrap has no event loops");
-        return new RdmaClientTransport(bootstrap.clone().channel(RdmaChannel.class));
+        return new RdmaClientTransport(bootstrap.clone());
     }
 
     @Override
@@ -94,22 +119,55 @@ public final class RdmaClientTransport implements ClientTransport {
 
     private void connect(MonoSink<DuplexConnection> sink) {
         RdmaDuplexConnection connection = new RdmaDuplexConnection(connected -> {});
-        ChannelFuture connecting = bootstrap
-                .clone()
-                .handler(new ChannelInitializer<Channel>() {
-                    @Override
-                    protected void initChannel(Channel channel) {
-                        if (own != null) {
-                            channel.pipeline().addLast(own);
-                        }
-                        channel.pipeline().addLast(connection);
-                    }
-                })
-                .connect();
-        sink.onCancel(() -> {
-            connecting.cancel(true);
-            connecting.channel().close();
+        Bootstrap prepared = bootstrap.clone().handler(new ChannelInitializer<Channel>() {
+            @Override
+            protected void initChannel(Channel channel) {
+                if (own != null) {
+                    channel.pipeline().addLast(own);
+                }
+                channel.pipeline().addLast(connection);
+            }
         });
+        if (ladder == null) {
+            ChannelFuture connecting = prepared.connect();
+            sink.onCancel(() -> {
+                connecting.cancel(true);
+                connecting.channel().close();
+            });
+            report(connecting, connection, sink);
+        } else {
+            climb(prepared, ladder, connection, sink);
+        }
+    }
+
+    /** Looks the name up first, as a bootstrap does. */
+    private static void climb(
+            Bootstrap prepared,
+            LadderOptions ladder,
+            RdmaDuplexConnection connection,
+            MonoSink<DuplexConnection> sink) {
+        EventLoop loop = prepared.config().group().next();
+        Future<InetSocketAddress> looking =
+                resolver(prepared, loop).resolve(Objects.requireNonNull(prepared.config().remoteAddress()));
+        looking.addListener(found -> {
+            if (!found.isSuccess()) {
+                sink.error(found.cause());
+                return;
+            }
+            Future<RdmaChannel> climbing = RdmaLadder.connectMessages(prepared, looking.getNow(), ladder);
+            sink.onCancel(() -> climbing.cancel(true));
+            report(climbing, connection, sink);
+        });
+    }
+
+    @SuppressWarnings("unchecked") // of internet addresses, or it refuses the one that it is given
+    private static AddressResolver<InetSocketAddress> resolver(Bootstrap prepared, EventLoop loop) {
+        return (AddressResolver<InetSocketAddress>)
+                Objects.requireNonNull(prepared.config().resolver()).getResolver(loop);
+    }
+
+    private static void report(
+            Future<?> connecting, RdmaDuplexConnection connection, MonoSink<DuplexConnection> sink) {
         connecting.addListener(connected -> {
             if (connected.isSuccess()) {
                 sink.success(connection);

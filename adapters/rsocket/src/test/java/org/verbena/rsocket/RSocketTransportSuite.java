@@ -43,16 +43,18 @@ public abstract class RSocketTransportSuite implements TransportTest {
         return false;
     }
 
+    /** The loops of both ends. */
+    RdmaEventLoopGroup newGroup(CompletionLoopOptions options) {
+        return new RdmaEventLoopGroup(provider(), 2, options);
+    }
+
     @BeforeAll
     void makeLoops() {
         // Threads of the suite wait by spinning, a dozen at a time, and would take turns with spinning loops.
-        group = new RdmaEventLoopGroup(
-                provider(),
-                2,
-                new CompletionLoopOptions(
-                        0,
-                        CompletionLoopOptions.DEFAULTS.maxCompletionsPerTurn(),
-                        CompletionLoopOptions.DEFAULTS.completionQueueDepth()));
+        group = newGroup(new CompletionLoopOptions(
+                0,
+                CompletionLoopOptions.DEFAULTS.maxCompletionsPerTurn(),
+                CompletionLoopOptions.DEFAULTS.completionQueueDepth()));
         // With this level the suite supplies allocators that find leaks.
         ResourceLeakDetector.setLevel(
                 fragments() ? ResourceLeakDetector.Level.ADVANCED : ResourceLeakDetector.Level.SIMPLE);

@@ -10,6 +10,7 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.ConnectTimeoutException;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.channel.socket.SocketChannel;
 import java.io.IOException;
 import java.net.BindException;
 import java.net.ConnectException;
@@ -25,7 +26,6 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaEventLoopGroup;
-import org.verbena.api.RdmaSocketChannel;
 
 /**
  * A channel whose bytes threads read and write, and wait for. The channel's event loop queues what arrives as it
@@ -52,7 +52,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
     /** Less than a frame of a stream carries by default, so that a frame carries one whole piece of a long write. */
     private static final int PIECE_BYTES = 60 << 10;
 
-    private final RdmaSocketChannel channel;
+    private final SocketChannel channel;
     private final @Nullable Acceptor acceptor;
     private final ChannelFutureListener onWritten = this::onWritten;
     private final Runnable resumeReading = this::resumeReading0;
@@ -96,7 +96,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
      * @param channel not registered yet
      * @param acceptor of a channel that a peer has requested, else null
      */
-    Connection(RdmaSocketChannel channel, @Nullable Acceptor acceptor) {
+    Connection(SocketChannel channel, @Nullable Acceptor acceptor) {
         this.channel = channel;
         this.acceptor = acceptor;
         ChannelConfig config = channel.config();
@@ -119,7 +119,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
         return established;
     }
 
-    RdmaSocketChannel channel() {
+    SocketChannel channel() {
         return channel;
     }
 

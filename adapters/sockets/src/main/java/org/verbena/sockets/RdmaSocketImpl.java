@@ -15,7 +15,6 @@ import java.net.UnknownHostException;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaEventLoopGroup;
-import org.verbena.api.RdmaSocketChannel;
 
 /** What a {@code Socket} does, on a {@link Connection}. The socket keeps track of what it may do when. */
 final class RdmaSocketImpl extends SocketImpl {
@@ -44,7 +43,7 @@ final class RdmaSocketImpl extends SocketImpl {
         if (!stream) {
             throw new IOException("datagrams are not supported");
         }
-        Connection made = new Connection(new RdmaSocketChannel(), null);
+        Connection made = new Connection(group.newSocketChannel(), null);
         made.register(group);
         connection = made;
     }

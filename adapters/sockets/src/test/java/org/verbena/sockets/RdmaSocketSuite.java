@@ -29,9 +29,14 @@ public abstract class RdmaSocketSuite extends SocketSuite {
     /** The provider's name. */
     protected abstract String provider();
 
+    /** The loops of both ends. */
+    RdmaEventLoopGroup newGroup() {
+        return new RdmaEventLoopGroup(provider(), 2);
+    }
+
     @BeforeAll
     void makeLoops() {
-        group = new RdmaEventLoopGroup(provider(), 2);
+        group = newGroup();
     }
 
     @AfterAll

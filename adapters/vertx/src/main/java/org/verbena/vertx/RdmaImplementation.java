@@ -11,12 +11,15 @@ import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.ServerChannel;
 import io.netty.channel.socket.DatagramChannel;
 import io.netty.channel.socket.InternetProtocolFamily;
+import io.netty.channel.socket.SocketChannel;
 import io.vertx.core.datagram.DatagramSocketOptions;
 import io.vertx.core.net.TcpConfig;
 import io.vertx.core.spi.transport.Transport;
 import java.net.SocketAddress;
 import java.util.concurrent.ThreadFactory;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.LadderOptions;
+import org.verbena.api.LadderSocketChannel;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerSocketChannel;
 import org.verbena.api.RdmaSocketChannel;
@@ -26,11 +29,13 @@ import org.verbena.transport.spi.CompletionLoopOptions;
 /**
  * What Vert.x asks of a transport. Streams are Verbena's; datagrams and domain sockets are NIO's.
  *
- * @param choice the provider
+ * @param choice the provider, of a ladder the first
+ * @param ladder how clients climb; null if they do not
  * @param options of the loops
  */
 @SuppressWarnings("deprecation") // Vert.x has InternetProtocolFamily in its signatures
-record RdmaImplementation(ProviderChoice choice, CompletionLoopOptions options) implements Transport {
+record RdmaImplementation(ProviderChoice choice, @Nullable LadderOptions ladder, CompletionLoopOptions options)
+        implements Transport {
     private static final Transport NIO = io.vertx.core.transport.Transport.NIO.implementation();
 
     @Override
@@ -40,12 +45,18 @@ record RdmaImplementation(ProviderChoice choice, CompletionLoopOptions options) 
 
     @Override
     public EventLoopGroup eventLoopGroup(int type, int threads, ThreadFactory threadFactory, int ioRatio) {
-        return new RdmaEventLoopGroup(choice, threads, threadFactory, options);
+        return ladder == null
+                ? new RdmaEventLoopGroup(choice, threads, threadFactory, options)
+                : new RdmaEventLoopGroup(ladder, threads, threadFactory, options);
     }
 
     @Override
     public ChannelFactory<? extends Channel> channelFactory(boolean domainSocket) {
-        return domainSocket ? NIO.channelFactory(true) : () -> withCopies(new RdmaSocketChannel());
+        return domainSocket ? NIO.channelFactory(true) : () -> withCopies(newChannel());
+    }
+
+    private SocketChannel newChannel() {
+        return ladder == null ? new RdmaSocketChannel() : new LadderSocketChannel();
     }
 
     @Override
@@ -53,7 +64,7 @@ record RdmaImplementation(ProviderChoice choice, CompletionLoopOptions options) 
         return domainSocket ? NIO.serverChannelFactory(true) : RdmaImplementation::newServerChannel;
     }
 
-    private static RdmaSocketChannel withCopies(RdmaSocketChannel channel) {
+    private static SocketChannel withCopies(SocketChannel channel) {
         channel.pipeline().addFirst(HeapCopies.INSTANCE);
         return channel;
     }
@@ -63,7 +74,7 @@ record RdmaImplementation(ProviderChoice choice, CompletionLoopOptions options) 
         server.pipeline().addFirst(new ChannelInboundHandlerAdapter() {
             @Override
             public void channelRead(ChannelHandlerContext context, Object accepted) {
-                context.fireChannelRead(withCopies((RdmaSocketChannel) accepted));
+                context.fireChannelRead(withCopies((SocketChannel) accepted));
             }
         });
         return server;

@@ -2,15 +2,17 @@ package org.verbena.vertx;
 
 import io.vertx.core.transport.Transport;
 import org.jspecify.annotations.Nullable;
+import org.verbena.api.LadderOptions;
 import org.verbena.api.RdmaServerSocketChannel;
 import org.verbena.api.RdmaSocketChannel;
 import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.ProviderSet;
 import org.verbena.transport.spi.CompletionLoopOptions;
 
 /**
  * RDMA as a transport of Vert.x 5. What Vert.x does over TCP then goes through {@link RdmaSocketChannel} and {@link
  * RdmaServerSocketChannel}: HTTP servers and clients, WebSockets, {@code NetServer} and {@code NetClient}, and the
- * connections between the nodes of a clustered event bus. Both ends must use Verbena.
+ * connections between the nodes of a clustered event bus. Both ends must use Verbena, unless clients climb.
  *
  * <pre>{@code
  * Vertx vertx = Vertx.builder().withTransport(new RdmaTransport()).build();
@@ -31,7 +33,10 @@ public final class RdmaTransport implements Transport {
      * @throws org.verbena.transport.ProviderUnavailableException it cannot work here
      */
     public RdmaTransport() {
-        this(ProviderChoice.choose(ProviderChoice.configured(), null), CompletionLoopOptions.DEFAULTS);
+        this(
+                ProviderChoice.choose(ProviderChoice.configured(), null),
+                ProviderChoice.configured().equals(ProviderSet.LADDER) ? LadderOptions.DEFAULTS : null,
+                CompletionLoopOptions.DEFAULTS);
     }
 
     /**
@@ -41,7 +46,22 @@ public final class RdmaTransport implements Transport {
      * @param options how the event loops poll and block
      */
     public RdmaTransport(ProviderChoice choice, CompletionLoopOptions options) {
-        implementation = new RdmaImplementation(choice, options);
+        this(choice, null, options);
+    }
+
+    /**
+     * A transport whose clients connect by a ladder, and whose servers listen with all that serves, as the provider {@code
+     * ladder} has it.
+     *
+     * @param ladder what clients try, when, and what they refuse
+     * @param options how the event loops poll and block
+     */
+    public RdmaTransport(LadderOptions ladder, CompletionLoopOptions options) {
+        this(ProviderChoice.choose(ProviderSet.LADDER, null), ladder, options);
+    }
+
+    private RdmaTransport(ProviderChoice choice, @Nullable LadderOptions ladder, CompletionLoopOptions options) {
+        implementation = new RdmaImplementation(choice, ladder, options);
     }
 
     /** Returns {@code rdma}. */

@@ -114,8 +114,12 @@ public abstract class VertxSuite {
     private VertxBuilder builder(VertxOptions options) {
         return Vertx.builder()
                 .with(options.setEventLoopPoolSize(LOOPS))
-                .withTransport(
-                        new RdmaTransport(ProviderChoice.choose(provider(), null), CompletionLoopOptions.DEFAULTS));
+                .withTransport(transport());
+    }
+
+    /** What is tested. */
+    RdmaTransport transport() {
+        return new RdmaTransport(ProviderChoice.choose(provider(), null), CompletionLoopOptions.DEFAULTS);
     }
 
     private static RdmaEventLoopGroup group(Vertx vertx) {
@@ -291,10 +295,9 @@ public abstract class VertxSuite {
     @Test
     void aConnectionThatNobodyAcceptsIsRefused() {
         Throwable ofHttp = failure(get(client(Version.HTTP_1), 1, "/version"));
-        assertThat(ofHttp)
-                .isInstanceOf(ConnectException.class)
-                .hasMessageContaining(":1")
-                .hasCauseInstanceOf(RdmaException.class);
+        assertThat(ofHttp).isInstanceOf(ConnectException.class).hasMessageContaining(":1");
+        Throwable ofRung = group(vertx).ladder() == null ? ofHttp : ofHttp.getSuppressed()[0];
+        assertThat(ofRung).hasCauseInstanceOf(RdmaException.class);
         assertThat(failure(keep(vertx.createNetClient()).connect(1, host()))).isInstanceOf(ConnectException.class);
     }
 
@@ -383,7 +386,7 @@ public abstract class VertxSuite {
         socket.closeHandler(now -> closed.countDown());
         socket.write(bytes);
         assertThat(Patience.await("the echo", all)).isEqualTo(bytes);
-        assertThat(channel(socket)).isInstanceOf(RdmaSocketChannel.class);
+        assertThat(channel(socket)).isInstanceOf(group(vertx).socketChannelClass());
         assertThat(Patience.take("the server's end of it", accepted)).isInstanceOf(RdmaSocketChannel.class);
         assertThat(socket.remoteAddress().port()).isEqualTo(server.actualPort());
         await("the server's end", server.close());

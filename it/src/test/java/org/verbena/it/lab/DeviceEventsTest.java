@@ -76,6 +76,18 @@ class DeviceEventsTest {
         }
     }
 
+    /** Clients of the same server that have soft, plain TCP or another device do not notice. */
+    @Test
+    void grpcsClientsThatLoseTheirDeviceUnderLoadComeBackOnTheNextRungAndNoOthersNotice() throws Exception {
+        String device = addDevice("rxe");
+        try (PeerProgram program = PeerProgram.startJava(GrpcLoss.class.getName(), device, ADDRESS)) {
+            int status = program.awaitExit(OUR_LIMIT);
+            System.out.println(program.output());
+            assertThat(status).as(program.output()).isZero();
+            assertThat(program.output()).contains("done");
+        }
+    }
+
     /** One process, in which the device is removed, comes back, is removed and comes back, and then loses its port. */
     @ParameterizedTest
     @ValueSource(strings = {"rxe", "siw"})

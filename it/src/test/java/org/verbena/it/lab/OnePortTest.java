@@ -6,16 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.grpc.CallOptions;
 import io.grpc.ManagedChannel;
-import io.grpc.MethodDescriptor;
 import io.grpc.Server;
-import io.grpc.ServerServiceDefinition;
 import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.ClientCalls;
-import io.grpc.stub.ServerCalls;
-import java.io.ByteArrayInputStream;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketException;
@@ -43,44 +37,16 @@ import org.verbena.transport.spi.Patience;
 @Timeout(350)
 class OnePortTest {
     private static final MessageHandler ECHO = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
-    private static final MethodDescriptor<byte[], byte[]> CALL = MethodDescriptor.<byte[], byte[]>newBuilder()
-            .setType(MethodDescriptor.MethodType.UNARY)
-            .setFullMethodName("verbena.Test/echo")
-            .setRequestMarshaller(new Plain())
-            .setResponseMarshaller(new Plain())
-            .build();
-
-    /** Bytes as they are. */
-    private static final class Plain implements MethodDescriptor.Marshaller<byte[]> {
-        @Override
-        public InputStream stream(byte[] value) {
-            return new ByteArrayInputStream(value);
-        }
-
-        @Override
-        public byte[] parse(InputStream stream) {
-            try {
-                return stream.readAllBytes();
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
-            }
-        }
-    }
 
     private static Server grpc(String address, int port, RdmaEventLoopGroup group) throws IOException {
         return VerbenaGrpc.server(new InetSocketAddress(address, port), group)
                 .withOption(RdmaChannelOption.PLAIN_TCP, true)
-                .addService(ServerServiceDefinition.builder("verbena.Test")
-                        .addMethod(CALL, ServerCalls.asyncUnaryCall((request, response) -> {
-                            response.onNext(request);
-                            response.onCompleted();
-                        }))
-                        .build())
+                .addService(GrpcEcho.service())
                 .build()
                 .start();
     }
 
-    private static void assertRefusesC(String address, int port) {
+    static void assertRefusesC(String address, int port) {
         try (PeerProgram rping =
                 PeerProgram.start("rping", "-c", "-a", address, "-p", String.valueOf(port), "-C", "1", "-v")) {
             assertThat(rping.awaitExit(Patience.LIMIT)).isNotZero();
@@ -113,7 +79,7 @@ class OnePortTest {
                 for (int i = 0; i < 50; i++) {
                     for (ManagedChannel channel : channels) {
                         replies.add(ClientCalls.futureUnaryCall(
-                                channel.newCall(CALL, CallOptions.DEFAULT), new byte[] {(byte) i}));
+                                channel.newCall(GrpcEcho.CALL, CallOptions.DEFAULT), new byte[] {(byte) i}));
                     }
                 }
                 for (int i = 0; i < replies.size(); i++) {

@@ -1,0 +1,60 @@
+package org.verbena.vertx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import io.vertx.core.Vertx;
+import io.vertx.core.http.HttpClientResponse;
+import io.vertx.core.http.HttpMethod;
+import io.vertx.core.http.HttpServer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.api.LadderOptions;
+import org.verbena.api.LadderStatistics;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.Patience;
+
+/** Clients that climb, and a server without Verbena. {@link LadderVertxTest} has the suite. */
+@Timeout(120)
+class LadderTest {
+    private static Vertx climbing(LadderOptions options) {
+        return Vertx.builder()
+                .withTransport(new RdmaTransport(options, CompletionLoopOptions.DEFAULTS))
+                .build();
+    }
+
+    private static String get(Vertx vertx, int port) {
+        return Patience.await(
+                "the answer",
+                vertx.createHttpClient()
+                        .request(HttpMethod.GET, port, "127.0.0.1", "/")
+                        .compose(request -> request.send().compose(HttpClientResponse::body))
+                        .toCompletionStage()
+                        .toCompletableFuture())
+                .toString();
+    }
+
+    @Test
+    void fallsToPlainTcpIfItMay() {
+        Vertx usual = Vertx.vertx();
+        Vertx climbing = climbing(LadderOptions.DEFAULTS);
+        Vertx strict = climbing(LadderOptions.DEFAULTS.withMinimumRung("soft"));
+        try {
+            HttpServer server = usual.createHttpServer()
+                    .requestHandler(request -> request.response().end("hello"));
+            int port = Patience.await(
+                            "the server",
+                            server.listen(0, "127.0.0.1").toCompletionStage().toCompletableFuture())
+                    .actualPort();
+            long before = LadderStatistics.of("tcp").used();
+            assertThat(get(climbing, port)).isEqualTo("hello");
+            assertThat(LadderStatistics.of("tcp").used()).isEqualTo(before + 1);
+            assertThat(catchThrowable(() -> get(strict, port)).getCause())
+                    .hasMessageContaining("none below soft is allowed");
+        } finally {
+            for (Vertx each : new Vertx[] {climbing, strict, usual}) {
+                Patience.await("the end", each.close().toCompletionStage().toCompletableFuture());
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+package org.verbena.it.lab;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.grpc.netty.InternalNettyChannelBuilder;
+import io.grpc.netty.NettyChannelBuilder;
+import io.grpc.testing.integration.AbstractInteropTest;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.runner.JUnitCore;
+import org.junit.runner.Result;
+import org.junit.runner.RunWith;
+import org.junit.runners.JUnit4;
+import org.verbena.api.ConnectionProvider;
+import org.verbena.api.LadderOptions;
+import org.verbena.api.LadderStatistics;
+import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.grpc.VerbenaGrpc;
+import org.verbena.transport.spi.Patience;
+
+/**
+ * gRPC's interoperability suite on each rung, against one process that serves all at once: clients that climb on rxe, on siw,
+ * by soft and by plain TCP, gRPC's usual client, and C's {@code rping}, which is rejected.
+ */
+@Tag("lab")
+@Tag("lab-long")
+@Tag("lab-full")
+@Timeout(1200)
+class GrpcRungsTest {
+    private static final int PORT = 7945;
+    private static final int LEAST_TESTS = 30;
+
+    private static RdmaEventLoopGroup group;
+
+    private static synchronized RdmaEventLoopGroup group() {
+        if (group == null) {
+            group = new RdmaEventLoopGroup("ladder", 2);
+        }
+        return group;
+    }
+
+    @AfterAll
+    static void endGroup() {
+        group().close();
+    }
+
+    private static long used(String rung) {
+        return LadderStatistics.of(rung).used();
+    }
+
+    @Test
+    void passesOnAllAtOnce() throws Exception {
+        String rxe = LabDevice.RXE.address();
+        List<Class<? extends Suite>> suites =
+                List.of(OnRxe.class, OnSiw.class, OnSoft.class, OnPlainTcp.class, Usual.class);
+        Map<String, Long> before = new LinkedHashMap<>();
+        for (String rung : List.of("verbs", "soft", ConnectionProvider.TCP)) {
+            before.put(rung, used(rung));
+        }
+        try (PeerProgram server = PeerProgram.startJava(
+                        GrpcInteropServer.class.getName(), String.valueOf(PORT), rxe, LabDevice.SIW.address());
+                ExecutorService threads = Executors.newFixedThreadPool(suites.size())) {
+            server.awaitLine("listening", Patience.LIMIT);
+            List<Future<Result>> running = new ArrayList<>();
+            for (Class<?> suite : suites) {
+                running.add(threads.submit(() -> new JUnitCore().run(suite)));
+            }
+            OnePortTest.assertRefusesC(rxe, PORT);
+            for (int i = 0; i < suites.size(); i++) {
+                Result result = running.get(i).get();
+                System.out.printf(
+                        "%s: %d tests in %d ms%n",
+                        suites.get(i).getSimpleName(), result.getRunCount(), result.getRunTime());
+                assertThat(result.getFailures()).as(suites.get(i).getSimpleName()).isEmpty();
+                assertThat(result.getRunCount()).isGreaterThanOrEqualTo(LEAST_TESTS);
+            }
+        }
+        assertThat(used("verbs") - before.get("verbs")).isGreaterThanOrEqualTo(2 * LEAST_TESTS);
+        assertThat(used("soft") - before.get("soft")).isGreaterThanOrEqualTo(LEAST_TESTS);
+        assertThat(used(ConnectionProvider.TCP) - before.get(ConnectionProvider.TCP))
+                .isGreaterThanOrEqualTo(LEAST_TESTS);
+    }
+
+    /** A client of the server, which is in another process: what looks into the server is left out. */
+    public abstract static class Suite extends AbstractInteropTest {
+        /** Makes channels. */
+        protected abstract NettyChannelBuilder newBuilder();
+
+        /** By a ladder that has all the time that a slow guest needs. */
+        static NettyChannelBuilder climb(String host, String... rungs) {
+            return VerbenaGrpc.channel(
+                    host,
+                    PORT,
+                    LadderOptions.DEFAULTS.withRungs(rungs).withHedgeDelay(Duration.ofMinutes(1)),
+                    group());
+        }
+
+        @Override
+        protected NettyChannelBuilder createChannelBuilder() {
+            NettyChannelBuilder builder = newBuilder()
+                    .flowControlWindow(AbstractInteropTest.TEST_FLOW_CONTROL_WINDOW)
+                    .maxInboundMessageSize(AbstractInteropTest.MAX_MESSAGE_SIZE)
+                    .usePlaintext();
+            InternalNettyChannelBuilder.setStatsEnabled(builder, false);
+            return builder;
+        }
+
+        @Override
+        protected boolean metricsExpected() {
+            return false;
+        }
+
+        /** Left out. */
+        @Override
+        public void sendsTimeoutHeader() {}
+
+        /** Left out. */
+        @Override
+        public void getServerAddressAndLocalAddressFromClient() {}
+    }
+
+    /** Verbs, soft RoCE. */
+    @RunWith(JUnit4.class)
+    public static class OnRxe extends Suite {
+        @Override
+        protected NettyChannelBuilder newBuilder() {
+            return climb(LabDevice.RXE.address(), "verbs", "soft", ConnectionProvider.TCP);
+        }
+    }
+
+    /** Verbs, soft iWARP. */
+    @RunWith(JUnit4.class)
+    public static class OnSiw extends Suite {
+        @Override
+        protected NettyChannelBuilder newBuilder() {
+            return climb(LabDevice.SIW.address(), "verbs", "soft", ConnectionProvider.TCP);
+        }
+    }
+
+    /** The software provider. */
+    @RunWith(JUnit4.class)
+    public static class OnSoft extends Suite {
+        @Override
+        protected NettyChannelBuilder newBuilder() {
+            return climb(LabDevice.RXE.address(), "soft", ConnectionProvider.TCP);
+        }
+    }
+
+    /** The last rung. */
+    @RunWith(JUnit4.class)
+    public static class OnPlainTcp extends Suite {
+        @Override
+        protected NettyChannelBuilder newBuilder() {
+            return climb(LabDevice.RXE.address(), ConnectionProvider.TCP);
+        }
+    }
+
+    /** gRPC's own client, without Verbena. */
+    @RunWith(JUnit4.class)
+    public static class Usual extends Suite {
+        @Override
+        protected NettyChannelBuilder newBuilder() {
+            return NettyChannelBuilder.forAddress(LabDevice.RXE.address(), PORT);
+        }
+    }
+}
