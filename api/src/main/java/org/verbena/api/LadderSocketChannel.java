@@ -55,8 +55,8 @@ import org.verbena.transport.spi.MemoryDomain;
  * options of {@link RdmaChannelOption} do not apply to plain TCP.
  *
  * <p><b>Loops.</b> It runs on any loop of an {@link RdmaEventLoopGroup}. The rung of that loop's own provider and plain TCP
- * share it. Another rung, such as soft where the group has loops of verbs as well, has a loop of its own, and each batch
- * of messages and each write changes threads once. {@link #deregister()} closes a connected channel.
+ * share it. Another rung, such as soft where the group has loops of verbs as well, has a loop of its own, and each write, each
+ * batch of messages and each request for another batch changes threads. {@link #deregister()} closes a connected channel.
  *
  * <pre>{@code
  * OPEN --connect--> CONNECTING --a rung is up--> ACTIVE --close--> CLOSING --the rung is closed--> CLOSED

@@ -43,6 +43,8 @@ import org.verbena.transport.spi.RdmaProvider;
  * which the options of {@link RdmaChannelOption} do not apply. With {@link RdmaChannelOption#PRE_SHARED_KEYS} plain TCP,
  * which cannot prove a key, is not tried. {@code CONNECT_TIMEOUT_MILLIS} limits all rungs together.
  *
+ * <p>Libraries that make their channels themselves take a {@link LadderSocketChannel} instead.
+ *
  * <p><b>What is picked</b> is logged at INFO when it changes for an address, and {@link ConnectionProvider}, {@link
  * LadderStatistics} and the Flight Recorder's {@code org.verbena.Ladder} have it.
  *

@@ -558,7 +558,8 @@ class LadderSocketChannelTest {
                     .channelFactory(loops::newSocketChannel)
                     .handler(new Witness());
             assertThat(failure(bootstrap.connect(address))).hasMessageContaining("none below soft is allowed");
-            Bootstrap told = bootstrap.clone()
+            Bootstrap told = bootstrap
+                    .clone()
                     .handler(new Witness())
                     .option(RdmaChannelOption.LADDER, rung(ConnectionProvider.TCP));
             assertThat(LadderResult.of(connect(told, address)).rung()).isEqualTo(ConnectionProvider.TCP);

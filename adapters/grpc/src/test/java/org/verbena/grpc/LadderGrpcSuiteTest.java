@@ -15,6 +15,7 @@ class LadderGrpcSuiteTest extends GrpcSuite {
 
     @Override
     RdmaEventLoopGroup newGroup() {
-        return new RdmaEventLoopGroup(LadderOptions.DEFAULTS.withRungs("verbs", "soft"), 3, null, CompletionLoopOptions.DEFAULTS);
+        return new RdmaEventLoopGroup(
+                LadderOptions.DEFAULTS.withRungs("verbs", "soft"), 3, null, CompletionLoopOptions.DEFAULTS);
     }
 }

@@ -138,8 +138,8 @@ class LadderGrpcTest {
         large[large.length - 1] = 5;
         assertThat(echo(channel, large)).isEqualTo(large);
         BlockingQueue<Integer> answers = new LinkedBlockingQueue<>();
-        StreamObserver<byte[]> requests = ClientCalls.asyncBidiStreamingCall(
-                channel.newCall(CHAT, CallOptions.DEFAULT), new StreamObserver<>() {
+        StreamObserver<byte[]> requests =
+                ClientCalls.asyncBidiStreamingCall(channel.newCall(CHAT, CallOptions.DEFAULT), new StreamObserver<>() {
                     @Override
                     public void onNext(byte[] message) {
                         answers.add(message.length);
@@ -188,8 +188,8 @@ class LadderGrpcTest {
     void goesNoLowerThanItMay(boolean tls) throws Exception {
         long before = used(ConnectionProvider.TCP);
         Server server = usual(tls);
-        ManagedChannel channel = open(
-                VerbenaGrpc.channel(HOST, server.getPort(), LADDER.withMinimumRung("soft"), group), tls);
+        ManagedChannel channel =
+                open(VerbenaGrpc.channel(HOST, server.getPort(), LADDER.withMinimumRung("soft"), group), tls);
         Throwable failure = catchThrowable(() -> echo(channel, (byte) 7));
         assertThat(Status.fromThrowable(failure).getCode()).isEqualTo(Status.Code.UNAVAILABLE);
         assertThat(failure).hasRootCauseInstanceOf(IOException.class);
@@ -202,8 +202,7 @@ class LadderGrpcTest {
     void movesWithItsServer() throws Exception {
         Server usual = usual(false);
         int port = usual.getPort();
-        ManagedChannel channel =
-                open(VerbenaGrpc.channel(HOST, port, PATIENT.withMemory(Duration.ZERO), group), false);
+        ManagedChannel channel = open(VerbenaGrpc.channel(HOST, port, PATIENT.withMemory(Duration.ZERO), group), false);
         assertThat(echo(channel, (byte) 1)).containsExactly(1);
         usual.shutdownNow();
         usual.awaitTermination();
@@ -229,7 +228,8 @@ class LadderGrpcTest {
         Server server = usual(false);
         assertServes(open(VerbenaGrpc.channel(HOST, server.getPort(), LADDER), false));
         assertServes(open(
-                VerbenaGrpc.overLadder(NettyChannelBuilder.forTarget("dns:///" + HOST + ":" + server.getPort()), LADDER),
+                VerbenaGrpc.overLadder(
+                        NettyChannelBuilder.forTarget("dns:///" + HOST + ":" + server.getPort()), LADDER),
                 false));
     }
 }

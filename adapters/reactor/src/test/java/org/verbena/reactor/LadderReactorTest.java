@@ -15,10 +15,6 @@ class LadderReactorTest extends ReactorSuite {
     @Override
     RdmaLoopResources newLoops() {
         return new RdmaLoopResources(
-                "suite",
-                LadderOptions.DEFAULTS.withRungs("verbs", "soft"),
-                3,
-                true,
-                CompletionLoopOptions.DEFAULTS);
+                "suite", LadderOptions.DEFAULTS.withRungs("verbs", "soft"), 3, true, CompletionLoopOptions.DEFAULTS);
     }
 }

@@ -209,9 +209,7 @@ public abstract class ReactorSuite {
             assertThat(echo(client, body)).isEqualTo(body);
         }
         assertThat(accepted).isNotEmpty().allMatch(RdmaSocketChannel.class::isInstance);
-        assertThat(connected)
-                .isNotEmpty()
-                .allMatch(loops.loops().socketChannelClass()::isInstance);
+        assertThat(connected).isNotEmpty().allMatch(loops.loops().socketChannelClass()::isInstance);
         assertThat(server.channel()).isInstanceOf(RdmaServerSocketChannel.class);
         server.disposeNow(Patience.LIMIT);
     }

@@ -147,8 +147,8 @@ public final class RdmaClientTransport implements ClientTransport {
             RdmaDuplexConnection connection,
             MonoSink<DuplexConnection> sink) {
         EventLoop loop = prepared.config().group().next();
-        Future<InetSocketAddress> looking =
-                resolver(prepared, loop).resolve(Objects.requireNonNull(prepared.config().remoteAddress()));
+        Future<InetSocketAddress> looking = resolver(prepared, loop)
+                .resolve(Objects.requireNonNull(prepared.config().remoteAddress()));
         looking.addListener(found -> {
             if (!found.isSuccess()) {
                 sink.error(found.cause());
@@ -166,8 +166,7 @@ public final class RdmaClientTransport implements ClientTransport {
                 Objects.requireNonNull(prepared.config().resolver()).getResolver(loop);
     }
 
-    private static void report(
-            Future<?> connecting, RdmaDuplexConnection connection, MonoSink<DuplexConnection> sink) {
+    private static void report(Future<?> connecting, RdmaDuplexConnection connection, MonoSink<DuplexConnection> sink) {
         connecting.addListener(connected -> {
             if (connected.isSuccess()) {
                 sink.success(connection);

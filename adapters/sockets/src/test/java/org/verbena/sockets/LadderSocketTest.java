@@ -21,6 +21,7 @@ class LadderSocketTest extends RdmaSocketSuite {
 
     @Override
     RdmaEventLoopGroup newGroup() {
-        return new RdmaEventLoopGroup(LadderOptions.DEFAULTS.withRungs("verbs", "soft"), 2, null, CompletionLoopOptions.DEFAULTS);
+        return new RdmaEventLoopGroup(
+                LadderOptions.DEFAULTS.withRungs("verbs", "soft"), 2, null, CompletionLoopOptions.DEFAULTS);
     }
 }

@@ -25,12 +25,12 @@ class LadderTest {
 
     private static String get(Vertx vertx, int port) {
         return Patience.await(
-                "the answer",
-                vertx.createHttpClient()
-                        .request(HttpMethod.GET, port, "127.0.0.1", "/")
-                        .compose(request -> request.send().compose(HttpClientResponse::body))
-                        .toCompletionStage()
-                        .toCompletableFuture())
+                        "the answer",
+                        vertx.createHttpClient()
+                                .request(HttpMethod.GET, port, "127.0.0.1", "/")
+                                .compose(request -> request.send().compose(HttpClientResponse::body))
+                                .toCompletionStage()
+                                .toCompletableFuture())
                 .toString();
     }
 

@@ -112,9 +112,7 @@ public abstract class VertxSuite {
     }
 
     private VertxBuilder builder(VertxOptions options) {
-        return Vertx.builder()
-                .with(options.setEventLoopPoolSize(LOOPS))
-                .withTransport(transport());
+        return Vertx.builder().with(options.setEventLoopPoolSize(LOOPS)).withTransport(transport());
     }
 
     /** What is tested. */

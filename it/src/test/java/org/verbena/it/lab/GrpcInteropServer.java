@@ -25,15 +25,14 @@ public final class GrpcInteropServer {
     public static void main(String[] arguments) throws Exception {
         int port = Integer.parseInt(arguments[0]);
         ScheduledExecutorService executor = Executors.newScheduledThreadPool(2);
-        NettyServerBuilder builder = VerbenaGrpc.server(
-                new InetSocketAddress(arguments[1], port), new RdmaEventLoopGroup("all", 2));
+        NettyServerBuilder builder =
+                VerbenaGrpc.server(new InetSocketAddress(arguments[1], port), new RdmaEventLoopGroup("all", 2));
         for (int i = 2; i < arguments.length; i++) {
             builder.addListenAddress(new InetSocketAddress(arguments[i], port));
         }
         Server server = builder.withOption(RdmaChannelOption.PLAIN_TCP, true)
                 .maxInboundMessageSize(MAX_MESSAGE_BYTES)
-                .addService(ServerInterceptors.intercept(
-                        new TestServiceImpl(executor), TestServiceImpl.interceptors()))
+                .addService(ServerInterceptors.intercept(new TestServiceImpl(executor), TestServiceImpl.interceptors()))
                 .build()
                 .start();
         System.out.println("listening");

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -17,9 +18,12 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.runner.Description;
 import org.junit.runner.JUnitCore;
+import org.junit.runner.Request;
 import org.junit.runner.Result;
 import org.junit.runner.RunWith;
+import org.junit.runner.manipulation.Filter;
 import org.junit.runners.JUnit4;
 import org.verbena.api.ConnectionProvider;
 import org.verbena.api.LadderOptions;
@@ -29,8 +33,9 @@ import org.verbena.grpc.VerbenaGrpc;
 import org.verbena.transport.spi.Patience;
 
 /**
- * gRPC's interoperability suite on each rung, against one process that serves all at once: clients that climb on rxe, on siw,
- * by soft and by plain TCP, gRPC's usual client, and C's {@code rping}, which is rejected.
+ * gRPC's interoperability suite on each rung, against one process that serves all: clients that climb on rxe, on siw, by soft
+ * and by plain TCP, and gRPC's usual client. A part of the suite runs on all at once, and C's {@code rping} is rejected
+ * meanwhile; all of it runs on one after another, since the suite has time limits that a slow guest keeps only so.
  */
 @Tag("lab")
 @Tag("lab-long")
@@ -39,6 +44,9 @@ import org.verbena.transport.spi.Patience;
 class GrpcRungsTest {
     private static final int PORT = 7945;
     private static final int LEAST_TESTS = 30;
+    private static final int OPERATION_MILLIS = 60_000;
+    private static final Set<String> AT_ONCE =
+            Set.of("emptyUnary", "largeUnary", "serverStreaming", "clientStreaming", "pingPong", "customMetadata");
 
     private static RdmaEventLoopGroup group;
 
@@ -73,22 +81,49 @@ class GrpcRungsTest {
             server.awaitLine("listening", Patience.LIMIT);
             List<Future<Result>> running = new ArrayList<>();
             for (Class<?> suite : suites) {
-                running.add(threads.submit(() -> new JUnitCore().run(suite)));
+                running.add(threads.submit(
+                        () -> new JUnitCore().run(Request.aClass(suite).filterWith(new Named(AT_ONCE)))));
             }
             OnePortTest.assertRefusesC(rxe, PORT);
             for (int i = 0; i < suites.size(); i++) {
-                Result result = running.get(i).get();
-                System.out.printf(
-                        "%s: %d tests in %d ms%n",
-                        suites.get(i).getSimpleName(), result.getRunCount(), result.getRunTime());
-                assertThat(result.getFailures()).as(suites.get(i).getSimpleName()).isEmpty();
-                assertThat(result.getRunCount()).isGreaterThanOrEqualTo(LEAST_TESTS);
+                assertPassed(suites.get(i), running.get(i).get(), AT_ONCE.size());
+            }
+            for (Class<?> suite : suites) {
+                assertPassed(suite, new JUnitCore().run(suite), LEAST_TESTS);
             }
         }
         assertThat(used("verbs") - before.get("verbs")).isGreaterThanOrEqualTo(2 * LEAST_TESTS);
         assertThat(used("soft") - before.get("soft")).isGreaterThanOrEqualTo(LEAST_TESTS);
         assertThat(used(ConnectionProvider.TCP) - before.get(ConnectionProvider.TCP))
                 .isGreaterThanOrEqualTo(LEAST_TESTS);
+    }
+
+    private static void assertPassed(Class<?> suite, Result result, int leastTests) {
+        System.out.printf(
+                "%s: %d tests in %d ms, %d failed%n",
+                suite.getSimpleName(), result.getRunCount(), result.getRunTime(), result.getFailureCount());
+        result.getFailures().forEach(failure -> System.out.println(failure.getTrace()));
+        assertThat(result.getFailures()).as(suite.getSimpleName()).isEmpty();
+        assertThat(result.getRunCount()).isGreaterThanOrEqualTo(leastTests);
+    }
+
+    /** Tests of these names. */
+    private static final class Named extends Filter {
+        private final Set<String> names;
+
+        Named(Set<String> names) {
+            this.names = names;
+        }
+
+        @Override
+        public boolean shouldRun(Description test) {
+            return test.isSuite() || names.contains(test.getMethodName());
+        }
+
+        @Override
+        public String describe() {
+            return "tests " + names;
+        }
     }
 
     /** A client of the server, which is in another process: what looks into the server is left out. */
@@ -99,10 +134,7 @@ class GrpcRungsTest {
         /** By a ladder that has all the time that a slow guest needs. */
         static NettyChannelBuilder climb(String host, String... rungs) {
             return VerbenaGrpc.channel(
-                    host,
-                    PORT,
-                    LadderOptions.DEFAULTS.withRungs(rungs).withHedgeDelay(Duration.ofMinutes(1)),
-                    group());
+                    host, PORT, LadderOptions.DEFAULTS.withRungs(rungs).withHedgeDelay(Duration.ofMinutes(1)), group());
         }
 
         @Override
@@ -118,6 +150,11 @@ class GrpcRungsTest {
         @Override
         protected boolean metricsExpected() {
             return false;
+        }
+
+        @Override
+        protected int operationTimeoutMillis() {
+            return OPERATION_MILLIS;
         }
 
         /** Left out. */
