@@ -22,11 +22,11 @@ final class Child {
                     Double.parseDouble(arguments[2]),
                     Double.parseDouble(arguments[3]));
             System.out.println("DONE");
-            Runtime.getRuntime().halt(0);
+            System.exit(0);
         } catch (Throwable thrown) {
             thrown.printStackTrace();
             System.out.println(JavaProcess.FAILED + thrown);
-            Runtime.getRuntime().halt(1);
+            System.exit(1);
         }
     }
 
