@@ -1,6 +1,7 @@
 package org.verbena.api;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -13,6 +14,9 @@ public final class Exchange {
     private final Messenger messenger;
     private final long correlation;
     private final boolean request;
+    /** Nobody handles it: it is a request that is answered when the messages in front of it have been handled. */
+    private final boolean fence;
+
     /** The peer knows that it may be refused. */
     private final boolean refusable;
 
@@ -29,12 +33,14 @@ public final class Exchange {
             Messenger messenger,
             long correlation,
             boolean request,
+            boolean fence,
             boolean refusable,
             long arrivedNanos,
             long timeNanos) {
         this.messenger = messenger;
         this.correlation = correlation;
         this.request = request;
+        this.fence = fence;
         this.refusable = refusable;
         this.arrivedNanos = arrivedNanos;
         this.timeNanos = timeNanos;
@@ -42,7 +48,12 @@ public final class Exchange {
 
     /** Of a message that is not a request. */
     static Exchange ofMessage(Messenger messenger) {
-        return new Exchange(messenger, 0, false, false, 0, Long.MAX_VALUE);
+        return new Exchange(messenger, 0, false, false, false, 0, Long.MAX_VALUE);
+    }
+
+    /** Of a fence, which has its turn as a message does. */
+    static Exchange ofFence(Messenger messenger, long correlation) {
+        return new Exchange(messenger, correlation, false, true, false, 0, Long.MAX_VALUE);
     }
 
     /**
@@ -51,7 +62,7 @@ public final class Exchange {
      * @param arrivedNanos a time of {@link System#nanoTime()}
      */
     static Exchange ofRequest(Messenger messenger, long correlation, long arrivedNanos) {
-        return new Exchange(messenger, correlation, true, false, arrivedNanos, Long.MAX_VALUE);
+        return new Exchange(messenger, correlation, true, false, false, arrivedNanos, Long.MAX_VALUE);
     }
 
     /**
@@ -61,7 +72,7 @@ public final class Exchange {
      * @param timeNanos how long the peer waits from then on; {@link Long#MAX_VALUE} without a deadline
      */
     static Exchange ofTimedRequest(Messenger messenger, long correlation, long arrivedNanos, long timeNanos) {
-        return new Exchange(messenger, correlation, true, true, arrivedNanos, timeNanos);
+        return new Exchange(messenger, correlation, true, false, true, arrivedNanos, timeNanos);
     }
 
     /**
@@ -108,7 +119,7 @@ public final class Exchange {
     private Future<Void> answer(@Nullable ByteBuf message) {
         return message != null && request && replied.compareAndSet(false, true)
                 ? messenger.reply(correlation, message, arrivedNanos)
-                : messenger.send(Messenger.MESSAGE, 0, message);
+                : messenger.sendMessage(message);
     }
 
     /**
@@ -157,6 +168,15 @@ public final class Exchange {
      */
     public RdmaChannel channel() {
         return messenger.channel();
+    }
+
+    boolean isFence() {
+        return fence;
+    }
+
+    /** Answers a fence. */
+    void pass() {
+        messenger.send(Messenger.REPLY, correlation, Unpooled.EMPTY_BUFFER);
     }
 
     /** Tells the peer that the handler failed, if it still waits for a reply. */

@@ -11,13 +11,15 @@ import java.util.concurrent.atomic.LongAdder;
  * @param used connections that it carries or carried
  * @param passed how often it did not come up, was not tried, or lacked what was needed, whether a lower rung was
  *     used then or none
+ * @param movedUp how often a client that had a lower rung moved to this one ({@link LadderOptions#withMoveUp}); these are
+ *     among {@code used}
  */
-public record LadderStatistics(String rung, long used, long passed) {
+public record LadderStatistics(String rung, long used, long passed, long movedUp) {
 
     /** By name; as many as the ladders of the program have. */
     private static final ConcurrentMap<String, Counters> BY_RUNG = new ConcurrentHashMap<>();
 
-    private record Counters(LongAdder used, LongAdder passed) {}
+    private record Counters(LongAdder used, LongAdder passed, LongAdder movedUp) {}
 
     /**
      * Takes a snapshot. Any thread.
@@ -28,8 +30,8 @@ public record LadderStatistics(String rung, long used, long passed) {
     public static LadderStatistics of(String rung) {
         Counters counters = BY_RUNG.get(rung);
         return counters == null
-                ? new LadderStatistics(rung, 0, 0)
-                : new LadderStatistics(rung, counters.used.sum(), counters.passed.sum());
+                ? new LadderStatistics(rung, 0, 0, 0)
+                : new LadderStatistics(rung, counters.used.sum(), counters.passed.sum(), counters.movedUp.sum());
     }
 
     static void countUsed(String rung) {
@@ -40,7 +42,11 @@ public record LadderStatistics(String rung, long used, long passed) {
         counters(rung).passed.increment();
     }
 
+    static void countMovedUp(String rung) {
+        counters(rung).movedUp.increment();
+    }
+
     private static Counters counters(String rung) {
-        return BY_RUNG.computeIfAbsent(rung, name -> new Counters(new LongAdder(), new LongAdder()));
+        return BY_RUNG.computeIfAbsent(rung, name -> new Counters(new LongAdder(), new LongAdder(), new LongAdder()));
     }
 }

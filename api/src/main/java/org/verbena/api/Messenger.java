@@ -39,6 +39,10 @@ import org.verbena.transport.spi.ConnectionException;
  * <p>Behind that, a timed request has 4 bytes that say how long its sender waits for the reply, in microseconds. It goes
  * to servers alone that {@linkplain ShortForm#TAKES_TIMED_REQUESTS announced} that they take it. A refusal answers timed
  * requests alone, and has 4 bytes as well: after how many microseconds the request may be sent again.
+ *
+ * <p>A fence asks for an empty reply when the messages in front of it have been handled, and a leave has the server close
+ * the connection. They go to servers that {@linkplain ShortForm#TAKES_FENCES announced} it, from a client that moves to
+ * another connection.
  */
 final class Messenger extends ChannelDuplexHandler {
     private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
@@ -49,6 +53,8 @@ final class Messenger extends ChannelDuplexHandler {
     static final int FAILURE = 3;
     static final int TIMED_REQUEST = 4;
     static final int OVERLOADED = 5;
+    static final int FENCE = 6;
+    static final int LEAVE = 7;
 
     private static final int HEADER_BYTES = 8;
     private static final int TIME_BYTES = 4;
@@ -95,7 +101,10 @@ final class Messenger extends ChannelDuplexHandler {
     /** Says which of this end's requests are sent again; null for none. */
     private final @Nullable Retries retries;
 
-    private final LongAdder lateReplies = new LongAdder();
+    private final LongAdder lateReplies;
+
+    /** Where a client's messages go, which may be another connection than this one by then; null for a server's. */
+    private final @Nullable Links links;
 
     // Written by the loop, read by any thread.
     private volatile @Nullable Throwable firstCause;
@@ -107,6 +116,9 @@ final class Messenger extends ChannelDuplexHandler {
     private long lastCorrelation;
     private boolean inactive;
 
+    /** Whether the connection ends with its last request. */
+    private boolean leaving;
+
     /** The message that a handler on the loop has now. */
     private @Nullable ByteBuf handled;
 
@@ -117,9 +129,11 @@ final class Messenger extends ChannelDuplexHandler {
     private @Nullable Future<?> sweep;
     private long sweepNanos;
 
-    private Messenger(RdmaChannel channel, Serving serving, boolean pausesReading) {
+    private Messenger(RdmaChannel channel, Serving serving, @Nullable Links links) {
         this.channel = channel;
-        this.pausesReading = pausesReading;
+        this.links = links;
+        pausesReading = links == null;
+        lateReplies = links == null ? new LongAdder() : links.lateReplies();
         handler = serving.handler();
         describesFailures = serving.describesFailures();
         counters = serving.counters();
@@ -129,28 +143,24 @@ final class Messenger extends ChannelDuplexHandler {
         log = new HandlerLog(channel);
     }
 
-    static Messenger ofClient(RdmaChannel channel, Serving serving) {
-        return new Messenger(channel, serving, false);
+    static Messenger ofClient(RdmaChannel channel, Serving serving, Links links) {
+        return new Messenger(channel, serving, links);
     }
 
     static Messenger ofServer(RdmaChannel channel, Serving serving) {
-        return new Messenger(channel, serving, true);
+        return new Messenger(channel, serving, null);
     }
 
     /** Only servers have requests to take. The connection is not made before its handlers are there. */
     @Override
     public void handlerAdded(ChannelHandlerContext context) {
         if (pausesReading) {
-            channel.announce0(ShortForm.TAKES_TIMED_REQUESTS);
+            channel.announce0(ShortForm.TAKES_TIMED_REQUESTS | ShortForm.TAKES_FENCES);
         }
     }
 
     RdmaChannel channel() {
         return channel;
-    }
-
-    long lateReplies() {
-        return lateReplies.sum();
     }
 
     /** In registered memory; null stays null, which {@link #send} refuses. */
@@ -176,6 +186,11 @@ final class Messenger extends ChannelDuplexHandler {
      */
     Future<Void> send(int kind, long correlation, @Nullable ByteBuf payload) {
         return send(kind, correlation, NO_TIME, payload, new Sent());
+    }
+
+    /** Sends a message of a handler's own, from a client on the connection that it has by now. */
+    Future<Void> sendMessage(@Nullable ByteBuf payload) {
+        return links == null ? send(MESSAGE, 0, payload) : links.send(this, payload);
     }
 
     /** As {@link #send(int, long, ByteBuf)}, for the reply to a request that arrived then. */
@@ -296,22 +311,61 @@ final class Messenger extends ChannelDuplexHandler {
         });
     }
 
-    CompletableFuture<byte[]> request(byte @Nullable [] message, long timeoutNanos) {
-        return completable(start(new CopyingRequest<byte[]>(copy(message), timeoutNanos) {
+    Future<byte[]> requestBytes(@Nullable ByteBuf message, long timeoutNanos) {
+        return start(new CopyingRequest<byte[]>(message, timeoutNanos) {
             @Override
             byte[] of(byte[] reply) {
                 return reply;
             }
-        }));
+        });
     }
 
-    CompletableFuture<ByteBuffer> request(@Nullable ByteBuffer message, long timeoutNanos) {
-        return completable(start(new CopyingRequest<ByteBuffer>(copy(message), timeoutNanos) {
+    Future<ByteBuffer> requestBuffer(@Nullable ByteBuf message, long timeoutNanos) {
+        return start(new CopyingRequest<ByteBuffer>(message, timeoutNanos) {
             @Override
             ByteBuffer of(byte[] reply) {
                 return ByteBuffer.wrap(reply);
             }
-        }));
+        });
+    }
+
+    /** Done when the server has handled the messages that were sent before; requests may still wait for their replies. */
+    Future<byte[]> fence(long timeoutNanos) {
+        return start(new CopyingRequest<byte[]>(Unpooled.EMPTY_BUFFER, timeoutNanos) {
+            @Override
+            Future<Void> post0(ByteBuf bytes, long timeNanos) {
+                return send(FENCE, correlation(), bytes);
+            }
+
+            @Override
+            byte[] of(byte[] reply) {
+                return reply;
+            }
+        });
+    }
+
+    /** Has the server close the connection when the last request has its outcome. No request may follow. Any thread. */
+    void leave() {
+        try {
+            channel.eventLoop().execute(() -> {
+                leaving = true;
+                leaveIfIdle0();
+            });
+        } catch (RejectedExecutionException ended) {
+            LOG.trace("{}: the event loop has ended, and closed it", channel, ended);
+        }
+    }
+
+    private void leaveIfIdle0() {
+        if (!leaving || !pending.isEmpty() || inactive) {
+            return;
+        }
+        leaving = false;
+        send(LEAVE, 0, Unpooled.EMPTY_BUFFER);
+        // A server that does not close in time is closed from here, as a connection without a fence is.
+        Future<?> limit =
+                channel.eventLoop().schedule(() -> channel.close(), ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS);
+        channel.closeFuture().addListener(closed -> limit.cancel(false));
     }
 
     private <T> Future<T> start(Request<T> request) {
@@ -455,12 +509,19 @@ final class Messenger extends ChannelDuplexHandler {
             pending.put(correlation, this);
         }
 
-        private void send0(ByteBuf bytes, long timeNanos) {
+        final long correlation() {
+            return correlation;
+        }
+
+        Future<Void> post0(ByteBuf bytes, long timeNanos) {
             long micros = Math.min(TimeUnit.NANOSECONDS.toMicros(timeNanos), UNLIMITED_MICROS);
-            Future<Void> sending = channel.peerTakes0(ShortForm.TAKES_TIMED_REQUESTS)
+            return channel.peerTakes0(ShortForm.TAKES_TIMED_REQUESTS)
                     ? send(TIMED_REQUEST, correlation, micros, bytes, new Sent())
                     : send(REQUEST, correlation, bytes);
-            sending.addListener(sent -> {
+        }
+
+        private void send0(ByteBuf bytes, long timeNanos) {
+            post0(bytes, timeNanos).addListener(sent -> {
                 if (!sent.isSuccess()) {
                     forget0();
                     tryFailure(sent.cause());
@@ -480,6 +541,7 @@ final class Messenger extends ChannelDuplexHandler {
                 kept.release();
                 kept = null;
             }
+            leaveIfIdle0();
         }
 
         /**
@@ -602,6 +664,11 @@ final class Messenger extends ChannelDuplexHandler {
             case TIMED_REQUEST -> receiveTimed(correlation, frame);
             case REPLY, FAILURE -> answer(kind, correlation, frame);
             case OVERLOADED -> refused(correlation, frame);
+            case FENCE -> receive(Exchange.ofFence(this, correlation), frame);
+            case LEAVE -> {
+                frame.release();
+                channel.close();
+            }
             default -> {
                 frame.release();
                 throw notTheShortForm("of kind " + kind);
@@ -650,6 +717,11 @@ final class Messenger extends ChannelDuplexHandler {
      * message. On the loop, or on a virtual thread.
      */
     void handle(Exchange exchange, ByteBuf message) {
+        if (exchange.isFence()) {
+            message.release();
+            exchange.pass();
+            return;
+        }
         if (exchange.isExpired()) {
             message.release();
             counters.countExpired();

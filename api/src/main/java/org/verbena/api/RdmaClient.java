@@ -2,14 +2,20 @@ package org.verbena.api;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
+import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
@@ -44,26 +50,25 @@ import org.verbena.transport.spi.RdmaProvider;
  * {@link #isWritable()}.
  */
 public final class RdmaClient implements AutoCloseable {
-    private final RdmaChannel channel;
-    private final Messenger messenger;
+    private final Links links;
     private final RdmaEventLoopGroup group;
     private final boolean ownsGroup;
     private final long requestTimeoutNanos;
-    private final @Nullable LadderResult ladder;
+
+    /** Null if it stays on its connection. */
+    private final @Nullable LadderMove move;
 
     private RdmaClient(
-            RdmaChannel channel,
-            Messenger messenger,
+            Links links,
             RdmaEventLoopGroup group,
             boolean ownsGroup,
             long requestTimeoutNanos,
-            @Nullable LadderResult ladder) {
-        this.channel = channel;
-        this.messenger = messenger;
+            @Nullable LadderMove move) {
+        this.links = links;
         this.group = group;
         this.ownsGroup = ownsGroup;
         this.requestTimeoutNanos = requestTimeoutNanos;
-        this.ladder = ladder;
+        this.move = move;
     }
 
     /**
@@ -94,7 +99,7 @@ public final class RdmaClient implements AutoCloseable {
      * @return done when the send has completed; only a reply shows that the server's program has seen the message
      */
     public Future<Void> send(ByteBuf message) {
-        return messenger.send(Messenger.MESSAGE, 0, message);
+        return links.start(Operation.SEND, message, 0);
     }
 
     /**
@@ -104,7 +109,7 @@ public final class RdmaClient implements AutoCloseable {
      * @return done when the send has completed, as {@link #send(ByteBuf)} says
      */
     public CompletableFuture<Void> send(byte[] message) {
-        return messenger.completable(messenger.send(Messenger.MESSAGE, 0, messenger.copy(message)));
+        return links.start(Operation.SEND, message, 0);
     }
 
     /**
@@ -114,7 +119,7 @@ public final class RdmaClient implements AutoCloseable {
      * @return done when the send has completed, as {@link #send(ByteBuf)} says
      */
     public CompletableFuture<Void> send(ByteBuffer message) {
-        return messenger.completable(messenger.send(Messenger.MESSAGE, 0, messenger.copy(message)));
+        return links.start(Operation.SEND, message, 0);
     }
 
     /**
@@ -126,7 +131,7 @@ public final class RdmaClient implements AutoCloseable {
      *     cause. Cancelling it gives up the reply; the request may have been sent
      */
     public Future<ByteBuf> request(ByteBuf message) {
-        return messenger.request(message, requestTimeoutNanos);
+        return links.start(Operation.REQUEST, message, requestTimeoutNanos);
     }
 
     /**
@@ -137,7 +142,7 @@ public final class RdmaClient implements AutoCloseable {
      * @return the reply, for the caller to release; fails as {@link #request(ByteBuf)} does
      */
     public Future<ByteBuf> request(ByteBuf message, Duration timeout) {
-        return messenger.request(message, ShortForm.positive("timeout", timeout));
+        return links.start(Operation.REQUEST, message, ShortForm.positive("timeout", timeout));
     }
 
     /**
@@ -147,7 +152,7 @@ public final class RdmaClient implements AutoCloseable {
      * @return the reply; fails as {@link #request(ByteBuf)} does
      */
     public CompletableFuture<byte[]> request(byte[] message) {
-        return messenger.request(message, requestTimeoutNanos);
+        return links.start(Operation.REQUEST_BYTES, message, requestTimeoutNanos);
     }
 
     /**
@@ -158,7 +163,7 @@ public final class RdmaClient implements AutoCloseable {
      * @return the reply; fails as {@link #request(ByteBuf)} does
      */
     public CompletableFuture<byte[]> request(byte[] message, Duration timeout) {
-        return messenger.request(message, ShortForm.positive("timeout", timeout));
+        return links.start(Operation.REQUEST_BYTES, message, ShortForm.positive("timeout", timeout));
     }
 
     /**
@@ -168,7 +173,7 @@ public final class RdmaClient implements AutoCloseable {
      * @return the reply, a heap buffer of its own; fails as {@link #request(ByteBuf)} does
      */
     public CompletableFuture<ByteBuffer> request(ByteBuffer message) {
-        return messenger.request(message, requestTimeoutNanos);
+        return links.start(Operation.REQUEST_BUFFER, message, requestTimeoutNanos);
     }
 
     /**
@@ -179,7 +184,7 @@ public final class RdmaClient implements AutoCloseable {
      * @return the reply, a heap buffer of its own; fails as {@link #request(ByteBuf)} does
      */
     public CompletableFuture<ByteBuffer> request(ByteBuffer message, Duration timeout) {
-        return messenger.request(message, ShortForm.positive("timeout", timeout));
+        return links.start(Operation.REQUEST_BUFFER, message, ShortForm.positive("timeout", timeout));
     }
 
     /**
@@ -188,7 +193,7 @@ public final class RdmaClient implements AutoCloseable {
      * @return false while so many bytes wait that the sender should wait as well
      */
     public boolean isWritable() {
-        return channel.isWritable();
+        return links.isWritable();
     }
 
     /**
@@ -198,16 +203,17 @@ public final class RdmaClient implements AutoCloseable {
      * @return a count
      */
     public long lateReplies() {
-        return messenger.lateReplies();
+        return links.lateReplies().sum();
     }
 
     /**
-     * Returns the connection, for one-sided operations and all else.
+     * Returns the connection, for one-sided operations and all else. It is the same one for as long as the client lives,
+     * unless that may {@linkplain LadderOptions#withMoveUp move up}: the connection that it has left ends.
      *
      * @return the channel
      */
     public RdmaChannel channel() {
-        return channel;
+        return links.link().channel();
     }
 
     /**
@@ -216,16 +222,18 @@ public final class RdmaClient implements AutoCloseable {
      * @return {@code verbs}, {@code soft} ...
      */
     public String provider() {
+        LadderResult ladder = ladder();
         return ladder == null ? group.provider().name() : ladder.rung();
     }
 
     /**
-     * Returns which rung of the ladder it has, and why none of the better ones.
+     * Returns which rung of the ladder it has, and why none of the better ones. It changes when the client {@linkplain
+     * LadderOptions#withMoveUp moves up}.
      *
      * @return null if it was not connected by a {@linkplain Builder#ladder ladder}
      */
     public @Nullable LadderResult ladder() {
-        return ladder;
+        return links.link().ladder();
     }
 
     /**
@@ -251,7 +259,26 @@ public final class RdmaClient implements AutoCloseable {
     }
 
     private Future<?> close0() {
-        return ownsGroup ? group.shutdownGracefully(0, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS) : channel.close();
+        if (move == null) {
+            return ownsGroup ? endGroup() : channel().close();
+        }
+        Promise<Void> closed = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
+        move.close().addListener((Future<List<Channel>> settled) -> {
+            // As JDK futures: loops that have ended call no listeners.
+            List<CompletableFuture<?>> closing = new ArrayList<>();
+            if (ownsGroup) {
+                closing.add(Futures.toCompletable(endGroup()));
+            } else {
+                settled.getNow().forEach(open -> closing.add(Futures.toCompletable(open.close())));
+            }
+            CompletableFuture.allOf(closing.toArray(CompletableFuture<?>[]::new))
+                    .whenComplete((all, failure) -> closed.setSuccess(null));
+        });
+        return closed;
+    }
+
+    private Future<?> endGroup() {
+        return group.shutdownGracefully(0, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS);
     }
 
     /** How to connect. */
@@ -466,10 +493,11 @@ public final class RdmaClient implements AutoCloseable {
                             ? ShortForm.newGroup(provider, internet, 1, loopOptions)
                             : new RdmaEventLoopGroup(rungs, 1, null, loopOptions);
             Retries shares = retries > 0 ? new Retries(retries) : null;
+            Links links = new Links(rungs != null && rungs.moveUp() != null);
             Bootstrap bootstrap = new Bootstrap().group(group).handler(new ChannelInitializer<RdmaChannel>() {
                 @Override
                 protected void initChannel(RdmaChannel connecting) {
-                    connecting.pipeline().addLast(Messenger.ofClient(connecting, serving(connecting, shares)));
+                    connecting.pipeline().addLast(Messenger.ofClient(connecting, serving(connecting, shares), links));
                 }
             });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));
@@ -487,9 +515,10 @@ public final class RdmaClient implements AutoCloseable {
                             .syncUninterruptibly()
                             .getNow();
                 }
-                Messenger messenger = Objects.requireNonNull(channel.pipeline().get(Messenger.class));
-                return new RdmaClient(
-                        channel, messenger, group, shared == null, requestTimeoutNanos, LadderResult.of(channel));
+                links.begin(Link.of(channel));
+                LadderMove move =
+                        rungs == null || internet == null ? null : move(bootstrap, internet, rungs, group, links);
+                return new RdmaClient(links, group, shared == null, requestTimeoutNanos, move);
             } catch (Throwable failure) {
                 if (shared == null) {
                     // Rungs that came up and were not used still close.
@@ -497,6 +526,31 @@ public final class RdmaClient implements AutoCloseable {
                 }
                 throw failure;
             }
+        }
+
+        private static @Nullable LadderMove move(
+                Bootstrap bootstrap,
+                InetSocketAddress address,
+                LadderOptions options,
+                RdmaEventLoopGroup group,
+                Links links) {
+            Duration every = options.moveUp();
+            if (every == null) {
+                return null;
+            }
+            LadderMove move = new LadderMove(group.next(), links, options, every, new LadderMove.Climb() {
+                @Override
+                public boolean canTry(List<String> rungs) {
+                    return RdmaLadder.canTry(group, address, rungs);
+                }
+
+                @Override
+                public Future<RdmaChannel> connect(List<String> rungs) {
+                    return RdmaLadder.connectMessages(bootstrap, address, options.among(rungs));
+                }
+            });
+            move.begin();
+            return move;
         }
 
         private Serving serving(RdmaChannel channel, @Nullable Retries shares) {

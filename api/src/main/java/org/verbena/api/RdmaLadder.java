@@ -185,6 +185,13 @@ public final class RdmaLadder {
         return cause == null ? "it does not serve " + address : "it cannot work here: " + cause.getMessage();
     }
 
+    /** Whether one of these rungs has a provider that serves the address. Does not connect. */
+    static boolean canTry(RdmaEventLoopGroup group, InetSocketAddress address, List<String> rungs) {
+        return group.providers().choices().stream()
+                .map(ProviderChoice::provider)
+                .anyMatch(provider -> rungs.contains(provider.name()) && provider.serves(address));
+    }
+
     private static String absence(String name) {
         for (RdmaProvider installed : ProviderChoice.installed()) {
             if (installed.name().equals(name)) {

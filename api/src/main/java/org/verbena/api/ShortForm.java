@@ -28,6 +28,9 @@ final class ShortForm {
     /** What a server announces in the handshake: it takes requests that say how long their client waits. */
     static final int TAKES_TIMED_REQUESTS = 1;
 
+    /** The same: it answers a fence, and closes when its client leaves. */
+    static final int TAKES_FENCES = 2;
+
     private static final int MAX_PORT = 65_535;
 
     private ShortForm() {}

@@ -42,6 +42,12 @@ public final class LadderMetrics implements MeterBinder {
                     "verbena.ladder.passed",
                     "times that a ladder passed this rung over",
                     name -> LadderStatistics.of(name).passed());
+            counter(
+                    registry,
+                    rung,
+                    "verbena.ladder.moved",
+                    "times that a client moved up to this rung",
+                    name -> LadderStatistics.of(name).movedUp());
         }
     }
 

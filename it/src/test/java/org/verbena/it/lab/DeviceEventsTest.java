@@ -90,6 +90,17 @@ class DeviceEventsTest {
         }
     }
 
+    @Test
+    void aClientMovesUpUnderLoadWhenTheDeviceComesUp() throws Exception {
+        try (PeerProgram program =
+                PeerProgram.startJava(LadderRise.class.getName(), "rxe" + NUMBER, INTERFACE, ADDRESS)) {
+            int status = program.awaitExit(OUR_LIMIT);
+            System.out.println(program.output());
+            assertThat(status).as(program.output()).isZero();
+            assertThat(program.output()).contains("done");
+        }
+    }
+
     /** One process, in which the device is removed, comes back, is removed and comes back, and then loses its port. */
     @ParameterizedTest
     @ValueSource(strings = {"rxe", "siw"})

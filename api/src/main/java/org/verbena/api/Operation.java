@@ -1,0 +1,26 @@
+package org.verbena.api;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.concurrent.Future;
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a client asks of its connection.
+ *
+ * @param <T> the result
+ */
+interface Operation<T> {
+    Operation<Void> SEND = (messenger, message, timeoutNanos) -> messenger.send(Messenger.MESSAGE, 0, message);
+    Operation<ByteBuf> REQUEST = Messenger::request;
+    Operation<byte[]> REQUEST_BYTES = Messenger::requestBytes;
+    Operation<ByteBuffer> REQUEST_BUFFER = Messenger::requestBuffer;
+
+    /**
+     * Begins. Any thread.
+     *
+     * @param message its ownership is taken
+     * @param timeoutNanos of a request
+     */
+    Future<T> start(Messenger messenger, @Nullable ByteBuf message, long timeoutNanos);
+}

@@ -1,0 +1,706 @@
+package org.verbena.api;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordedEvent;
+import jdk.jfr.consumer.RecordingFile;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.slf4j.LoggerFactory;
+import org.verbena.api.metrics.LadderMetrics;
+import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.ProviderSet;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.Patience;
+
+/** A client on soft, whose better rung comes up later. */
+@Timeout(120)
+class LadderMoveTest {
+    static {
+        LeakWatch.start();
+    }
+
+    private static final LadderOptions MOVING = LadderOptions.DEFAULTS
+            .withRungs(StagedProvider.NAME, "soft")
+            .withMemory(Duration.ZERO)
+            .withMoveUp(Duration.ofMillis(5));
+
+    private static final int SENDERS = 4;
+
+    /** How many operations of a sender are under way. */
+    private static final int WINDOW = 32;
+
+    private static final byte MESSAGE = 0;
+    private static final byte REQUEST = 1;
+
+    private final StagedProvider better = new StagedProvider();
+    private final Queue<String> violations = new ConcurrentLinkedQueue<>();
+    private RdmaEventLoopGroup group;
+    private RdmaEventLoopGroup servers;
+    private long usedBefore;
+
+    @BeforeEach
+    void open() {
+        usedBefore = ChannelBuffers.usedBytes();
+        better.serve(false);
+        group = new RdmaEventLoopGroup(
+                new ProviderSet(
+                        List.of(new ProviderChoice(better, "for a test"), ProviderChoice.choose("soft", null)),
+                        Set.of()),
+                1,
+                null,
+                CompletionLoopOptions.DEFAULTS);
+        servers = new RdmaEventLoopGroup("soft", 2);
+    }
+
+    @AfterEach
+    void close() {
+        group.close();
+        servers.close();
+        assertThat(group.isTerminated()).isTrue();
+        assertThat(ProviderStatistics.of(better).openConnections()).isZero();
+        Patience.until("all registered buffers are home", () -> ChannelBuffers.usedBytes() <= usedBefore);
+        assertThat(violations).isEmpty();
+    }
+
+    private RdmaServer serve(boolean virtualThreads, MessageHandler handler) {
+        return RdmaServer.builder()
+                .group(servers)
+                .virtualThreads(virtualThreads)
+                .bind("127.0.0.1", 0, handler);
+    }
+
+    private RdmaClient client(RdmaServer server) {
+        return client(server, MOVING);
+    }
+
+    private RdmaClient client(RdmaServer server, LadderOptions options) {
+        RdmaClient client = RdmaClient.builder()
+                .group(group)
+                .ladder(options)
+                .onMessage((exchange, message) -> {})
+                .connect("127.0.0.1", server.port());
+        assertThat(client.provider()).isEqualTo("soft");
+        return client;
+    }
+
+    private static void awaitMoved(RdmaClient client) {
+        Patience.until("it moves up", () -> client.provider().equals(StagedProvider.NAME));
+    }
+
+    private static void awaitHolding(RdmaClient client) {
+        Patience.until("it holds what is sent", () -> !client.isWritable());
+    }
+
+    private static void awaitConnections(RdmaServer server, int count) {
+        Patience.until("connections: " + count, () -> server.connections().size() == count);
+    }
+
+    private static byte[] text(String text) {
+        return text.getBytes(US_ASCII);
+    }
+
+    private static <T> T done(CompletableFuture<T> future) throws Exception {
+        return future.get(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS);
+    }
+
+    // ---- load
+
+    /** Sends numbered messages and requests from several threads at once, and keeps account of them at the server. */
+    private final class Load {
+        /** The last number of each sender that was handled. */
+        private final Map<Integer, Long> lastHandled = new ConcurrentHashMap<>();
+
+        private final Set<Long> requestsHandled = ConcurrentHashMap.newKeySet();
+        private final boolean ordersRequests;
+        private final List<Thread> threads = new ArrayList<>();
+        private final long[] sent = new long[SENDERS];
+        private final AtomicInteger answered = new AtomicInteger();
+        private volatile boolean ends;
+
+        /** A server on virtual threads handles requests in any order. */
+        Load(boolean ordersRequests) {
+            this.ordersRequests = ordersRequests;
+        }
+
+        void handle(Exchange exchange, ByteBuf message) {
+            ByteBuf view = message.duplicate();
+            byte kind = view.readByte();
+            int sender = view.readInt();
+            long number = view.readLong();
+            if (kind == MESSAGE || ordersRequests) {
+                Long before = lastHandled.put(sender, number);
+                long expected = before == null ? 0 : before + 1;
+                if (ordersRequests ? number != expected : before != null && number <= before) {
+                    violations.add("sender " + sender + ": " + number + " after " + before);
+                }
+            }
+            if (kind == REQUEST) {
+                if (!requestsHandled.add((long) sender << 40 | number)) {
+                    violations.add("sender " + sender + ": request " + number + " again");
+                }
+                exchange.send(message.retain());
+            }
+        }
+
+        void start(RdmaClient client) {
+            for (int i = 0; i < SENDERS; i++) {
+                int sender = i;
+                threads.add(Thread.ofPlatform().start(() -> {
+                    try {
+                        send(client, sender);
+                    } catch (Throwable failure) {
+                        violations.add("sender " + sender + ": " + failure);
+                    }
+                }));
+            }
+        }
+
+        private void send(RdmaClient client, int sender) throws Exception {
+            BlockingQueue<CompletableFuture<?>> window = new LinkedBlockingQueue<>();
+            while (!ends) {
+                if (window.size() == WINDOW) {
+                    done(window.remove());
+                }
+                long number = sent[sender];
+                byte kind = number % 3 == 0 ? MESSAGE : REQUEST;
+                byte[] bytes = ByteBuffer.allocate(
+                                13 + ThreadLocalRandom.current().nextInt(100))
+                        .put(kind)
+                        .putInt(sender)
+                        .putLong(number)
+                        .array();
+                window.add(
+                        kind == MESSAGE
+                                ? client.send(bytes)
+                                : client.request(bytes).thenAccept(reply -> {
+                                    if (!java.util.Arrays.equals(reply, bytes)) {
+                                        violations.add("sender " + sender + ": another reply");
+                                    }
+                                    answered.incrementAndGet();
+                                }));
+                sent[sender] = number + 1;
+            }
+            for (CompletableFuture<?> last : window) {
+                done(last);
+            }
+        }
+
+        void more(int replies) {
+            int from = answered.get();
+            Patience.until("the load runs", () -> answered.get() >= from + replies || !violations.isEmpty());
+            assertThat(violations).isEmpty();
+        }
+
+        /** Everything was handled once. */
+        void stop(RdmaClient client) throws Exception {
+            ends = true;
+            for (Thread thread : threads) {
+                thread.join(Patience.LIMIT);
+                assertThat(thread.isAlive()).isFalse();
+            }
+            done(client.request(
+                    ByteBuffer.allocate(13).put(REQUEST).putInt(SENDERS).array()));
+            Set<Long> requests = new HashSet<>();
+            requests.add((long) SENDERS << 40);
+            for (int sender = 0; sender < SENDERS; sender++) {
+                long lastMessage = (sent[sender] - 1) / 3 * 3;
+                long last = ordersRequests ? sent[sender] - 1 : lastMessage;
+                int of = sender;
+                Patience.until("all of " + of + " are handled", () -> lastHandled.getOrDefault(of, -1L) >= last);
+                for (long number = 0; number < sent[sender]; number++) {
+                    if (number % 3 != 0) {
+                        requests.add((long) sender << 40 | number);
+                    }
+                }
+            }
+            assertThat(requestsHandled).isEqualTo(requests);
+            assertThat(client.lateReplies()).isZero();
+            assertThat(violations).isEmpty();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void movesUpUnderLoad(boolean virtualThreads) throws Exception {
+        Load load = new Load(!virtualThreads);
+        LadderStatistics before = LadderStatistics.of(StagedProvider.NAME);
+        try (RdmaServer server = serve(virtualThreads, load::handle);
+                RdmaClient client = client(server)) {
+            RdmaChannel old = client.channel();
+            load.start(client);
+            load.more(2000);
+            assertThat(better.connects()).isZero();
+            better.serve(true);
+            awaitMoved(client);
+            load.more(2000);
+            load.stop(client);
+            assertThat(client.ladder().passed()).isEmpty();
+            assertThat(client.channel()).isNotSameAs(old);
+            assertThat(client.isWritable()).isTrue();
+            assertThat(LadderResult.of(client.channel())).isEqualTo(client.ladder());
+            awaitConnections(server, 1);
+            assertThat(old.isOpen()).isFalse();
+            assertThat(better.connects())
+                    .as("on the best rung it tries no more")
+                    .isEqualTo(1);
+        }
+        assertThat(LadderStatistics.of(StagedProvider.NAME))
+                .isEqualTo(new LadderStatistics(
+                        StagedProvider.NAME, before.used() + 1, before.passed() + 1, before.movedUp() + 1));
+        SimpleMeterRegistry registry = new SimpleMeterRegistry();
+        new LadderMetrics(MOVING).bindTo(registry);
+        assertThat(registry.get("verbena.ladder.moved")
+                        .tag("rung", StagedProvider.NAME)
+                        .functionCounter()
+                        .count())
+                .isEqualTo(before.movedUp() + 1);
+    }
+
+    /** Several clients on the same loops, each moved many times in a row: from soft to better, and then a new one. */
+    @Test
+    void movesManyTimes() throws Exception {
+        for (int i = 0; i < 8; i++) {
+            Load load = new Load(true);
+            better.serve(false);
+            try (RdmaServer server = serve(false, load::handle);
+                    RdmaClient client = client(server)) {
+                load.start(client);
+                load.more(50);
+                better.serve(true);
+                awaitMoved(client);
+                load.more(50);
+                load.stop(client);
+            }
+        }
+    }
+
+    @Test
+    void anAttemptThatFailsChangesNothing() throws Exception {
+        Load load = new Load(true);
+        better.connectTo(address -> {
+            throw new ConnectionException.Rejected("connect to " + address + ": nobody is at home", new byte[0]);
+        });
+        try (RdmaServer server = serve(false, load::handle);
+                RdmaClient client = client(server)) {
+            RdmaChannel old = client.channel();
+            load.start(client);
+            better.serve(true);
+            Patience.until("it tries", () -> better.connects() >= 3);
+            load.more(500);
+            assertThat(client.channel()).isSameAs(old);
+            assertThat(server.connections().size()).isEqualTo(1);
+            better.connectTo(address -> address);
+            awaitMoved(client);
+            load.more(500);
+            load.stop(client);
+        }
+    }
+
+    // ---- what is under way
+
+    @Test
+    void whatIsInFlightFinishesOnTheOldConnection() throws Exception {
+        BlockingQueue<Exchange> kept = new LinkedBlockingQueue<>();
+        MessageHandler handler = (exchange, message) -> {
+            if (message.toString(US_ASCII).equals("slow")) {
+                kept.add(exchange);
+            } else {
+                exchange.send(message.retain());
+            }
+        };
+        try (RdmaServer server = serve(false, handler);
+                RdmaClient client = client(server)) {
+            CompletableFuture<byte[]> slow = client.request(text("slow"));
+            Exchange exchange = Patience.take("the slow request", kept);
+            RdmaChannel old = client.channel();
+            better.serve(true);
+            awaitMoved(client);
+            assertThat(done(client.request(text("fast")))).isEqualTo(text("fast"));
+            assertThat(server.connections().size())
+                    .as("the old one waits for a reply")
+                    .isEqualTo(2);
+            assertThat(old.isActive()).isTrue();
+            exchange.send(text("a message first"));
+            assertThat(done(slow)).isEqualTo(text("a message first"));
+            awaitConnections(server, 1);
+            Patience.until("it is closed", () -> !old.isOpen());
+        }
+    }
+
+    /** A server sends more than replies; a client's handler answers: all on whichever connection there is. */
+    @Test
+    void messagesOfTheServerAndTheirAnswersArriveOnce() throws Exception {
+        int rounds = 1000;
+        Set<Integer> back = ConcurrentHashMap.newKeySet();
+        MessageHandler handler = (exchange, message) -> {
+            int number = message.getInt(message.readerIndex());
+            if (exchange.isRequest()) {
+                exchange.send(message.copy());
+                exchange.send(message.retain()); // a message of its own
+            } else if (!back.add(number)) {
+                violations.add(number + " came back twice");
+            }
+        };
+        MessageHandler answering = (exchange, message) -> exchange.send(message.retain());
+        try (RdmaServer server = serve(false, handler);
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .ladder(MOVING)
+                        .onMessage(answering)
+                        .connect("127.0.0.1", server.port())) {
+            for (int number = 0; number < rounds; number++) {
+                byte[] bytes = ByteBuffer.allocate(4).putInt(number).array();
+                assertThat(done(client.request(bytes))).isEqualTo(bytes);
+                if (number == rounds / 10) {
+                    better.serve(true);
+                }
+                if (number == rounds / 2) {
+                    awaitMoved(client);
+                }
+            }
+            Patience.until("all came back", () -> back.size() == rounds);
+        }
+    }
+
+    /** A server that is busy with a message for as long as the test wants. */
+    private final class Busy implements MessageHandler {
+        final BlockingQueue<String> begun = new LinkedBlockingQueue<>();
+        final BlockingQueue<String> ended = new LinkedBlockingQueue<>();
+        final CountDownLatch idle = new CountDownLatch(1);
+
+        @Override
+        public void onMessage(Exchange exchange, ByteBuf message) throws Exception {
+            String text = message.toString(US_ASCII);
+            begun.add(text);
+            if (text.equals("busy") && !idle.await(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS)) {
+                violations.add("not idle in time");
+            }
+            ended.add(text);
+            if (exchange.isRequest()) {
+                exchange.send(message.retain());
+            }
+        }
+    }
+
+    /** A client that has begun to move, and whose server is busy. */
+    private void whileItHolds(Consumer test) throws Exception {
+        Busy busy = new Busy();
+        try (RdmaServer server = serve(true, busy);
+                RdmaClient client = client(server)) {
+            try {
+                client.send(text("busy"));
+                Patience.take("it is busy", busy.begun);
+                better.serve(true);
+                awaitHolding(client);
+                test.accept(busy, server, client);
+            } finally {
+                busy.idle.countDown();
+            }
+        }
+    }
+
+    private interface Consumer {
+        void accept(Busy busy, RdmaServer server, RdmaClient client) throws Exception;
+    }
+
+    @Test
+    void noMessageOvertakesAnother() throws Exception {
+        whileItHolds((busy, server, client) -> {
+            CompletableFuture<Void> second = client.send(text("second"));
+            CompletableFuture<byte[]> third = client.request(text("third"));
+            assertThat(second).isNotDone();
+            assertThat(busy.begun).isEmpty();
+            busy.idle.countDown();
+            assertThat(done(third)).isEqualTo(text("third"));
+            done(second);
+            Patience.until("all are handled", () -> busy.ended.size() == 3);
+            assertThat(busy.ended).containsSubsequence("busy", "second").startsWith("busy");
+            awaitMoved(client);
+        });
+    }
+
+    @Test
+    void whatIsHeldTimesOutAndCanBeCancelled() throws Exception {
+        whileItHolds((busy, server, client) -> {
+            CompletableFuture<Void> cancelled = client.send(text("cancelled"));
+            cancelled.cancel(false);
+            CompletableFuture<byte[]> late = client.request(text("late"), Duration.ofMillis(1));
+            assertThatThrownBy(() -> done(late)).hasCauseInstanceOf(RequestException.TimedOut.class);
+            assertThat(busy.idle.getCount()).as("still busy").isEqualTo(1);
+            CompletableFuture<byte[]> last = client.request(text("last"));
+            busy.idle.countDown();
+            assertThat(done(last)).isEqualTo(text("last"));
+            assertThat(busy.ended).containsExactly("busy", "last");
+        });
+    }
+
+    @Test
+    void staysWhenTheBetterConnectionIsLostMeanwhile() throws Exception {
+        whileItHolds((busy, server, client) -> {
+            RdmaChannel old = client.channel();
+            CompletableFuture<byte[]> held = client.request(text("held"));
+            better.serve(false);
+            awaitConnections(server, 2);
+            for (Channel child : List.copyOf(server.connections())) {
+                if (!child.remoteAddress().equals(old.localAddress())) {
+                    child.close().sync();
+                }
+            }
+            Patience.until("it is lost", () -> ProviderStatistics.of(better).openConnections() == 0);
+            busy.idle.countDown();
+            assertThat(done(held)).isEqualTo(text("held"));
+            assertThat(client.channel()).isSameAs(old);
+            better.serve(true);
+            awaitMoved(client);
+            assertThat(done(client.request(text("again")))).isEqualTo(text("again"));
+        });
+    }
+
+    @Test
+    void goesOnWithTheBetterConnectionWhenTheOldOneIsLostMeanwhile() throws Exception {
+        whileItHolds((busy, server, client) -> {
+            RdmaChannel old = client.channel();
+            CompletableFuture<byte[]> held = client.request(text("held"));
+            for (Channel child : List.copyOf(server.connections())) {
+                if (child.remoteAddress().equals(old.localAddress())) {
+                    child.close();
+                }
+            }
+            assertThat(done(held)).isEqualTo(text("held"));
+            assertThat(client.provider()).isEqualTo(StagedProvider.NAME);
+            assertThat(old.isOpen()).isFalse();
+        });
+    }
+
+    /** The server is behind for longer than the client waits. */
+    @Test
+    void staysWhenTheServerIsBehind() throws Exception {
+        whileItHolds((busy, server, client) -> {
+            RdmaChannel old = client.channel();
+            assertThat(done(client.request(text("held")))).isEqualTo(text("held"));
+            assertThat(client.channel()).isSameAs(old);
+            assertThat(busy.idle.getCount()).isEqualTo(1);
+        });
+    }
+
+    // ---- the end
+
+    @Test
+    void closingSendsWhatIsHeld() throws Exception {
+        whileItHolds((busy, server, client) -> {
+            CompletableFuture<Void> held = client.send(text("held"));
+            client.close();
+            done(held);
+            assertThat(client.channel().isOpen()).isFalse();
+            awaitConnections(server, 0);
+            busy.idle.countDown();
+            for (String text : List.of("busy", "held")) {
+                assertThat(Patience.take(text, busy.ended)).isEqualTo(text);
+            }
+            client.close();
+            assertThat(client.send(text("more")).handle((sent, failure) -> failure))
+                    .succeedsWithin(Patience.LIMIT)
+                    .isInstanceOf(ConnectionException.class);
+        });
+    }
+
+    /** Closed at any time, under load: every operation has its outcome, and nothing stays open. */
+    @Test
+    void closingWhileItMovesLeaksNothing() throws Exception {
+        for (int i = 0; i < 40; i++) {
+            better.serve(false);
+            try (RdmaServer server = serve(false, (exchange, message) -> exchange.send(message.retain()))) {
+                RdmaClient client = client(server, MOVING.withMoveUp(Duration.ofMillis(1)));
+                List<CompletableFuture<?>> all = new ArrayList<>();
+                better.serve(true);
+                long closeNanos =
+                        System.nanoTime() + ThreadLocalRandom.current().nextLong(4_000_000);
+                while (System.nanoTime() < closeNanos) {
+                    all.add(client.request(text("a request")));
+                    all.add(client.send(text("a message")));
+                    Thread.sleep(0, 10_000);
+                }
+                CompletableFuture<Void> closed = client.closeAsync();
+                all.add(client.request(text("too late")));
+                done(closed);
+                for (CompletableFuture<?> each : all) {
+                    assertThat(each.handle((result, failure) -> true)).succeedsWithin(Patience.LIMIT);
+                }
+                awaitConnections(server, 0);
+                Patience.until(
+                        "none is open", () -> ProviderStatistics.of(better).openConnections() == 0);
+            }
+        }
+    }
+
+    @Test
+    void aClientWithItsOwnLoopsEndsThem() throws Exception {
+        try (RdmaServer server = serve(false, (exchange, message) -> exchange.send(message.retain()))) {
+            RdmaClient client = RdmaClient.builder()
+                    .ladder(LadderOptions.DEFAULTS.withRungs("verbs", "soft").withMoveUp(Duration.ofMillis(1)))
+                    .connect("127.0.0.1", server.port());
+            assertThat(client.provider()).isEqualTo("soft");
+            assertThat(done(client.request(text("hello")))).isEqualTo(text("hello"));
+            client.close();
+            assertThat(client.channel().eventLoop().isTerminated()).isTrue();
+            done(client.closeAsync());
+        }
+    }
+
+    @Test
+    void whatIsHeldFailsWhenTheLoopsEnd() throws Exception {
+        whileItHolds((busy, server, client) -> {
+            CompletableFuture<byte[]> held = client.request(text("held"), Duration.ofHours(1));
+            group.close();
+            assertThat(held.handle((reply, failure) -> failure != null))
+                    .succeedsWithin(Patience.LIMIT)
+                    .isEqualTo(true);
+        });
+    }
+
+    // ---- what is seen
+
+    private static ListAppender<ILoggingEvent> listen() {
+        ListAppender<ILoggingEvent> log = new ListAppender<>();
+        Logger logger = (Logger) LoggerFactory.getLogger(RdmaLadder.class);
+        log.start();
+        logger.addAppender(log);
+        logger.setLevel(Level.INFO);
+        return log;
+    }
+
+    private static void stopListening(ListAppender<ILoggingEvent> log) {
+        Logger logger = (Logger) LoggerFactory.getLogger(RdmaLadder.class);
+        logger.setLevel(null);
+        logger.detachAppender(log);
+    }
+
+    @Test
+    void isSeenInTheLogAndTheFlightRecorder() throws Exception {
+        ListAppender<ILoggingEvent> log = listen();
+        Path file = Files.createTempFile("ladder", ".jfr");
+        try (Recording recording = new Recording()) {
+            recording.enable("org.verbena.LadderMove").withoutThreshold();
+            recording.start();
+            try (RdmaServer server = serve(false, (exchange, message) -> exchange.send(message.retain()));
+                    RdmaClient client = client(server)) {
+                better.serve(true);
+                awaitMoved(client);
+                Patience.until(
+                        "it is logged",
+                        () -> List.copyOf(log.list).stream()
+                                .anyMatch(line ->
+                                        line.getFormattedMessage().endsWith("has moved up from soft to better")));
+            }
+            recording.stop();
+            recording.dump(file);
+            List<RecordedEvent> moves = RecordingFile.readAllEvents(file).stream()
+                    .filter(event -> event.getEventType().getName().equals("org.verbena.LadderMove"))
+                    .toList();
+            assertThat(moves).singleElement().satisfies(event -> {
+                assertThat(event.getString("from")).isEqualTo("soft");
+                assertThat(event.getString("to")).isEqualTo(StagedProvider.NAME);
+                assertThat(event.getBoolean("moved")).isTrue();
+            });
+        } finally {
+            stopListening(log);
+            Files.delete(file);
+        }
+    }
+
+    /** Byte for byte what a server of another release, which answers requests alone, would do. */
+    @Test
+    void staysWithAServerThatCannotBeLeft() throws Exception {
+        ListAppender<ILoggingEvent> log = listen();
+        Channel server = new ServerBootstrap()
+                .group(servers)
+                .channel(RdmaServerChannel.class)
+                .childHandler(new ChannelInboundHandlerAdapter() {
+                    @Override
+                    public boolean isSharable() {
+                        return true;
+                    }
+
+                    @Override
+                    public void channelRead(ChannelHandlerContext context, Object message) {
+                        ByteBuf reply = (ByteBuf) message;
+                        reply.setByte(reply.readerIndex(), Messenger.REPLY);
+                        context.writeAndFlush(reply);
+                    }
+                })
+                .bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))
+                .sync()
+                .channel();
+        better.serve(true);
+        better.connectTo(address -> {
+            throw new ConnectionException.Rejected("connect to " + address + ": nobody is at home", new byte[0]);
+        });
+        try (RdmaClient client = RdmaClient.builder()
+                .group(group)
+                .ladder(MOVING)
+                .connect("127.0.0.1", ((InetSocketAddress) server.localAddress()).getPort())) {
+            assertThat(client.provider()).isEqualTo("soft");
+            Patience.until(
+                    "it is logged",
+                    () -> List.copyOf(log.list).stream()
+                            .anyMatch(line -> line.getFormattedMessage().contains("clients cannot move from")));
+            assertThat(done(client.request(text("hello")))).isEqualTo(text("hello"));
+            assertThat(better.connects()).isEqualTo(1);
+        } finally {
+            stopListening(log);
+        }
+    }
+
+    @Test
+    void refusesATimeThatIsNone() {
+        assertThatThrownBy(() -> MOVING.withMoveUp(Duration.ZERO))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("below 1 ms");
+        assertThat(LadderOptions.DEFAULTS.moveUp()).isNull();
+        assertThat(MOVING.withNeeds()
+                        .withMinimumRung("soft")
+                        .withHedgeDelay(Duration.ofMillis(1))
+                        .moveUp())
+                .isEqualTo(Duration.ofMillis(5));
+    }
+}
