@@ -367,6 +367,34 @@ class LadderMoveTest {
         }
     }
 
+    /** The client must not close the old connection: it would lose what is behind the last reply. */
+    @Test
+    void whatTheServerSendsBehindItsLastReplyArrives() throws Exception {
+        int messages = 200;
+        BlockingQueue<Exchange> kept = new LinkedBlockingQueue<>();
+        AtomicInteger arrived = new AtomicInteger();
+        try (RdmaServer server = serve(true, (exchange, message) -> kept.add(exchange));
+                RdmaClient client = RdmaClient.builder()
+                        .group(group)
+                        .ladder(MOVING)
+                        .onMessage((exchange, message) -> arrived.incrementAndGet())
+                        .connect("127.0.0.1", server.port())) {
+            CompletableFuture<byte[]> last = client.request(text("last"));
+            Exchange exchange = Patience.take("the request", kept);
+            better.serve(true);
+            awaitMoved(client);
+            exchange.channel().eventLoop().execute(() -> {
+                exchange.send(text("the reply"));
+                for (int i = 0; i < messages; i++) {
+                    exchange.send(new byte[50_000]);
+                }
+            });
+            assertThat(done(last)).isEqualTo(text("the reply"));
+            awaitConnections(server, 1);
+            Patience.until("all have arrived", () -> arrived.get() == messages);
+        }
+    }
+
     /** A server sends more than replies; a client's handler answers: all on whichever connection there is. */
     @Test
     void messagesOfTheServerAndTheirAnswersArriveOnce() throws Exception {
