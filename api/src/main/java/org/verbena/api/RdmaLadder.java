@@ -178,18 +178,21 @@ public final class RdmaLadder {
 
     /** Asked each time, without connecting: devices come and go. */
     private static String obstacle(RdmaProvider provider, InetSocketAddress address) {
-        if (provider.serves(address)) {
+        if (provider.reaches(address)) {
             return "";
         }
         Throwable cause = provider.unavailabilityCause();
-        return cause == null ? "it does not serve " + address : "it cannot work here: " + cause.getMessage();
+        if (cause != null) {
+            return "it cannot work here: " + cause.getMessage();
+        }
+        return provider.serves(address) ? "no server of it is at " + address : "it does not serve " + address;
     }
 
     /** Whether one of these rungs has a provider that serves the address. Does not connect. */
     static boolean canTry(RdmaEventLoopGroup group, InetSocketAddress address, List<String> rungs) {
         return group.providers().choices().stream()
                 .map(ProviderChoice::provider)
-                .anyMatch(provider -> rungs.contains(provider.name()) && provider.serves(address));
+                .anyMatch(provider -> rungs.contains(provider.name()) && provider.reaches(address));
     }
 
     private static String absence(String name) {

@@ -1,0 +1,75 @@
+package org.verbena.it.shm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.api.LadderOptions;
+import org.verbena.api.LadderResult;
+import org.verbena.api.MessageHandler;
+import org.verbena.api.RdmaClient;
+import org.verbena.api.RdmaServer;
+
+/** Shared memory beside other providers: on one port, as the first rung of a ladder, and by auto. */
+@Timeout(60)
+class ShmRungTest {
+    private static final MessageHandler ECHO = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
+
+    private static RdmaServer serve(String provider) {
+        return RdmaServer.builder().provider(provider).bind("127.0.0.1", 0, ECHO);
+    }
+
+    private static void assertEchoes(RdmaClient client) throws Exception {
+        byte[] message = new byte[100_000];
+        message[99_999] = 7;
+        assertThat(client.request(message).get(30, TimeUnit.SECONDS)).isEqualTo(message);
+    }
+
+    @Test
+    void oneServerTakesClientsOfBothOnOnePort() throws Exception {
+        try (RdmaServer server = serve("soft+shm");
+                RdmaClient near = RdmaClient.builder().provider("shm").connect("127.0.0.1", server.port());
+                RdmaClient far = RdmaClient.builder().provider("soft").connect("127.0.0.1", server.port())) {
+            assertEchoes(near);
+            assertEchoes(far);
+            assertThat(near.provider()).isEqualTo("shm");
+            assertThat(far.provider()).isEqualTo("soft");
+        }
+    }
+
+    @Test
+    void aLadderBeginsWithSharedMemoryWhereAServerIs() throws Exception {
+        LadderOptions ladder = LadderOptions.DEFAULTS.withRungs("shm", "soft").withHedgeDelay(Duration.ofSeconds(10));
+        try (RdmaServer both = serve("soft+shm");
+                RdmaClient client = RdmaClient.builder().ladder(ladder).connect("127.0.0.1", both.port())) {
+            assertThat(client.provider()).isEqualTo("shm");
+            assertEchoes(client);
+        }
+        try (RdmaServer soft = serve("soft");
+                RdmaClient client = RdmaClient.builder().ladder(ladder).connect("127.0.0.1", soft.port())) {
+            assertThat(client.provider()).isEqualTo("soft");
+            LadderResult result = client.ladder();
+            assertThat(result).isNotNull();
+            assertThat(result.passed()).extracting(LadderResult.Passed::rung).isEqualTo(List.of("shm"));
+            assertThat(result.passed().getFirst().toString()).contains("no server of it is at");
+        }
+    }
+
+    @Test
+    void autoTakesItByOptionWhereAServerIs() throws Exception {
+        System.setProperty("org.verbena.shm.auto", "true");
+        try (RdmaServer both = serve("soft+shm");
+                RdmaServer soft = serve("soft");
+                RdmaClient near = RdmaClient.builder().provider("auto").connect("127.0.0.1", both.port());
+                RdmaClient usual = RdmaClient.builder().provider("auto").connect("127.0.0.1", soft.port())) {
+            assertThat(near.provider()).isEqualTo("shm");
+            assertThat(usual.provider()).isEqualTo("soft");
+            assertEchoes(near);
+        } finally {
+            System.clearProperty("org.verbena.shm.auto");
+        }
+    }
+}
