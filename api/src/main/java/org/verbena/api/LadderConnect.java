@@ -13,6 +13,7 @@ import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
 import java.nio.channels.ClosedChannelException;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -66,6 +67,7 @@ final class LadderConnect<C extends Channel> {
 
     // Confined to the loop.
     private final Deque<Rung> waiting = new ArrayDeque<>();
+    private final List<Rung> begun = new ArrayList<>();
     private @Nullable Rung latest;
     private @Nullable Rung handing;
     private @Nullable Future<?> hedge;
@@ -97,6 +99,11 @@ final class LadderConnect<C extends Channel> {
 
         @Nullable ChannelFuture connecting;
 
+        long beganNanos;
+
+        /** When it was up or over. */
+        long doneNanos;
+
         /** Whether it had the whole delay. */
         boolean isSlow;
 
@@ -113,9 +120,17 @@ final class LadderConnect<C extends Channel> {
         }
 
         void over0(String why, @Nullable Throwable failure) {
+            if (phase == Phase.BEGUN) {
+                doneNanos = System.nanoTime();
+            }
             phase = Phase.OVER;
             reason = why;
             cause = failure;
+        }
+
+        void up0() {
+            doneNanos = System.nanoTime();
+            phase = Phase.UP;
         }
     }
 
@@ -235,6 +250,8 @@ final class LadderConnect<C extends Channel> {
     private void begin0(Rung rung) {
         latest = rung;
         rung.phase = Phase.BEGUN;
+        rung.beganNanos = System.nanoTime();
+        begun.add(rung);
         LadderGate gate = new LadderGate(() -> bring(() -> hedge0(rung, 0)));
         try {
             EventLoop own = Objects.requireNonNull(rung.step.loop());
@@ -321,7 +338,7 @@ final class LadderConnect<C extends Channel> {
         }
         String missing = missing(connecting.channel());
         if (missing.isEmpty()) {
-            rung.phase = Phase.UP;
+            rung.up0();
         } else {
             rung.over0("it has no " + missing, null);
             rung.close();
@@ -377,7 +394,18 @@ final class LadderConnect<C extends Channel> {
         for (Rung better : rungs.subList(0, rungs.indexOf(chosen))) {
             passed.add(new LadderResult.Passed(better.step.name(), better.reason));
         }
-        return new LadderResult(address, chosen.step.name(), passed);
+        return new LadderResult(address, chosen.step.name(), passed, attempts0());
+    }
+
+    private List<LadderResult.Attempt> attempts0() {
+        long now = System.nanoTime();
+        return begun.stream()
+                .map(rung -> new LadderResult.Attempt(
+                        rung.step.name(),
+                        Duration.ofNanos(rung.beganNanos - beganNanos),
+                        Duration.ofNanos((rung.phase == Phase.BEGUN ? now : rung.doneNanos) - rung.beganNanos),
+                        rung.phase == Phase.UP ? "" : rung.reason.isEmpty() ? "not up yet" : rung.reason))
+                .toList();
     }
 
     private void handed0(Rung rung, Channel channel, LadderResult result, @Nullable Throwable failure) {

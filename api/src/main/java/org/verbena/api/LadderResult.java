@@ -3,6 +3,7 @@ package org.verbena.api;
 import io.netty.channel.Channel;
 import io.netty.util.AttributeKey;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.List;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -14,15 +15,27 @@ import org.jspecify.annotations.Nullable;
  * @param address that was connected to
  * @param rung {@code verbs}, {@code soft} ..., or {@link ConnectionProvider#TCP}
  * @param passed the better rungs, the best first; empty if there are none
+ * @param attempts the rungs that were tried, in the order in which they began; the chosen one is among them
  */
-public record LadderResult(InetSocketAddress address, String rung, List<Passed> passed) {
+public record LadderResult(InetSocketAddress address, String rung, List<Passed> passed, List<Attempt> attempts) {
 
     private static final AttributeKey<LadderResult> ATTRIBUTE = AttributeKey.valueOf("verbena.ladder");
 
-    /** Copies the list of better rungs. */
+    /** Copies the lists. */
     public LadderResult {
         passed = List.copyOf(passed);
+        attempts = List.copyOf(attempts);
     }
+
+    /**
+     * A rung that was tried.
+     *
+     * @param rung its name
+     * @param began how long after the call
+     * @param took until it was up, had failed, or was given up for the one that is used
+     * @param failure why it is not up, as a phrase; empty if it is
+     */
+    public record Attempt(String rung, Duration began, Duration took, String failure) {}
 
     /**
      * A rung that was passed over.

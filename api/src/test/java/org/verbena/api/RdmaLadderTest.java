@@ -255,6 +255,9 @@ class RdmaLadderTest {
         LadderResult result = connect(addressOf(rdmaServer()), hedged(NEVER));
         assertThat(result.rung()).isEqualTo("soft");
         assertThat(result.passed()).singleElement().asString().contains("better: ", "nobody is at home");
+        assertThat(result.attempts()).extracting(LadderResult.Attempt::rung).containsExactly("better", "soft");
+        assertThat(result.attempts().getFirst().failure()).contains("nobody is at home");
+        assertThat(result.attempts().getLast().failure()).isEmpty();
         assertThat(LadderStatistics.of(StagedProvider.NAME).passed()).isEqualTo(before.passed() + 1);
     }
 
@@ -279,6 +282,8 @@ class RdmaLadderTest {
         LadderResult result = connect(addressOf(rdmaServer()), hedged(SOON));
         assertThat(result.rung()).isEqualTo("soft");
         assertThat(result.passed()).singleElement().asString().contains("no connection within 20 ms");
+        assertThat(result.attempts().getFirst().took()).isGreaterThanOrEqualTo(SOON);
+        assertThat(result.attempts().getLast().began()).isGreaterThanOrEqualTo(SOON);
         try (Socket loser = silent.accept()) {
             loser.setSoTimeout((int) Patience.LIMIT.toMillis());
             loser.getInputStream().transferTo(java.io.OutputStream.nullOutputStream()); // it ends

@@ -54,6 +54,22 @@ class OutputTest {
         }
     }
 
+    /** The loopback address has no device. */
+    @Test
+    void showsTheLadder() throws Exception {
+        try (ServerProcess server = new ServerProcess("echo-server", "--provider", "soft", "--port", "0")) {
+            Answer answer =
+                    run("echo-client", "--provider", "ladder", "--port", "" + server.port, "--count", "20", "-v");
+            assertThat(answer.exitCode()).as(answer.err()).isZero();
+            assertThat(answer.err())
+                    .containsPattern("(?m)^ladder to \\S*127.0.0.1:" + server.port + ":$")
+                    .containsPattern("(?m)^  verbs  not tried: \\S+")
+                    .containsPattern("(?m)^  soft   began after [0-9.]+ ms, took [0-9.]+ ms: up, and used$");
+            assertThat(answer.out()).contains("ladder: soft, ", "verbs: ");
+            server.stop();
+        }
+    }
+
     @Test
     void complainsInOneLineThatSaysWhereAndWhy() throws Exception {
         Answer nobody = run("echo-client", "--provider", "soft", "--port", "1", "--count", "1");

@@ -31,7 +31,8 @@ public final class ConnectionOptions {
             description =
                     "verbs: RDMA devices; soft: iWARP in Java; shm: shared memory on this host; auto: verbs where a device serves the address, else soft (auto);"
                             + " ladder: clients of messages, such as echo-client, use verbs if their server does, else"
-                            + " soft.")
+                            + " soft. Servers of messages, such as echo-server, listen with several where a set is named:"
+                            + " verbs+soft, or all.")
     public String provider = ProviderChoice.configured();
 
     @Mixin

@@ -9,11 +9,13 @@ import org.verbena.api.LadderResult;
 import org.verbena.api.RdmaClient;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.ConnectionOptions;
+import org.verbena.samples.command.LadderLines;
 import org.verbena.samples.command.LoopOptions;
 import org.verbena.samples.command.Measurement;
 import org.verbena.samples.command.Pipelined;
 import org.verbena.samples.command.Report;
 import org.verbena.samples.command.TrafficOptions;
+import org.verbena.samples.command.Verbosity;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -21,7 +23,12 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 
 /** Sends requests, a window of them at a time, and reports how long the replies took. Every reply is checked. */
-@Command(name = "echo-client", description = "Sends messages to an echo-server and prints how long they took.")
+@Command(
+        name = "echo-client",
+        description = "Sends messages to an echo-server and prints how long they took.",
+        footer =
+                "%nWith --provider ladder, -v also prints the ladder to standard error: which rungs were tried, how long"
+                        + " each took, why it is not used, and which is.")
 public final class EchoClient implements Callable<Integer> {
     /** The largest default warm-up. */
     private static final int MOST_WARM_UP = 2000;
@@ -65,6 +72,10 @@ public final class EchoClient implements Callable<Integer> {
                 .provider(options.provider)
                 .loopOptions(loop.completionLoop())
                 .connect(options.host, options.remotePort())) {
+            LadderResult ladder = client.ladder();
+            if (ladder != null && Verbosity.isRaised()) {
+                LadderLines.of(ladder).forEach(spec.commandLine().getErr()::println);
+            }
             if (uncounted > 0) {
                 run(client, uncounted, traffic.window, traffic.sizeBytes, Long.MAX_VALUE);
             }
@@ -73,7 +84,6 @@ public final class EchoClient implements Callable<Integer> {
             report.line(
                     "provider " + client.provider() + ", " + client.channel().localAddress() + " to "
                             + client.channel().remoteAddress());
-            LadderResult ladder = client.ladder();
             if (ladder != null) {
                 report.line("ladder: " + ladder.rung() + ", " + ladder.reason());
             }

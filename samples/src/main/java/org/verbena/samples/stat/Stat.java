@@ -38,6 +38,8 @@ import picocli.CommandLine.Parameters;
         footer = {
             "%nWithout PID it lists your processes, or shows the only one. It reads a file that the process maps, so it"
                     + " also shows a process that hangs or is stopped.",
+            "%nA server that listens with several providers, and a client with a ladder, has a line for each provider that"
+                    + " it uses, and says why its connections have theirs.",
             "%nA loop HANGS if it has something to do and has not polled for --hangs-after: a handler blocks it, or the"
                     + " process gets no processor. jstack PID shows where it is."
         })
