@@ -30,7 +30,7 @@ public final class Stack {
 
     private int rounds = 3;
     private double seconds = 0.5;
-    private double warmUp = 2;
+    private double warmUp = 3;
     private String only = ".*";
     private final Costs costs = new Costs();
     private final Map<Cell, String> failures = new LinkedHashMap<>();
