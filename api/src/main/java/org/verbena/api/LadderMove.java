@@ -214,12 +214,16 @@ final class LadderMove {
             return;
         }
         phase = Phase.FENCING;
-        links.link().messenger().fence(FENCE_NANOS).addListener(fence -> bring(() -> fenced0(fence)));
+        Future<byte[]> fence = links.link().messenger().fence(FENCE_NANOS);
+        fence.addListener(done -> bring(() -> fenced0(done)));
+        if (fence.isDone()) { // the connection's loop may have ended, and call no listener
+            fenced0(fence);
+        }
     }
 
     private void fenced0(Future<?> fence) {
         if (phase != Phase.FENCING) {
-            return; // closed meanwhile
+            return; // closed meanwhile, or known already
         }
         Link old = links.link();
         if (!fence.isSuccess()) {

@@ -334,7 +334,10 @@ final class Messenger extends ChannelDuplexHandler {
         return start(new CopyingRequest<byte[]>(Unpooled.EMPTY_BUFFER, timeoutNanos) {
             @Override
             Future<Void> post0(ByteBuf bytes, long timeNanos) {
-                return send(FENCE, correlation(), bytes);
+                return channel.peerTakes0(ShortForm.TAKES_FENCES)
+                        ? send(FENCE, correlation(), bytes)
+                        : channel.newFailedFuture(
+                                new UnsupportedOperationException("the server is of a release without fences"));
             }
 
             @Override

@@ -40,6 +40,7 @@ import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -615,7 +616,7 @@ class LadderMoveTest {
         }
     }
 
-    @Test
+    @RepeatedTest(5)
     void whatIsHeldFailsWhenTheLoopsEnd() throws Exception {
         whileItHolds((busy, server, client) -> {
             CompletableFuture<byte[]> held = client.request(text("held"), Duration.ofHours(1));
