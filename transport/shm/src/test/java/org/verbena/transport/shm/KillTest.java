@@ -2,7 +2,6 @@ package org.verbena.transport.shm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -60,14 +59,11 @@ class KillTest {
                 Process server = ShmChild.start(names, "server");
                 AtomicLong received = new AtomicLong();
                 RegisteredMemory memory = fixture.region(4096, Access.LOCAL_WRITE);
-                InetSocketAddress address;
-                RecordingEndpointHandler client;
-                try (BufferedReader output = server.inputReader()) {
-                    address = new InetSocketAddress(
-                            InetAddress.getLoopbackAddress(), Integer.parseInt(output.readLine()));
-                    client = fixture.connect(address, handler -> countReceives(handler, memory, received));
-                    kill(server, received);
-                }
+                InetSocketAddress address =
+                        new InetSocketAddress(InetAddress.getLoopbackAddress(), ShmChild.awaitPort(server));
+                RecordingEndpointHandler client =
+                        fixture.connect(address, handler -> countReceives(handler, memory, received));
+                kill(server, received);
                 assertThat(client.awaitDisconnected()).isInstanceOf(ConnectionException.Lost.class);
                 RecordingEndpointHandler late = fixture.connect(address, handler -> {});
                 assertThat(late.awaitDisconnected()).isInstanceOf(ConnectionException.Rejected.class);

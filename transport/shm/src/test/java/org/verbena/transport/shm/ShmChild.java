@@ -2,6 +2,7 @@ package org.verbena.transport.shm;
 
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import java.io.BufferedReader;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.net.InetAddress;
@@ -27,6 +28,9 @@ import org.verbena.transport.spi.WorkRequest;
 final class ShmChild {
     private static final int MESSAGE_BYTES = 1000;
 
+    /** A server's line with its port begins with it. */
+    private static final String PORT = "port ";
+
     private ShmChild() {}
 
     /** Starts one: {@code client PORT} or {@code server}, which prints its port. */
@@ -44,6 +48,17 @@ final class ShmChild {
         return new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
+    }
+
+    /** The port of a server that was started. */
+    static int awaitPort(Process server) throws IOException {
+        try (BufferedReader output = server.inputReader()) {
+            return output.lines()
+                    .filter(line -> line.startsWith(PORT))
+                    .mapToInt(line -> Integer.parseInt(line.substring(PORT.length())))
+                    .findFirst()
+                    .orElseThrow(() -> new IOException("the server has ended"));
+        }
     }
 
     public static void main(String... arguments) throws InterruptedException {
@@ -71,7 +86,7 @@ final class ShmChild {
             });
             Listener listener =
                     provider.listen(loop, new InetSocketAddress(host, 0), ListenOptions.DEFAULTS, listening);
-            System.out.println(listening.awaitListening().localAddress().getPort());
+            System.out.println(PORT + listening.awaitListening().localAddress().getPort());
             assert listener != null;
         }
         Thread.sleep(Long.MAX_VALUE);
