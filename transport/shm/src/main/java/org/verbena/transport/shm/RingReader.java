@@ -119,6 +119,11 @@ final class RingReader {
         return data + (head & size - 1) + Ring.HEADER_BYTES;
     }
 
+    /** The records that fit at a time. */
+    int mostRecords() {
+        return size / Ring.ALIGNMENT;
+    }
+
     /** Done with the record. */
     void consume() {
         head += Ring.recordBytes(payloadBytes);

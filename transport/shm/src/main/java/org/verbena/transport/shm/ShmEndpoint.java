@@ -562,9 +562,13 @@ final class ShmEndpoint
 
     /** The peer has ended: what it wrote before still counts. */
     private void onEnd(Rings now, Control.Events how) {
-        while (state == CONNECTED && receive(now) > 0) {
-            // All of it.
-        }
+        // No more than fits: a peer that goes on writing is not listened to for ever.
+        int left = now.reader.mostRecords();
+        int records;
+        do {
+            records = receive(now);
+            left -= records;
+        } while (state == CONNECTED && records > 0 && left > 0);
         if (state >= DRAINING) {
             return;
         }

@@ -13,6 +13,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.shm.ShmFixture.Pair;
@@ -140,6 +141,36 @@ class HostilePeerTest {
         Ring.publish(memory, Ring.base(1, RING_BYTES) + Ring.HEAD, random.nextBoolean() ? 0 : random.nextLong());
         for (long field = Ring.table(0, RING_BYTES); field < Ring.table(1, RING_BYTES); field += 8) {
             memory.set(ValueLayout.JAVA_LONG, field, random.nextLong());
+        }
+    }
+
+    @Test
+    void whoWritesOnAfterItsGoodbyeIsNotHeardForEver() throws Exception {
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS);
+                Attacker attacker = new Attacker(fixture)) {
+            attacker.request(fixture.address);
+            RecordingEndpointHandler victim = fixture.accept();
+            MemorySegment memory = attacker.memory();
+            long data = Ring.base(0, RING_BYTES) + Ring.CONTROL_BYTES;
+            for (long at = 0; at < RING_BYTES; at += Ring.HEADER_BYTES) {
+                memory.set(ValueLayout.JAVA_LONG, data + at, 0); // padding of no bytes
+            }
+            AtomicBoolean over = new AtomicBoolean();
+            Thread writer = Thread.ofPlatform().start(() -> {
+                long tail = 0;
+                while (!over.get()) {
+                    long head = Ring.position(memory, Ring.base(0, RING_BYTES) + Ring.HEAD);
+                    tail = Math.max(tail, head + RING_BYTES / 2);
+                    Ring.publish(memory, Ring.base(0, RING_BYTES) + Ring.TAIL, tail);
+                }
+            });
+            try {
+                attacker.write(Control.disconnect());
+                victim.awaitDisconnected();
+            } finally {
+                over.set(true);
+                writer.join();
+            }
         }
     }
 
