@@ -45,7 +45,8 @@ final class Chunk {
     static Chunk create(MemoryDomain domain, BufferPoolOptions options, long lengthBytes) {
         Arena arena = Arena.ofShared();
         try {
-            MemorySegment preferred = options.hugePages() ? null : domain.allocate(arena, lengthBytes);
+            MemorySegment preferred =
+                    options.hugePages() ? null : domain.allocate(arena, lengthBytes, options.access());
             MemorySegment segment = preferred == null ? allocate(arena, options, lengthBytes) : preferred;
             return new Chunk(arena, segment, domain.register(segment, options.access()));
         } catch (Throwable failure) {

@@ -2,11 +2,13 @@ package org.verbena.transport.software;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.MemoryDomain;
 
 /** Memory that peers of a provider reach by themselves. Any thread. */
 @FunctionalInterface
 public interface MemorySource {
-    /** As {@link org.verbena.transport.spi.MemoryDomain#allocate}. */
-    @Nullable MemorySegment allocate(Arena arena, long lengthBytes);
+    /** As {@link MemoryDomain#allocate}. */
+    @Nullable MemorySegment allocate(Arena arena, long lengthBytes, Set<MemoryDomain.Access> access);
 }

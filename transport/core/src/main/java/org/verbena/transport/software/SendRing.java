@@ -211,6 +211,35 @@ public final class SendRing extends WorkRing {
         }
     }
 
+    /**
+     * Copies a part of a request's payload, inline or not.
+     *
+     * @param to where to
+     * @param at from which offset there
+     * @param slot of the request
+     * @param from the beginning of the part
+     * @param bytes its length
+     */
+    public void copyTo(MemorySegment to, long at, int slot, int from, int bytes) {
+        if (has(slot, WorkRequest.INLINE)) {
+            MemorySegment.copy(inlineBytes, inlineStart(slot) + from, to, ValueLayout.JAVA_BYTE, at, bytes);
+            return;
+        }
+        int skip = from;
+        int done = 0;
+        for (int i = 0; done < bytes; i++) {
+            int length = length(slot, i);
+            if (skip >= length) {
+                skip -= length;
+                continue;
+            }
+            int now = Math.min(length - skip, bytes - done);
+            MemorySegment.copy(region(slot, i).segment(), offset(slot, i) + skip, to, at + done, now);
+            done += now;
+            skip = 0;
+        }
+    }
+
     public byte[] inlineBytes() {
         return inlineBytes;
     }

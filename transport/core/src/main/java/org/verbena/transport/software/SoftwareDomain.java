@@ -46,7 +46,7 @@ public final class SoftwareDomain implements MemoryDomain {
 
     /** Without memory of its own. */
     public SoftwareDomain() {
-        this((arena, lengthBytes) -> null);
+        this((arena, lengthBytes, access) -> null);
     }
 
     /**
@@ -59,8 +59,8 @@ public final class SoftwareDomain implements MemoryDomain {
     }
 
     @Override
-    public @Nullable MemorySegment allocate(Arena arena, long lengthBytes) {
-        return source.allocate(arena, lengthBytes);
+    public @Nullable MemorySegment allocate(Arena arena, long lengthBytes, Set<Access> access) {
+        return source.allocate(arena, lengthBytes, access);
     }
 
     @Override

@@ -90,12 +90,12 @@ public final class SoftwareMemory extends RegisteredMemory {
     }
 
     /**
-     * Opens it to a peer, if it may be read, is open and the peer can reach it.
+     * Opens it to a peer, if peers have a right to it and this one can reach it.
      *
      * @param by opens it
      */
     public void open(DirectAccess by) {
-        if (!remoteRead) {
+        if (!(remoteRead || remoteWrite || remoteAtomic)) {
             return;
         }
         synchronized (this) {

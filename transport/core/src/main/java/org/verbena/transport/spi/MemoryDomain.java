@@ -40,9 +40,10 @@ public interface MemoryDomain {
      *
      * @param arena frees it when it is closed
      * @param lengthBytes how much, 1 or more
+     * @param access the rights that it will be registered with: what peers may write is kept apart
      * @return zeroed memory that begins at a page; null where all memory is alike, or none of this kind is left
      */
-    default @Nullable MemorySegment allocate(Arena arena, long lengthBytes) {
+    default @Nullable MemorySegment allocate(Arena arena, long lengthBytes, Set<Access> access) {
         return null;
     }
 

@@ -16,16 +16,16 @@ final class Control {
     /** 1 byte of reason, 4 of request. */
     private static final byte TERMINATE = 3;
 
-    /** 4 bytes of number, 4 of descriptor, 8 of length. */
+    /** 4 bytes of number, 4 of descriptor, 8 of length, 1 that is not 0 if this side may write it. */
     private static final byte FILE = 4;
 
     /** 4 bytes of number. */
     private static final byte FREED = 5;
 
     /** By what is said, the bytes behind it. */
-    private static final int[] BODY_BYTES = {0, 0, 0, 5, 16, 4};
+    private static final int[] BODY_BYTES = {0, 0, 0, 5, 17, 4};
 
-    private static final int MAX_BODY_BYTES = 16;
+    private static final int MAX_BODY_BYTES = 17;
 
     /** The reasons of a TERMINATE, by their numbers on the wire. */
     private static final WorkStatus[] REASONS = {
@@ -80,12 +80,13 @@ final class Control {
                 .flip();
     }
 
-    static ByteBuffer file(int number, int descriptor, long lengthBytes) {
+    static ByteBuffer file(int number, int descriptor, long lengthBytes, boolean isWritable) {
         return ByteBuffer.allocate(1 + BODY_BYTES[FILE])
                 .put(FILE)
                 .putInt(number)
                 .putInt(descriptor)
                 .putLong(lengthBytes)
+                .put((byte) (isWritable ? 1 : 0))
                 .flip();
     }
 
@@ -133,7 +134,7 @@ final class Control {
             case DISCONNECT, TERMINATE -> {
                 return true;
             }
-            case FILE -> files.add(body.getInt(0), body.getInt(4), body.getLong(8));
+            case FILE -> files.add(body.getInt(0), body.getInt(4), body.getLong(8), body.get(16) != 0);
             case FREED -> files.remove(body.getInt(0));
             default -> {}
         }

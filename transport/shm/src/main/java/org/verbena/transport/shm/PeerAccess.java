@@ -1,5 +1,6 @@
 package org.verbena.transport.shm;
 
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
@@ -68,7 +69,7 @@ final class PeerAccess {
         own.openWith(opens);
     }
 
-    /** The peer reads memory that it could read by itself. */
+    /** The peer has this side access memory that it could access by itself. */
     void openForNextTime(SoftwareMemory memory) {
         Publisher opens = publisher;
         if (opens != null) {
@@ -87,14 +88,15 @@ final class PeerAccess {
     }
 
     /**
-     * Does an atomic; the memory is entered, and the address a multiple of 8.
+     * Does an atomic.
      *
+     * @param memory that may be accessed
+     * @param at the offset in it; a multiple of 8
      * @return the old value
      */
-    static long atomic(SoftwareMemory memory, long address, boolean add, long compareOrAdd, long swap) {
-        long at = address - memory.address();
+    static long atomic(MemorySegment memory, long at, boolean add, long compareOrAdd, long swap) {
         return add
-                ? (long) LONG.getAndAdd(memory.segment(), at, compareOrAdd)
-                : (long) LONG.compareAndExchange(memory.segment(), at, compareOrAdd, swap);
+                ? (long) LONG.getAndAdd(memory, at, compareOrAdd)
+                : (long) LONG.compareAndExchange(memory, at, compareOrAdd, swap);
     }
 }

@@ -9,7 +9,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.shm.ffm.SharedFile;
 
-/** The peer's memory that this side has mapped, for reading. One thread. */
+/** The peer's memory that this side has mapped. One thread. */
 final class PeerFiles {
     private static final Logger LOG = LoggerFactory.getLogger(PeerFiles.class);
 
@@ -27,7 +27,7 @@ final class PeerFiles {
     }
 
     /** The peer has a file to map. One that cannot be mapped is done without. */
-    void add(int number, int descriptor, long lengthBytes) {
+    void add(int number, int descriptor, long lengthBytes, boolean isWritable) {
         IntObjectHashMap<Mapped> all = mapped;
         if (all == null) {
             all = new IntObjectHashMap<>();
@@ -38,11 +38,11 @@ final class PeerFiles {
         }
         Arena arena = Arena.ofShared();
         try {
-            MemorySegment memory = SharedFile.map(pid, descriptor, lengthBytes, false, arena);
+            MemorySegment memory = SharedFile.map(pid, descriptor, lengthBytes, isWritable, arena);
             close(all.put(number, new Mapped(arena, memory)));
         } catch (IOException e) {
             arena.close();
-            LOG.debug("what the peer shares cannot be mapped; its own loop reads it", e);
+            LOG.debug("what the peer shares cannot be mapped; its own loop accesses it", e);
         }
     }
 

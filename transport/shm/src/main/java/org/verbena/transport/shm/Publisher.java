@@ -7,10 +7,12 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.verbena.transport.software.DirectAccess;
 import org.verbena.transport.software.SoftwareMemory;
+import org.verbena.transport.spi.MemoryDomain.Access;
 
 /**
  * Opens this side's memory to the peer of one connection, in the connection's table. The peer is told of a file when
- * memory in it is to be opened for the first time; until it has mapped the file, this side reads for it. Any thread.
+ * memory in it is to be opened for the first time; until it has mapped the file, this side accesses it for the peer. Any
+ * thread.
  */
 final class Publisher implements DirectAccess {
     private final SharedFiles files;
@@ -26,9 +28,12 @@ final class Publisher implements DirectAccess {
 
     /** Tells the peer of files; called on the loop. */
     interface Announcer {
-        void announce(int number, int descriptor, long lengthBytes);
+        void announce(int number, int descriptor, long lengthBytes, boolean isWritable);
 
         void freed(int number);
+
+        /** The peer is in the middle of writing memory that this side has closed, and does not finish. */
+        void onStuck();
     }
 
     Publisher(SharedFiles files, RegionTable table, Executor loop, Announcer announcer) {
@@ -47,7 +52,7 @@ final class Publisher implements DirectAccess {
         if (!announced.containsKey(file)) {
             Runnable whenFreed = () -> onFreed(file);
             announced.put(file, whenFreed);
-            onLoop(() -> announcer.announce(file.number, file.file.descriptor(), file.lengthBytes));
+            onLoop(() -> announcer.announce(file.number, file.file.descriptor(), file.lengthBytes, file.isWritable));
             file.whenFreed(whenFreed);
             return false;
         }
@@ -56,7 +61,8 @@ final class Publisher implements DirectAccess {
                 file.number,
                 memory.address(),
                 memory.lengthBytes(),
-                memory.address() - file.address);
+                memory.address() - file.address,
+                rights(memory, file));
         if (entry >= 0) {
             entries.put(memory, entry);
         }
@@ -67,8 +73,23 @@ final class Publisher implements DirectAccess {
     public synchronized void withdraw(SoftwareMemory memory) {
         Integer entry = entries.remove(memory);
         if (entry != null) {
-            table.remove(entry);
+            remove(memory, entry);
         }
+    }
+
+    private void remove(SoftwareMemory memory, int entry) {
+        if (!table.remove(entry, memory.remoteKey())) {
+            onLoop(announcer::onStuck);
+        }
+    }
+
+    private static int rights(SoftwareMemory memory, SharedFiles.Entry file) {
+        int rights = memory.allows(Access.REMOTE_READ) ? RegionTable.READ : 0;
+        if (file.isWritable) {
+            rights |= memory.allows(Access.REMOTE_WRITE) ? RegionTable.WRITE : 0;
+            rights |= memory.allows(Access.REMOTE_ATOMIC) ? RegionTable.ATOMIC : 0;
+        }
+        return rights;
     }
 
     /** The peer may use no memory any more, or not yet. */
@@ -86,7 +107,7 @@ final class Publisher implements DirectAccess {
     }
 
     private synchronized List<SoftwareMemory> takeAll(boolean end) {
-        entries.values().forEach(table::remove);
+        entries.forEach(this::remove);
         List<SoftwareMemory> all = List.copyOf(entries.keySet());
         entries.clear();
         if (end) {

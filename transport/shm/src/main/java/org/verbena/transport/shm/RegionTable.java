@@ -5,14 +5,17 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * What the peer of a connection may read by itself, in the connection's file. Its owner writes it, and decides nothing by
- * what it reads there.
+ * What the peer of a connection may access by itself, in the connection's file. Its owner writes it, and decides nothing
+ * by what it reads there.
  *
  * <pre>{@code
- * entry: key, 0 if free | number of the file | address | length | offset in the file
+ * entry: key, 0 if free | number of the file | address | length | offset in the file | rights
+ * behind all entries: the visit, the key of what the peer is writing just now
  * }</pre>
  *
- * <p>An entry belongs to its key as long as the key is the same before and after it, and what it opens, are read.
+ * <p>An entry belongs to its key as long as the key is the same before and after it, and what it opens, are read. A peer
+ * that writes says so first, and then looks at the key once more; an owner that removes the key then looks whether there
+ * is a visit: one of the two sees the other.
  */
 final class RegionTable {
     private static final int ENTRIES = 256;
@@ -21,12 +24,22 @@ final class RegionTable {
     /** A key that finds none of so many entries free is not published. */
     private static final int PROBES = 8;
 
-    static final int BYTES = ENTRIES * ENTRY_BYTES;
+    private static final int VISIT = ENTRIES * ENTRY_BYTES;
+
+    static final int BYTES = VISIT + ENTRY_BYTES;
+
+    static final int READ = 1;
+    static final int WRITE = 2;
+    static final int ATOMIC = 4;
+
+    /** How long a peer may be in the middle of a piece: far longer than the copy takes. */
+    private static final long VISIT_NANOS = 1_000_000_000;
 
     private static final int FILE = 4;
     private static final int ADDRESS = 8;
     private static final int LENGTH = 16;
     private static final int OFFSET = 24;
+    private static final int RIGHTS = 32;
 
     private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
 
@@ -53,7 +66,7 @@ final class RegionTable {
      *
      * @return its number, or -1 if there is no room
      */
-    int add(int key, int file, long address, long lengthBytes, long offset) {
+    int add(int key, int file, long address, long lengthBytes, long offset, int rights) {
         for (int probe = 0; probe < PROBES; probe++) {
             long at = entry(key, probe);
             if ((int) INT.getOpaque(memory, at) == 0) {
@@ -61,6 +74,7 @@ final class RegionTable {
                 memory.set(ValueLayout.JAVA_LONG, at + ADDRESS, address);
                 memory.set(ValueLayout.JAVA_LONG, at + LENGTH, lengthBytes);
                 memory.set(ValueLayout.JAVA_LONG, at + OFFSET, offset);
+                memory.set(ValueLayout.JAVA_INT, at + RIGHTS, rights);
                 INT.setRelease(memory, at, key);
                 return (int) ((at - base) / ENTRY_BYTES);
             }
@@ -68,10 +82,47 @@ final class RegionTable {
         return -1;
     }
 
-    /** Owner: removes an entry. What was written into the memory before it is seen by nobody who still finds the entry. */
-    void remove(int number) {
+    /**
+     * Owner: removes an entry. What was written into the memory before it is seen by nobody who still finds the entry.
+     *
+     * @param number of the entry
+     * @param key its key
+     * @return false if the peer is in the middle of writing, and does not finish
+     */
+    boolean remove(int number, int key) {
         INT.setVolatile(memory, base + (long) number * ENTRY_BYTES, 0);
         VarHandle.fullFence();
+        if ((int) INT.getVolatile(memory, base + VISIT) != key) {
+            return true;
+        }
+        long start = System.nanoTime();
+        while ((int) INT.getVolatile(memory, base + VISIT) == key) {
+            if (System.nanoTime() - start > VISIT_NANOS) {
+                return false;
+            }
+            Thread.onSpinWait();
+        }
+        return true;
+    }
+
+    /**
+     * Peer: begins to write.
+     *
+     * @return false if the entry is gone; then nothing has begun
+     */
+    boolean enter(long at, int key) {
+        INT.setVolatile(memory, base + VISIT, key);
+        VarHandle.fullFence();
+        if ((int) INT.getVolatile(memory, at) == key) {
+            return true;
+        }
+        exit();
+        return false;
+    }
+
+    /** Peer: what it has written is written. */
+    void exit() {
+        INT.setRelease(memory, base + VISIT, 0);
     }
 
     /**
@@ -104,6 +155,10 @@ final class RegionTable {
 
     long offset(long at) {
         return memory.get(ValueLayout.JAVA_LONG, at + OFFSET);
+    }
+
+    int rights(long at) {
+        return memory.get(ValueLayout.JAVA_INT, at + RIGHTS);
     }
 
     /** Peer: whether the entry, and what was copied since it was found, is still that of the key. */

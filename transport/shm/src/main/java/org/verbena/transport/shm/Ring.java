@@ -47,6 +47,9 @@ final class Ring {
     static final byte ATOMIC_REQUEST = 5;
     static final byte ATOMIC_RESPONSE = 6;
 
+    /** A write with immediate data whose data the writer has written itself. */
+    static final byte WRITTEN = 7;
+
     /** The message's first piece. */
     static final byte FIRST = 1;
 

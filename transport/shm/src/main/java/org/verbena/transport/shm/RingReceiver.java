@@ -120,6 +120,7 @@ final class RingReceiver {
             case Ring.READ_RESPONSE -> onReadResponse();
             case Ring.ATOMIC_REQUEST -> onAtomicRequest();
             case Ring.ATOMIC_RESPONSE -> onAtomicResponse();
+            case Ring.WRITTEN -> onWritten();
             default -> throw new RingException("a record with opcode " + ring.opcode());
         }
     }
@@ -194,6 +195,7 @@ final class RingReceiver {
                     deny("a write");
                     return;
                 }
+                access.openForNextTime(writeTarget);
             }
             SoftwareMemory target = writeTarget;
             if (target == null || !target.contains(ring.address(), ring.payloadBytes())) {
@@ -224,6 +226,9 @@ final class RingReceiver {
     }
 
     private void onWritten() {
+        if (ring.totalBytes() < 0 || inMessage) {
+            throw new RingException("a write of " + ring.totalBytes() + " bytes, or within a message");
+        }
         if (!owner.takeReceive(receive)) {
             owner.refuse(
                     WorkStatus.RECEIVER_NOT_READY_RETRY_EXCEEDED,
@@ -279,11 +284,13 @@ final class RingReceiver {
         }
         long old;
         try {
-            old = PeerAccess.atomic(target, ring.address(), ring.has(Ring.ADD), operand, swap);
+            old = PeerAccess.atomic(
+                    target.segment(), ring.address() - target.address(), ring.has(Ring.ADD), operand, swap);
         } finally {
             target.exit();
         }
         inboundReads.addAtomic(ring.id(), old);
+        access.openForNextTime(target);
     }
 
     private void onReadResponse() {

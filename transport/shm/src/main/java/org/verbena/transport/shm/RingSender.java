@@ -27,7 +27,7 @@ final class RingSender {
     private final RingWriter ring;
     private final SendRing sends;
     private final InboundReads inboundReads;
-    private final DirectReads direct;
+    private final DirectOperations direct;
     private final int readDepth;
 
     /** The first request that is not completely in the ring. */
@@ -50,7 +50,7 @@ final class RingSender {
     /** Where the last record ends that changes the peer's memory: a read must see that. */
     private long lastChange;
 
-    /** Whether the request at {@link #next} is a read that the peer has to do. */
+    /** Whether the request at {@link #next} goes through the ring. */
     private boolean indirect;
 
     /** An answer cannot be given any more: what was asked for has been closed. */
@@ -70,7 +70,7 @@ final class RingSender {
         }
     }
 
-    RingSender(RingWriter ring, SendRing sends, InboundReads inboundReads, DirectReads direct, int readDepth) {
+    RingSender(RingWriter ring, SendRing sends, InboundReads inboundReads, DirectOperations direct, int readDepth) {
         this.ring = ring;
         this.sends = sends;
         this.inboundReads = inboundReads;
@@ -160,23 +160,14 @@ final class RingSender {
         while (!blocked && next < sends.tail() && !waitsForAnswers()) {
             int slot = sends.slot(next);
             if (isDirect(slot)) {
-                int bytes = direct.copy(slot, nextBytes);
-                if (bytes < 0) {
-                    indirect = true;
-                    nextBytes = 0;
-                } else if (nextBytes + bytes == sends.totalBytes(slot)) {
-                    sends.setAnswered(slot);
-                    proceed();
-                } else {
-                    nextBytes += bytes;
-                }
-                directBytes += Math.max(0, bytes);
+                directBytes += proceedDirectly(slot);
                 if (directBytes >= DIRECT_BYTES) {
                     pausing = next < sends.tail();
                     return;
                 }
                 continue;
             }
+            indirect = true;
             boolean complete = switch (sends.opcode(slot)) {
                 case SEND, SEND_WITH_IMMEDIATE, SEND_WITH_INVALIDATE -> send(slot);
                 case WRITE, WRITE_WITH_IMMEDIATE -> write(slot);
@@ -199,11 +190,52 @@ final class RingSender {
         indirect = false;
     }
 
-    /** Whether this side may copy what a read asks for: nothing that the peer has to do before it is under way. */
+    /** Whether this side may try a request itself: nothing that the peer has to do before it is under way. */
     private boolean isDirect(int slot) {
-        return sends.opcode(slot) == WorkRequest.Opcode.READ
+        return sends.opcode(slot).compareTo(WorkRequest.Opcode.WRITE) >= 0
                 && !indirect
                 && (nextBytes > 0 || (sends.totalBytes(slot) > 0 && ring.isReadUpTo(lastChange)));
+    }
+
+    /** Does a request, or a piece of it, in the peer's memory; gives how much. */
+    private int proceedDirectly(int slot) {
+        int total = sends.totalBytes(slot);
+        int bytes = nextBytes == total ? 0 : direct.proceed(slot, nextBytes);
+        if (bytes < 0) {
+            indirect = true;
+            nextBytes = 0;
+            return 0;
+        }
+        nextBytes += bytes;
+        if (nextBytes < total) {
+            return bytes;
+        }
+        if (sends.isAnsweredByPeer(slot)) {
+            sends.setAnswered(slot);
+            proceed();
+        } else if (sends.opcode(slot) == WorkRequest.Opcode.WRITE || tellOfWrite(slot)) {
+            sends.releaseRegions(slot);
+            proceed();
+        }
+        return bytes;
+    }
+
+    /** The data is there, and the peer does not know; gives false if there is no room to say so. */
+    private boolean tellOfWrite(int slot) {
+        if (ring.claim(0, 0) < 0) {
+            blocked = true;
+            return false;
+        }
+        ring.commit(
+                Ring.WRITTEN,
+                Ring.FIRST | Ring.LAST | Ring.IMMEDIATE,
+                0,
+                0,
+                sends.immediateData(slot),
+                0,
+                sends.totalBytes(slot),
+                id(next));
+        return true;
     }
 
     /** Whether there is more to do at once, but others should have their turn. */
@@ -264,7 +296,7 @@ final class RingSender {
                 blocked = true;
                 return false;
             }
-            copy(slot, nextBytes, bytes);
+            sends.copyTo(ring.memory(), ring.payload(), slot, nextBytes, bytes);
             int which = (nextBytes == 0 ? Ring.FIRST : 0) | (bytes == left ? Ring.LAST : 0);
             ring.commit(opcode, flags | which, bytes, key, word, address + nextBytes, total, id(next));
             if (opcode == Ring.WRITE) {
@@ -273,34 +305,6 @@ final class RingSender {
             nextBytes += bytes;
         } while (nextBytes < total);
         return true;
-    }
-
-    private void copy(int slot, int from, int bytes) {
-        long to = ring.payload();
-        if (sends.has(slot, WorkRequest.INLINE)) {
-            MemorySegment.copy(
-                    sends.inlineBytes(),
-                    sends.inlineStart(slot) + from,
-                    ring.memory(),
-                    ValueLayout.JAVA_BYTE,
-                    to,
-                    bytes);
-            return;
-        }
-        int skip = from;
-        int left = bytes;
-        for (int i = 0; left > 0; i++) {
-            int length = sends.length(slot, i);
-            if (skip >= length) {
-                skip -= length;
-                continue;
-            }
-            int now = Math.min(length - skip, left);
-            MemorySegment.copy(sends.region(slot, i).segment(), sends.offset(slot, i) + skip, ring.memory(), to, now);
-            to += now;
-            left -= now;
-            skip = 0;
-        }
     }
 
     private boolean ask(int slot, byte opcode, int payloadBytes) {

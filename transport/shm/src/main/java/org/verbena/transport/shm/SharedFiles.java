@@ -13,8 +13,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.shm.ffm.SharedFile;
 import org.verbena.transport.software.MemorySource;
+import org.verbena.transport.spi.MemoryDomain;
 
-/** Memory of this process that peers can map, for reading only: that of pools of buffers. Any thread. */
+/**
+ * Memory of this process that peers can map: that of pools of buffers for reading only, and what was allocated for peers
+ * to write. Any thread.
+ */
 final class SharedFiles implements MemorySource {
     private static final Logger LOG = LoggerFactory.getLogger(SharedFiles.class);
     private static final long PAGE_BYTES = 4096;
@@ -31,14 +35,18 @@ final class SharedFiles implements MemorySource {
         final long address;
         final long lengthBytes;
 
+        /** Whether peers may write it. */
+        final boolean isWritable;
+
         /** To be told when it is freed. */
         private final Set<Runnable> whenFreed = ConcurrentHashMap.newKeySet();
 
         private volatile boolean freed;
 
-        private Entry(int number, SharedFile file) {
+        private Entry(int number, SharedFile file, boolean isWritable) {
             this.number = number;
             this.file = file;
+            this.isWritable = isWritable;
             address = file.memory().address();
             lengthBytes = file.memory().byteSize();
         }
@@ -67,16 +75,18 @@ final class SharedFiles implements MemorySource {
 
     @Override
     @SuppressWarnings("restricted") // adds to what the arena does at its end
-    public @Nullable MemorySegment allocate(Arena arena, long lengthBytes) {
+    public @Nullable MemorySegment allocate(Arena arena, long lengthBytes, Set<MemoryDomain.Access> access) {
+        boolean isWritable =
+                access.contains(MemoryDomain.Access.REMOTE_WRITE) || access.contains(MemoryDomain.Access.REMOTE_ATOMIC);
         long whole = (lengthBytes + PAGE_BYTES - 1) & -PAGE_BYTES;
         SharedFile file;
         try {
-            file = SharedFile.create("verbena-buffers", whole, true, arena);
+            file = SharedFile.create(isWritable ? "verbena-memory" : "verbena-buffers", whole, !isWritable, arena);
         } catch (IOException e) {
-            LOG.debug("no memory that peers could map; what lies in other memory is read for them", e);
+            LOG.debug("no memory that peers could map; what lies in other memory is accessed for them", e);
             return null;
         }
-        Entry entry = new Entry(lastNumber.incrementAndGet(), file);
+        Entry entry = new Entry(lastNumber.incrementAndGet(), file, isWritable);
         files.put(entry.address, entry);
         return MemorySegment.ofAddress(entry.address).reinterpret(lengthBytes, arena, ignored -> {
             files.remove(entry.address, entry);

@@ -112,7 +112,7 @@ final class ShmEndpoint
             RingReceiver in,
             RingSender out,
             Control control,
-            DirectReads direct,
+            DirectOperations direct,
             PeerFiles peerFiles,
             Publisher publisher) {
         /** Lets go of the peer's memory, and takes this side's back. */
@@ -217,8 +217,8 @@ final class ShmEndpoint
         InboundReads inboundReads = new InboundReads(depth);
         int side = initiator ? 0 : 1;
         PeerFiles peerFiles = new PeerFiles(peer);
-        DirectReads direct =
-                new DirectReads(new RegionTable(memory, Ring.table(1 - side, ringBytes)), peerFiles, sendRing);
+        DirectOperations direct =
+                new DirectOperations(new RegionTable(memory, Ring.table(1 - side, ringBytes)), peerFiles, sendRing);
         RingReader reader = new RingReader(memory, 1 - side, ringBytes);
         RingSender out = new RingSender(new RingWriter(memory, side, ringBytes), sendRing, inboundReads, direct, depth);
         int receiveSges = sharedQueue == null ? options.maxSges() : SoftwareReceiveQueue.MAX_SGES;
@@ -687,13 +687,19 @@ final class ShmEndpoint
     // What the publisher says.
 
     @Override
-    public void announce(int number, int descriptor, long lengthBytes) {
-        say(Control.file(number, descriptor, lengthBytes));
+    public void announce(int number, int descriptor, long lengthBytes, boolean isWritable) {
+        say(Control.file(number, descriptor, lengthBytes, isWritable));
     }
 
     @Override
     public void freed(int number) {
         say(Control.freed(number));
+    }
+
+    @Override
+    public void onStuck() {
+        fail(new ConnectionException.Lost("the peer " + remoteAddress
+                + " has stopped in the middle of a write into memory that was closed meanwhile"));
     }
 
     private void say(ByteBuffer words) {

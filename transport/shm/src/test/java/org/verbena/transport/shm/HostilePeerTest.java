@@ -21,6 +21,7 @@ import org.verbena.transport.shm.ffm.SharedFile;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RdmaException;
 import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.WorkRequest;
@@ -104,7 +105,7 @@ class HostilePeerTest {
                     attacker.wake();
                     // Nonsense may look like nothing at all, so the attacker also leaves.
                     attacker.socket.close();
-                    assertThat(victim.awaitDisconnected()).isInstanceOf(ConnectionException.class);
+                    assertThat(victim.awaitDisconnected()).isInstanceOf(RdmaException.class);
                     victim.awaitReceive();
                 }
             }

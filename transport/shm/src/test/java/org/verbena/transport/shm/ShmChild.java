@@ -69,7 +69,7 @@ final class ShmChild {
         Arena arena = Arena.global();
         RegisteredMemory memory = provider.memoryDomain()
                 .register(
-                        provider.memoryDomain().allocate(arena, 1 << 20),
+                        provider.memoryDomain().allocate(arena, 1 << 20, Set.of()),
                         Set.of(Access.LOCAL_WRITE, Access.REMOTE_READ));
         InetAddress host = InetAddress.getLoopbackAddress();
         if (arguments[1].equals("client")) {

@@ -98,7 +98,8 @@ final class ShmFixture implements AutoCloseable {
 
     /** Memory that a peer of this process can map, as that of pools. */
     RegisteredMemory shared(MemoryDomain domain, long bytes, MemoryDomain.Access... access) {
-        RegisteredMemory region = domain.register(provider.memoryDomain().allocate(arena, bytes), Set.of(access));
+        RegisteredMemory region =
+                domain.register(provider.memoryDomain().allocate(arena, bytes, Set.of(access)), Set.of(access));
         regions.add(region);
         return region;
     }

@@ -7,6 +7,7 @@ import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Random;
@@ -18,6 +19,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.shm.ShmFixture.Pair;
+import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler.Completion;
@@ -25,9 +27,9 @@ import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 
-/** Reads that the initiator does by itself. */
+/** Reads, writes and atomics that the initiator does by itself. */
 @Timeout(60)
-class DirectReadTest {
+class DirectAccessTest {
 
     private static void fill(MemorySegment segment, long seed) {
         byte[] bytes = new byte[(int) segment.byteSize()];
@@ -139,6 +141,113 @@ class DirectReadTest {
         }
     }
 
+    private static final Access[] ALL = {
+        Access.LOCAL_WRITE, Access.REMOTE_READ, Access.REMOTE_WRITE, Access.REMOTE_ATOMIC
+    };
+
+    private static WorkRequest add(long id, RegisteredMemory old, RegisteredMemory counter, long value) {
+        WorkRequest request = new WorkRequest(1).asFetchAndAdd(id, 0, counter.address(), counter.remoteKey(), value);
+        request.buffers().add(old, 0, 8);
+        return request;
+    }
+
+    @Test
+    void writesAndAddsWhileTheOwnersLoopIsBusy() {
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS)) {
+            Pair pair = fixture.connect();
+            RegisteredMemory table = fixture.shared(fixture.provider.memoryDomain(), 1 << 20, ALL);
+            RegisteredMemory local = fixture.region(1 << 20, Access.LOCAL_WRITE);
+            RegisteredMemory old = fixture.region(8, Access.LOCAL_WRITE);
+            introduce(fixture, pair, table, old);
+            fill(local.segment(), 3);
+            pair.server().receive(9, old, 0, 8);
+            boolean done = whileTheServerIsBusy(fixture, () -> {
+                WorkRequest write = new WorkRequest(2).asWrite(1, 0, table.address() + 8, table.remoteKey());
+                write.buffers().add(local, 8, 1000).add(local, 1008, (1 << 20) - 1008);
+                pair.client().send(write);
+                pair.client().awaitSend();
+                pair.client().send(add(2, old, table, 5));
+                pair.client().awaitSend();
+                WorkRequest swap = new WorkRequest(1)
+                        .asCompareAndSwap(3, 0, table.address(), table.remoteKey(), 5, Long.MIN_VALUE);
+                swap.buffers().add(old, 0, 8);
+                pair.client().send(swap);
+                return pair.client().awaitSend().equals(new Completion(3, WorkStatus.SUCCESS, 8, 0, 0));
+            });
+            assertThat(done).isTrue();
+            assertThat(old.segment().get(ValueLayout.JAVA_LONG, 0)).isEqualTo(5);
+            assertThat(table.segment().get(ValueLayout.JAVA_LONG, 0)).isEqualTo(Long.MIN_VALUE);
+            assertThat(table.segment().asSlice(8).mismatch(local.segment().asSlice(8)))
+                    .isEqualTo(-1);
+            WorkRequest tell = new WorkRequest(1).asWriteWithImmediate(4, 0, table.address(), table.remoteKey(), 77);
+            tell.buffers().add(local, 0, 4096);
+            pair.client().send(tell);
+            assertThat(pair.client().awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
+            assertThat(pair.server().awaitReceive())
+                    .isEqualTo(new Completion(
+                            9,
+                            WorkStatus.SUCCESS,
+                            4096,
+                            EndpointHandler.WITH_IMMEDIATE | EndpointHandler.REMOTE_WRITE,
+                            77));
+            assertThat(table.segment().asSlice(0, 4096).mismatch(local.segment().asSlice(0, 4096)))
+                    .isEqualTo(-1);
+            table.close();
+            pair.client().send(add(5, old, table, 1));
+            assertThat(pair.client().awaitSend().status())
+                    .as("once it is closed")
+                    .isEqualTo(WorkStatus.REMOTE_ACCESS_ERROR);
+        }
+    }
+
+    @Test
+    void countsWithTheOwnersProgramWithoutLoss() throws InterruptedException {
+        VarHandle counter = ValueLayout.JAVA_LONG.varHandle();
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS)) {
+            Pair pair = fixture.connect();
+            RegisteredMemory table = fixture.shared(fixture.provider.memoryDomain(), 4096, ALL);
+            RegisteredMemory old = fixture.region(8, Access.LOCAL_WRITE);
+            introduce(fixture, pair, table, old);
+            int rounds = 2000;
+            Thread owner = Thread.ofPlatform().start(() -> {
+                for (int i = 0; i < 20 * rounds; i++) {
+                    counter.getAndAdd(table.segment(), 0L, 1L);
+                }
+            });
+            for (int i = 0; i < rounds; i++) {
+                pair.client().send(add(i, old, table, 1_000_000));
+                assertThat(pair.client().awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
+            }
+            owner.join();
+            assertThat((long) counter.getVolatile(table.segment(), 0L)).isEqualTo(rounds * 1_000_020L);
+        }
+    }
+
+    /** Pools are for all connections: what peers may write must be asked for. */
+    @Test
+    void doesNotLetPeersWriteTheMemoryOfPools() {
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS)) {
+            Pair pair = fixture.connect();
+            RegisteredMemory pool = fixture.shared(fixture.provider.memoryDomain(), 4096, Access.REMOTE_READ);
+            RegisteredMemory table = fixture.provider.memoryDomain().register(pool.segment(), Set.of(ALL));
+            RegisteredMemory old = fixture.region(8, Access.LOCAL_WRITE);
+            introduce(fixture, pair, pool, old);
+            assertThat(read(pair, 1, old, table, 8).status()).isEqualTo(WorkStatus.SUCCESS);
+            boolean done = whileTheServerIsBusy(fixture, () -> {
+                pair.client().send(add(2, old, table, 5));
+                long start = System.nanoTime();
+                while (pair.client().unclaimedCompletions() == 0 && System.nanoTime() - start < 50_000_000) {
+                    Thread.onSpinWait();
+                }
+                return pair.client().unclaimedCompletions() > 0;
+            });
+            assertThat(done).as("done without the owner").isFalse();
+            assertThat(pair.client().awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
+            assertThat(pool.segment().get(ValueLayout.JAVA_LONG, 0)).isEqualTo(5);
+            table.close();
+        }
+    }
+
     @Test
     void deniesWhatIsOutside() {
         try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS)) {
@@ -166,7 +275,9 @@ class DirectReadTest {
             try (Arena arena = Arena.ofShared()) {
                 RegisteredMemory from = fixture.provider
                         .memoryDomain()
-                        .register(fixture.provider.memoryDomain().allocate(arena, 8192), Set.of(Access.REMOTE_READ));
+                        .register(
+                                fixture.provider.memoryDomain().allocate(arena, 8192, Set.of()),
+                                Set.of(Access.REMOTE_READ));
                 RegisteredMemory to = fixture.region(8, Access.LOCAL_WRITE);
                 introduce(fixture, pair, from, to);
                 assertThat(mappings()).isEqualTo(2);
