@@ -8,10 +8,12 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -34,6 +36,8 @@ class KillTest {
     @TempDir
     Path directory;
 
+    private final List<Process> processes = new ArrayList<>();
+
     @Test
     void aClientThatIsKilledLeavesNothing() throws Exception {
         try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS.withDirectory(owned()))) {
@@ -41,7 +45,7 @@ class KillTest {
             for (int i = 0; i < KILLS; i++) {
                 AtomicLong received = new AtomicLong();
                 RegisteredMemory memory = fixture.region(4096, Access.LOCAL_WRITE);
-                Process client = ShmChild.start(owned(), "client", String.valueOf(fixture.address.getPort()));
+                Process client = start("client", String.valueOf(fixture.address.getPort()));
                 RecordingEndpointHandler server = fixture.accept(handler -> countReceives(handler, memory, received));
                 kill(client, received);
                 assertThat(server.awaitDisconnected()).isInstanceOf(ConnectionException.Lost.class);
@@ -56,7 +60,7 @@ class KillTest {
         try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS.withDirectory(names))) {
             Resources before = null;
             for (int i = 0; i < KILLS; i++) {
-                Process server = ShmChild.start(names, "server");
+                Process server = start("server");
                 AtomicLong received = new AtomicLong();
                 RegisteredMemory memory = fixture.region(4096, Access.LOCAL_WRITE);
                 InetSocketAddress address =
@@ -74,6 +78,17 @@ class KillTest {
                 before = compare(before);
             }
         }
+    }
+
+    private Process start(String... arguments) throws IOException {
+        Process started = ShmChild.start(owned(), arguments);
+        processes.add(started);
+        return started;
+    }
+
+    @AfterEach
+    void killTheRest() {
+        processes.forEach(Process::destroyForcibly);
     }
 
     private Path owned() throws IOException {
