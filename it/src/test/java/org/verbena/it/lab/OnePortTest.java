@@ -108,7 +108,7 @@ class OnePortTest {
         try (RdmaServer server = RdmaServer.builder().provider("all").threads(2).bind(address, 0, ECHO);
                 RdmaClient onRxe = RdmaClient.builder().provider("verbs").connect(address, server.port());
                 RdmaClient onSoft = RdmaClient.builder().provider("soft").connect(address, server.port())) {
-            assertThat(server.provider()).isEqualTo("verbs+soft");
+            assertThat(server.provider()).isEqualTo("verbs+soft+shm");
             assertServes(onRxe);
             assertServes(onSoft);
             assertThat(List.copyOf(server.connections()))
@@ -126,7 +126,7 @@ class OnePortTest {
         try (RdmaServer server = RdmaServer.builder().provider("all").threads(2).bind(address, 7942, ECHO);
                 RdmaClient onSiw = RdmaClient.builder().provider("verbs").connect(address, 7942);
                 RdmaClient onSoft = RdmaClient.builder().provider("soft").connect(address, 7942)) {
-            assertThat(server.provider()).isEqualTo("verbs");
+            assertThat(server.provider()).isEqualTo("verbs+shm");
             assertThat(ProviderStatistics.of(ProviderChoice.choose("soft", null).provider())
                             .failedListens())
                     .isEqualTo(failed + 1);
@@ -174,7 +174,7 @@ class OnePortTest {
     @Test
     void softHasNoWildcardAddressBesideAnIwarpDevice() throws Exception {
         try (RdmaServer server = RdmaServer.builder().provider("all").threads(1).bind("0.0.0.0", 7944, ECHO)) {
-            assertThat(server.provider()).isEqualTo("verbs");
+            assertThat(server.provider()).isEqualTo("verbs+shm");
             try (RdmaClient onRxe = RdmaClient.builder().provider("verbs").connect(LabDevice.RXE.address(), 7944);
                     RdmaClient onSiw = RdmaClient.builder().provider("soft").connect(LabDevice.SIW.address(), 7944)) {
                 assertServes(onRxe);
