@@ -131,10 +131,16 @@ class GrpcRungsTest {
         /** Makes channels. */
         protected abstract NettyChannelBuilder newBuilder();
 
-        /** By a ladder that has all the time that a slow guest needs. */
+        /** By a ladder that has all the time that a slow guest needs, and does not remember when that was not enough. */
         static NettyChannelBuilder climb(String host, String... rungs) {
             return VerbenaGrpc.channel(
-                    host, PORT, LadderOptions.DEFAULTS.withRungs(rungs).withHedgeDelay(Duration.ofMinutes(1)), group());
+                    host,
+                    PORT,
+                    LadderOptions.DEFAULTS
+                            .withRungs(rungs)
+                            .withHedgeDelay(Duration.ofMinutes(1))
+                            .withMemory(Duration.ZERO),
+                    group());
         }
 
         @Override
