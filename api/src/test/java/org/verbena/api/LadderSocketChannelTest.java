@@ -428,6 +428,8 @@ class LadderSocketChannelTest {
                         .option(ChannelOption.WRITE_BUFFER_WATER_MARK, new WriteBufferWaterMark(20_000, 40_000)),
                 server(rung));
         Channel child = child();
+        Patience.turns(client.eventLoop()); // the rung's own marks have come up
+        Patience.until("it is writable at first", client::isWritable);
         client.write(bytes(50_000));
         Patience.until("it is full", () -> !client.isWritable() && client.bytesBeforeUnwritable() == 0);
         client.flush();
