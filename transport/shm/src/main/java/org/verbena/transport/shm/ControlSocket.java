@@ -15,8 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The Unix socket of a connection on an event loop: it carries the handshake, wakes a peer that sleeps, and tells of the
- * peer's end. One thread: the loop's.
+ * The Unix socket of a connection on an event loop: it carries the handshake and wakes a peer that sleeps, and its
+ * end is the peer's. One thread: the loop's.
  */
 final class ControlSocket implements ShmIoHandler.LoopMember {
     private static final Logger LOG = LoggerFactory.getLogger(ControlSocket.class);

@@ -6,93 +6,37 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
-import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.software.CompletionReports;
-import org.verbena.transport.software.ConnectionMemory;
 import org.verbena.transport.software.ConnectionOutcome;
 import org.verbena.transport.software.InboundReads;
 import org.verbena.transport.software.Placement;
-import org.verbena.transport.software.SendRing;
-import org.verbena.transport.software.SoftwareReceiveQueue;
-import org.verbena.transport.software.WorkChecks;
-import org.verbena.transport.software.WorkRing;
+import org.verbena.transport.software.SoftwareEndpoint;
 import org.verbena.transport.spi.ConnectionException;
-import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.ScatterGatherList;
-import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkCompletionException;
-import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 
-/**
- * One connection through shared memory.
- *
- * <p>Everything happens in turns: the ring is polled, the socket has something, or a task runs. Within a turn the handler
- * is called as events are found, and what it posts meanwhile is sent together at the end of the turn. Outside a turn, in
- * a method that the user called, there are no callbacks: completions wait for the next turn, which a task provides.
- *
- * <pre>{@code
- * SETUP --reply--> CONNECTED --disconnect, error, peer--> DRAINING --> CLOSED
- *   |                                                        ^
- *   +--------------------------------------------------------+
- * }</pre>
- */
-final class ShmEndpoint
-        implements Endpoint, ControlSocket.Owner, RingReceiver.Owner, CompletionReports.Owner, Publisher.Announcer {
+/** One connection through shared memory. */
+final class ShmEndpoint extends SoftwareEndpoint
+        implements ControlSocket.Owner, RingReceiver.Owner, Publisher.Announcer {
     private static final Logger LOG = LoggerFactory.getLogger(ShmEndpoint.class);
 
-    /** The most that an inline request carries: beyond it a copy costs more than holding the memory. */
-    private static final int MAX_INLINE_BYTES = 4096;
-
     private static final int RECEIVE_BUFFER_BYTES = 63 << 10;
-    private static final int SHARED_RECEIVE_BUFFER_BYTES = 16 << 10;
     /** Beyond it a message that the receiver copies once is quicker than one through the ring. */
     private static final int RENDEZVOUS_BYTES = 32 << 10;
 
-    private static final int SETUP = 0;
-    private static final int CONNECTED = 1;
-    private static final int DRAINING = 2;
-    private static final int CLOSED = 3;
-
-    private final IoEventLoop loop;
     private final ShmContext context;
-    private final ConnectionMemory connectionMemory;
     private final PeerAccess access;
-    private final EndpointOptions options;
-    private final EndpointHandler handler;
-    private final InetSocketAddress remoteAddress;
-    private final boolean initiator;
-    private final Runnable turnTask = this::turn;
-
-    private int state = SETUP;
-    private boolean prepared;
-    private @Nullable ControlSocket socket;
-    private @Nullable InetSocketAddress localAddress;
-    private @Nullable SoftwareReceiveQueue sharedQueue;
-    private @Nullable EndpointCapabilities capabilities;
-
-    private final int maxInlineBytes;
-    private final SendRing sendRing;
-    private final WorkRing receiveRing;
-    private final CompletionReports reports;
     private final ConnectionOutcome outcome = new ConnectionOutcome();
     private final ShmSetup setup;
+    private @Nullable ControlSocket socket;
     private @Nullable Rings rings;
-    private int readDepth;
 
     /** What the peer is told when it ends; null for nothing but the end. */
     private @Nullable ByteBuffer lastWords;
-
-    private boolean inTurn;
-    private boolean turnScheduled;
-    private boolean failed;
 
     /** Ticks of a second that the peer has owed something without any progress. */
     private int stalledTicks;
@@ -132,19 +76,9 @@ final class ShmEndpoint
             EndpointHandler handler,
             InetSocketAddress remoteAddress,
             boolean initiator) {
-        this.loop = loop;
+        super(loop, context.domain(), options, handler, remoteAddress, initiator);
         this.context = context;
-        this.options = options;
-        this.handler = handler;
-        this.remoteAddress = remoteAddress;
-        this.initiator = initiator;
-        connectionMemory = new ConnectionMemory(context.domain());
-        access = new PeerAccess(context.domain(), connectionMemory);
-        maxInlineBytes = Math.min(options.maxInlineBytes(), MAX_INLINE_BYTES);
-        sendRing = new SendRing(options.sendDepth(), options.maxSges(), maxInlineBytes);
-        // With shared receives it stays empty.
-        receiveRing = new WorkRing(options.sharedReceiveQueue() ? 1 : options.receiveDepth(), options.maxSges());
-        reports = new CompletionReports(this, handler, sendRing, receiveRing);
+        access = new PeerAccess(domain, connectionMemory);
         setup = new ShmSetup(this, loop, context.options(), options, remoteAddress);
     }
 
@@ -161,44 +95,29 @@ final class ShmEndpoint
         return setup;
     }
 
-    boolean isComingUp() {
-        return state == SETUP;
-    }
-
     void setSocket(ControlSocket made) {
         socket = made;
     }
 
     /** The peer is reached: what is posted may be prepared. Gives whether to go on. */
     boolean prepare(InetSocketAddress local) {
-        localAddress = local;
-        if (options.sharedReceiveQueue()) {
-            sharedQueue = requireSocket().io().sharedReceiveQueue();
-        }
-        capabilities = capabilities(options.readDepth());
-        prepared = true;
-        try {
-            handler.onPrepared(this);
-        } catch (Throwable t) {
-            fail(t);
-        }
-        return state == SETUP;
+        return prepare(
+                local, options.sharedReceiveQueue() ? requireSocket().io().sharedReceiveQueue() : null);
     }
 
-    private EndpointCapabilities capabilities(int depth) {
-        return new EndpointCapabilities.Builder()
-                .sendDepth(options.sendDepth())
-                .receiveDepth(sharedQueue == null ? options.receiveDepth() : sharedQueue.depth())
-                .maxSges(options.maxSges())
-                .maxReadSges(options.maxSges())
-                .maxInlineBytes(maxInlineBytes)
-                .readDepth(depth)
-                .atomics(true)
-                .immediateData(true)
-                .sendWithInvalidate(true)
-                .receiveBufferBytes(options.sharedReceiveQueue() ? SHARED_RECEIVE_BUFFER_BYTES : RECEIVE_BUFFER_BYTES)
-                .connectionMemory(true)
-                .build();
+    @Override
+    protected int receiveBufferBytes() {
+        return RECEIVE_BUFFER_BYTES;
+    }
+
+    @Override
+    protected boolean takesImmediateData() {
+        return true;
+    }
+
+    @Override
+    protected boolean doesAtomics() {
+        return true;
     }
 
     /**
@@ -212,8 +131,6 @@ final class ShmEndpoint
      * @param privateData of the peer
      */
     void becomeConnected(Arena arena, MemorySegment memory, long peer, int ringBytes, int depth, byte[] privateData) {
-        readDepth = depth;
-        capabilities = capabilities(depth);
         InboundReads inboundReads = new InboundReads(depth);
         int side = initiator ? 0 : 1;
         PeerFiles peerFiles = new PeerFiles(peer);
@@ -221,32 +138,17 @@ final class ShmEndpoint
                 new DirectOperations(new RegionTable(memory, Ring.table(1 - side, ringBytes)), peerFiles, sendRing);
         RingReader reader = new RingReader(memory, 1 - side, ringBytes);
         RingSender out = new RingSender(new RingWriter(memory, side, ringBytes), sendRing, inboundReads, direct, depth);
-        int receiveSges = sharedQueue == null ? options.maxSges() : SoftwareReceiveQueue.MAX_SGES;
-        RingReceiver in = new RingReceiver(reader, this, access, sendRing, out, inboundReads, receiveSges);
+        RingReceiver in = new RingReceiver(reader, this, access, sendRing, out, inboundReads, maxReceiveSges());
         Publisher publisher =
                 new Publisher(context.files(), new RegionTable(memory, Ring.table(side, ringBytes)), loop, this);
         access.publishWith(publisher);
         Control control = new Control(requireSocket(), peerFiles);
         rings = new Rings(arena, reader, in, out, control, direct, peerFiles, publisher);
-        state = CONNECTED;
-        try {
-            handler.onConnected(this, privateData);
-        } catch (Throwable t) {
-            fail(t);
-        }
+        becomeConnected(depth, privateData);
         wake();
     }
 
     // What the user asks.
-
-    @Override
-    public EndpointCapabilities capabilities() {
-        EndpointCapabilities now = capabilities;
-        if (now == null) {
-            throw new IllegalStateException("the capabilities are known from onPrepared on");
-        }
-        return now;
-    }
 
     @Override
     public int rendezvousBytes(int peerReceiveBytes) {
@@ -254,191 +156,25 @@ final class ShmEndpoint
     }
 
     @Override
-    public MemoryDomain memoryDomain() {
-        return context.domain();
-    }
-
-    @Override
-    public MemoryDomain connectionMemory() {
-        return connectionMemory;
-    }
-
-    @Override
     public void allowRemoteAccess(boolean allowed) {
-        connectionMemory.allow(allowed);
+        super.allowRemoteAccess(allowed);
         Rings now = rings;
         if (!allowed && now != null) {
             now.publisher.withdrawAll();
         }
     }
 
-    @Override
-    public InetSocketAddress localAddress() {
-        InetSocketAddress now = localAddress;
-        if (now == null) {
-            throw new IllegalStateException("the local address is known from onPrepared on");
-        }
-        return now;
-    }
-
-    @Override
-    public InetSocketAddress remoteAddress() {
-        return remoteAddress;
-    }
-
-    @Override
-    public @Nullable SharedReceiveQueue sharedReceiveQueue() {
-        return sharedQueue;
-    }
-
-    @Override
-    public boolean postReceive(long workId, ScatterGatherList buffers) {
-        assert loop.inEventLoop();
-        if (sharedQueue != null) {
-            throw new UnsupportedOperationException("receives of this endpoint are posted to its shared receive queue");
-        }
-        WorkChecks.checkReceive(context.domain(), options.maxSges(), buffers);
-        if (!prepared || state >= DRAINING || receiveRing.isFull()) {
-            return false;
-        }
-        receiveRing.add(workId, buffers);
-        return true;
-    }
-
-    @Override
-    public boolean post(WorkRequest work) {
-        assert loop.inEventLoop();
-        WorkChecks.checkLocal(context.domain(), options.maxSges(), maxInlineBytes, work);
-        if (state == CONNECTED) {
-            WorkChecks.checkRemote(remoteAddress, true, true, readDepth, work);
-        }
-        if (state != CONNECTED || sendRing.isFull()) {
-            return false;
-        }
-        sendRing.add(work);
-        return true;
-    }
-
-    @Override
-    public int freeSendSlots() {
-        return state == CONNECTED ? sendRing.depth() - sendRing.size() : 0;
-    }
-
-    @Override
-    public void flush() {
-        assert loop.inEventLoop();
-        if (state != CONNECTED) {
-            return;
-        }
-        pump();
-        if (!inTurn && (state == DRAINING || isHeadDone())) {
-            scheduleTurn();
-        }
-    }
-
-    @Override
-    public void disconnect() {
-        if (loop.inEventLoop()) {
-            disconnect0();
-        } else {
-            try {
-                loop.execute(this::disconnect0);
-            } catch (RejectedExecutionException e) {
-                // The loop has ended, and this connection with it.
-                LOG.debug("disconnecting {} after its loop ended", this, e);
-            }
-        }
-    }
-
-    private void disconnect0() {
-        assert loop.inEventLoop();
-        if (state >= DRAINING) {
-            return;
-        }
-        if (state < CONNECTED) {
-            fail(new ConnectionException(
-                    "connecting with " + remoteAddress + ": closed by this side before it was established"));
-        } else {
-            state = DRAINING;
-        }
-        if (!inTurn) {
-            scheduleTurn();
-        }
-    }
-
-    // Turns.
-
-    private void scheduleTurn() {
-        if (!turnScheduled) {
-            turnScheduled = true;
-            ControlSocket now = socket;
-            if (inTurn && now != null) {
-                now.io().runAfterPoll(turnTask);
-                return;
-            }
-            try {
-                loop.execute(turnTask);
-            } catch (RejectedExecutionException e) {
-                // The loop is ending; onLoopEnding does the rest.
-                turnScheduled = false;
-                LOG.debug("no more processing for {}", this, e);
-            }
-        }
-    }
-
-    void turn() {
-        turnScheduled = false;
-        if (inTurn || state == CLOSED) {
-            return;
-        }
-        inTurn = true;
-        try {
-            leaveTurn();
-        } catch (Throwable t) {
-            onFailure(t);
-        }
-    }
-
-    void beginTurn() {
-        inTurn = true;
-    }
-
-    /** Ends a turn: reports what is done, sends what was posted, and drains if the connection has ended. */
-    void leaveTurn() {
-        if (state == CONNECTED) {
-            reports.reportSends();
-            reports.endBatch();
-        }
-        if (state == CONNECTED) {
-            pump();
-        }
-        if (state == DRAINING) {
-            drain();
-        }
-        if (state == CONNECTED && isHeadDone()) {
-            scheduleTurn();
-        }
-        inTurn = false;
-    }
-
-    /** Ends the connection now, whether in a turn or not. */
-    void endNow(Throwable why) {
-        inTurn = false;
-        fail(why);
-        turn();
-    }
-
     /** Polled by the handler. Gives how many records there were. */
     int poll() {
         Rings now = rings;
-        if (state != CONNECTED || now == null || inTurn) {
+        if (!isConnected() || now == null || isInTurn()) {
             return 0;
         }
         boolean hasMore = now.reader.hasMore();
         if (!hasMore && !now.out.hasRoomAgain()) {
             return 0;
         }
-        inTurn = true;
+        beginTurn();
         int records = 1;
         try {
             if (hasMore) {
@@ -465,7 +201,8 @@ final class ShmEndpoint
         return records;
     }
 
-    private void pump() {
+    @Override
+    protected void pump() {
         Rings now = rings;
         if (now == null || !now.out.hasWork()) {
             return;
@@ -499,7 +236,7 @@ final class ShmEndpoint
     private void wake() {
         Rings now = rings;
         ControlSocket with = socket;
-        if (state == CONNECTED && with != null && now != null && awakeIndex < 0) {
+        if (isConnected() && with != null && now != null && awakeIndex < 0) {
             now.reader.setSleeping(false);
             with.io().wake(this);
         } else {
@@ -514,7 +251,7 @@ final class ShmEndpoint
     /** Stops to be polled: the peer has to wake it. Gives false if there is something to do already. */
     boolean fallAsleep() {
         Rings now = rings;
-        if (state != CONNECTED || now == null) {
+        if (!isConnected() || now == null) {
             return true;
         }
         now.reader.setSleeping(true);
@@ -529,10 +266,10 @@ final class ShmEndpoint
 
     @Override
     public void onReadable() throws IOException {
-        if (inTurn || state >= DRAINING) {
+        if (isInTurn() || !isOpen()) {
             return;
         }
-        if (state == SETUP) {
+        if (isComingUp()) {
             setup.onReadable(requireSocket());
             return;
         }
@@ -540,7 +277,7 @@ final class ShmEndpoint
         if (now == null) {
             return;
         }
-        inTurn = true;
+        beginTurn();
         Control.Events events;
         try {
             events = now.control.read();
@@ -568,19 +305,12 @@ final class ShmEndpoint
         do {
             records = receive(now);
             left -= records;
-        } while (state == CONNECTED && records > 0 && left > 0);
-        if (state >= DRAINING) {
+        } while (isConnected() && records > 0 && left > 0);
+        if (!isOpen()) {
             return;
         }
         switch (how) {
-            case DISCONNECTED -> {
-                if (now.in.isUnfinished()) {
-                    fail(new ConnectionException.Lost(
-                            "the peer " + remoteAddress + " closed the connection in the middle of a message"));
-                } else {
-                    state = DRAINING;
-                }
-            }
+            case DISCONNECTED -> endWithPeer(!now.in.isUnfinished());
             case TERMINATED -> {
                 WorkStatus status = now.control.terminateStatus();
                 long sequence = now.out.sequence(now.control.terminateRequest());
@@ -599,7 +329,7 @@ final class ShmEndpoint
     @Override
     public void onTick() {
         Rings now = rings;
-        if (state != CONNECTED || now == null || !now.out.isOwed() || progress) {
+        if (!isConnected() || now == null || !now.out.isOwed() || progress) {
             progress = false;
             stalledTicks = 0;
             return;
@@ -613,75 +343,29 @@ final class ShmEndpoint
     }
 
     @Override
-    public void onFailure(Throwable thrown) {
-        LOG.error("closing the connection with {} after an error in the provider", remoteAddress, thrown);
-        if (!failed) {
-            failed = true;
-            endNow(thrown);
-            return;
-        }
-        // It happened again in what ends the connection, which would fail without end.
+    protected void distrust() {
+        lastWords = null;
+    }
+
+    @Override
+    protected void closeSocketNow() {
         ControlSocket now = socket;
         if (now != null) {
             now.closeNow();
         }
     }
 
-    @Override
-    public void onLoopEnding() {
-        if (state < CONNECTED) {
-            fail(new ConnectionException("setting up with " + remoteAddress + ": the event loop was shut down"));
-        } else if (state == CONNECTED) {
-            state = DRAINING;
-        }
-        turn();
-    }
-
     // Events of the receiver.
 
     @Override
-    public boolean isOpen() {
-        return state < DRAINING;
-    }
-
-    @Override
-    public boolean takeReceive(Placement into) {
-        WorkRing ring = sharedQueue == null ? receiveRing : sharedQueue.ring();
-        if (ring.isEmpty()) {
-            return false;
-        }
-        ring.moveHeadTo(into);
-        return true;
-    }
-
-    @Override
-    public void onReceived(Placement receive, int bytes, int flags, int word) {
-        reports.reportReceive(receive, WorkStatus.SUCCESS, bytes, flags, word);
-    }
-
-    @Override
-    public void onAnswered() {
-        reports.reportSends();
-    }
-
-    @Override
-    public void receiveTooSmall() {
-        outcome.receiveTooSmall();
-    }
-
-    @Override
     public void refuse(WorkStatus status, int request, String why) {
-        if (state >= DRAINING) {
+        if (!isOpen()) {
             return;
         }
         lastWords = Control.terminate(status, request);
         String text = "refused " + why + "; from " + remoteAddress + ", which was told: " + status.meaning();
         LOG.warn("{}", text);
-        fail(
-                outcome.hasReceiveFailed()
-                        ? new WorkCompletionException(
-                                "receive for a message from " + remoteAddress, WorkStatus.LOCAL_LENGTH_ERROR, 0)
-                        : new ConnectionException(text));
+        fail(refusal(text));
     }
 
     // What the publisher says.
@@ -703,7 +387,7 @@ final class ShmEndpoint
     }
 
     private void say(ByteBuffer words) {
-        if (state == CONNECTED) {
+        if (isConnected()) {
             try {
                 requireSocket().send(words);
             } catch (IOException e) {
@@ -715,8 +399,13 @@ final class ShmEndpoint
     // Events of the reports.
 
     @Override
-    public boolean isConnected() {
-        return state == CONNECTED;
+    protected boolean runAfterPoll(Runnable turn) {
+        ControlSocket now = socket;
+        if (now == null) {
+            return false;
+        }
+        now.io().runAfterPoll(turn);
+        return true;
     }
 
     @Override
@@ -746,39 +435,20 @@ final class ShmEndpoint
 
     // The end.
 
-    /** Notes why the connection ends; the end of the turn does it. The first cause counts. */
     @Override
-    public void fail(Throwable why) {
-        if (state < DRAINING) {
-            state = DRAINING;
-            outcome.setCause(why);
-            if (!inTurn) {
-                scheduleTurn();
-            }
-        }
-    }
-
-    private void drain() {
-        setup.end();
-        setup.unbind();
-        leaveSocket();
+    protected void release() {
         Rings ended = rings;
-        reports.reportRest();
-        reports.endBatch();
-        state = CLOSED;
         if (ended != null) {
             rings = null;
             ended.close();
         }
-        try {
-            handler.onDisconnected(this, outcome.cause());
-        } catch (Throwable t) {
-            LOG.warn("the handler of {} threw at the end of its connection", this, t);
-        }
     }
 
     /** Tells the peer how it ends, as far as possible, and closes the socket. */
-    private void leaveSocket() {
+    @Override
+    protected void leavePeer() {
+        setup.end();
+        setup.unbind();
         ControlSocket now = socket;
         if (now == null || now.isClosed()) {
             return;
@@ -802,15 +472,6 @@ final class ShmEndpoint
         now.closeNow();
     }
 
-    private byte[] rejection() {
-        try {
-            return handler.rejection(this);
-        } catch (Throwable t) {
-            LOG.warn("the handler of {} threw when asked for a rejection", this, t);
-            return new byte[0];
-        }
-    }
-
     private ControlSocket requireSocket() {
         ControlSocket now = socket;
         if (now == null) {
@@ -821,6 +482,6 @@ final class ShmEndpoint
 
     @Override
     public String toString() {
-        return "shm endpoint " + localAddress + (initiator ? " -> " : " <- ") + remoteAddress;
+        return describe("shm");
     }
 }

@@ -309,12 +309,10 @@ final class ShmSetup {
         }
     }
 
-    /** The local address is free again. */
+    /** The connection has ended: its local address is free again. */
     void unbind() {
-        ShmBinding bound = binding;
-        if (bound != null) {
-            binding = null;
-            bound.release();
+        if (binding != null) {
+            binding.release();
         }
     }
 

@@ -5,49 +5,27 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
-import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.software.CompletionReports;
-import org.verbena.transport.software.ConnectionMemory;
 import org.verbena.transport.software.InboundReads;
 import org.verbena.transport.software.Placement;
-import org.verbena.transport.software.SendRing;
-import org.verbena.transport.software.SoftwareDomain;
-import org.verbena.transport.software.SoftwareReceiveQueue;
-import org.verbena.transport.software.WorkChecks;
-import org.verbena.transport.software.WorkRing;
+import org.verbena.transport.software.SoftwareEndpoint;
 import org.verbena.transport.spi.ConnectionException;
-import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.ScatterGatherList;
-import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkCompletionException;
-import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 
 /**
  * One iWARP connection.
  *
- * <p>Everything happens in turns: the socket can be read, can be written, or a task runs. Within a turn the handler is
- * called as events are found, and what it posts meanwhile is sent together at the end of the turn. Outside a turn, in a
- * method that the user called, there are no callbacks: completions wait for the next turn, which a task provides.
- *
  * <pre>{@code
- * CONNECTING --TCP up, prepared--> SETUP --reply--> CONNECTED --disconnect, error, peer--> DRAINING --> CLOSED
- *      |                             |  accepting: reply sent, first FPDU of the peer        ^
- *      +-----------------------------+--------------------------------------------------------+
+ * COMING_UP:  TCP --connected--> prepared --reply (connecting), or reply sent and the peer's first FPDU (accepting)--> CONNECTED
  * }</pre>
  */
-final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, CompletionReports.Owner {
+final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, SegmentSink {
     private static final Logger LOG = LoggerFactory.getLogger(SoftEndpoint.class);
-
-    /** The most that an inline request carries: beyond it a copy costs more than holding the memory. */
-    static final int MAX_INLINE_BYTES = 4096;
 
     /**
      * What one endpoint may read before others get their turn, and before what was read is answered. Peers that answer
@@ -62,57 +40,21 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
      */
     private static final int RECEIVE_BUFFER_BYTES = 63 << 10;
 
-    /** Suits thousands of connections, most of them idle: each keeps several of these buffers for itself. */
-    private static final int SHARED_RECEIVE_BUFFER_BYTES = 16 << 10;
-
     /** Towards receives of {@link #RECEIVE_BUFFER_BYTES}. As {@code bench/peers} measured at 16 MiB on loopback, buffers that are used again soon are worth more than one piece. */
     private static final int RENDEZVOUS_BYTES = 64 << 20;
 
     /** Towards smaller ones, as {@code bench/eager} measured on loopback with receives of 16 KiB. */
     private static final int SMALL_RECEIVE_RENDEZVOUS_BYTES = 1 << 20;
 
-    private static final int CONNECTING = 0;
-    private static final int SETUP = 1;
-    private static final int CONNECTED = 2;
-    private static final int DRAINING = 3;
-    private static final int CLOSED = 4;
-
-    private final IoEventLoop loop;
     private final SoftContext context;
-    private final SoftwareDomain domain;
-    private final ConnectionMemory connectionMemory;
     private final SoftOptions softOptions;
-    private final EndpointOptions options;
-    private final EndpointHandler handler;
-    private final InetSocketAddress remoteAddress;
-    private final boolean initiator;
-    private final Runnable turnTask = this::turn;
-
-    private int state = CONNECTING;
-    private boolean prepared;
     private @Nullable SoftSocket socket;
-    private @Nullable InetSocketAddress localAddress;
-    private @Nullable SoftwareReceiveQueue sharedQueue;
-    private @Nullable EndpointCapabilities capabilities;
-
-    private final int maxInlineBytes;
-    private final SendRing sendRing;
-    private final WorkRing receiveRing;
-    private final CompletionReports reports;
     private @Nullable FpduStream stream;
 
     /** Until the connection is up and the peer's first segment has come. */
     private @Nullable SoftSetup setup;
 
     private int peerFeatures;
-    private int readDepth;
-
-    private boolean inTurn;
-    private boolean turnScheduled;
-
-    /** Something was thrown that nobody expects, and the connection is being ended for it. */
-    private boolean failed;
-
     private final ConnectionEnd end = new ConnectionEnd();
 
     /**
@@ -132,20 +74,9 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
             EndpointHandler handler,
             InetSocketAddress remoteAddress,
             boolean initiator) {
-        this.loop = loop;
+        super(loop, context.domain(), options, handler, remoteAddress, initiator);
         this.context = context;
-        domain = context.domain();
-        connectionMemory = new ConnectionMemory(domain);
         softOptions = context.options();
-        this.options = options;
-        this.handler = handler;
-        this.remoteAddress = remoteAddress;
-        this.initiator = initiator;
-        maxInlineBytes = Math.min(options.maxInlineBytes(), MAX_INLINE_BYTES);
-        sendRing = new SendRing(options.sendDepth(), options.maxSges(), maxInlineBytes);
-        // With shared receives it stays empty.
-        receiveRing = new WorkRing(options.sharedReceiveQueue() ? 1 : options.receiveDepth(), options.maxSges());
-        reports = new CompletionReports(this, handler, sendRing, receiveRing);
         setup = new SoftSetup(this, loop, softOptions, options, remoteAddress);
     }
 
@@ -179,7 +110,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
     /** Connects; on the loop. */
     private void connect(@Nullable SocketChannel bound) {
         assert loop.inEventLoop();
-        if (state != CONNECTING) {
+        if (!isComingUp()) {
             if (bound != null) {
                 TcpChannels.closeQuietly(bound);
             }
@@ -198,7 +129,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
      */
     void accept(@Nullable SocketChannel channel, @Nullable SoftSocket inPlace, MpaFrame from) {
         assert loop.inEventLoop();
-        if (channel == null || state != CONNECTING) {
+        if (channel == null || !isComingUp()) {
             if (inPlace != null) {
                 inPlace.closeNow();
             } else if (channel != null) {
@@ -214,12 +145,8 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
 
     // What the setup finds.
 
-    boolean isComingUp() {
-        return state < CONNECTED;
-    }
-
     boolean isTcpConnected() {
-        return state > CONNECTING;
+        return isPrepared();
     }
 
     void setSocket(SoftSocket made) {
@@ -232,19 +159,9 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
 
     /** TCP is up: what is posted may be prepared. Gives whether to go on. */
     boolean prepare(SoftSocket with) throws IOException {
-        state = SETUP;
-        localAddress = (InetSocketAddress) with.channel().getLocalAddress();
-        if (options.sharedReceiveQueue()) {
-            sharedQueue = with.io().sharedReceiveQueue();
-        }
-        capabilities = capabilities(options.readDepth());
-        prepared = true;
-        try {
-            handler.onPrepared(this);
-        } catch (Throwable t) {
-            fail(t);
-        }
-        return state == SETUP;
+        return prepare(
+                (InetSocketAddress) with.channel().getLocalAddress(),
+                options.sharedReceiveQueue() ? with.io().sharedReceiveQueue() : null);
     }
 
     @Override
@@ -252,28 +169,25 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
         return peerReceiveBytes < RECEIVE_BUFFER_BYTES ? SMALL_RECEIVE_RENDEZVOUS_BYTES : RENDEZVOUS_BYTES;
     }
 
-    private EndpointCapabilities capabilities(int readDepth) {
-        return new EndpointCapabilities.Builder()
-                .sendDepth(options.sendDepth())
-                .receiveDepth(sharedQueue == null ? options.receiveDepth() : sharedQueue.depth())
-                .maxSges(options.maxSges())
-                .maxReadSges(options.maxSges())
-                .maxInlineBytes(maxInlineBytes)
-                .readDepth(readDepth)
-                .maxMessageBytes(Integer.MAX_VALUE)
-                .atomics((peerFeatures & PeerFeatures.ATOMICS) != 0 && readDepth > 0)
-                .immediateData((peerFeatures & PeerFeatures.IMMEDIATE_DATA) != 0)
-                .sendWithInvalidate(true)
-                .receiveBufferBytes(sharedQueue == null ? RECEIVE_BUFFER_BYTES : SHARED_RECEIVE_BUFFER_BYTES)
-                .connectionMemory(true)
-                .build();
+    @Override
+    protected int receiveBufferBytes() {
+        return RECEIVE_BUFFER_BYTES;
+    }
+
+    @Override
+    protected boolean takesImmediateData() {
+        return (peerFeatures & PeerFeatures.IMMEDIATE_DATA) != 0;
+    }
+
+    @Override
+    protected boolean doesAtomics() {
+        return (peerFeatures & PeerFeatures.ATOMICS) != 0;
     }
 
     /** Both sides have accepted. */
     FpduStream startStream(SoftSocket with, boolean crc, int outboundDepth, int inboundDepth) {
         OutboundReads outbound = new OutboundReads(sendRing, outboundDepth);
         InboundReads inbound = new InboundReads(inboundDepth);
-        int sges = sharedQueue == null ? options.maxSges() : Math.max(options.maxSges(), SoftwareReceiveQueue.MAX_SGES);
         FpduParser parser = new FpduParser(
                 this,
                 domain,
@@ -281,7 +195,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
                 sendRing,
                 outbound,
                 inbound,
-                sges,
+                maxReceiveSges(),
                 crc ? with.io().crc() : null);
         FpduStream made = new FpduStream(
                 new FpduSender(with, sendRing, crc, outbound, inbound),
@@ -289,7 +203,6 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
                 parser,
                 new SocketReader(with, parser, this));
         stream = made;
-        readDepth = outboundDepth;
         return made;
     }
 
@@ -305,19 +218,13 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
 
     /** Reports the connection as established to its user. */
     void becomeConnected(byte[] privateData) {
-        state = CONNECTED;
-        capabilities = capabilities(readDepth);
         FpduStream with = requireStream();
         with.out.setMaxUlpduBytes(maxUlpduBytes());
         if (peerFeatures == 0) {
             with.out.splitShortReads();
         }
         with.parser.setFeatures(peerFeatures);
-        try {
-            handler.onConnected(this, privateData);
-        } catch (Throwable t) {
-            fail(t);
-        }
+        becomeConnected(with.outbound.depth(), privateData);
     }
 
     @Override
@@ -330,203 +237,15 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
         return !before.onSegment(requireStream().out, opcode, key, offset, payloadBytes) || isOpen();
     }
 
-    // Calls of the user.
-
     @Override
-    public EndpointCapabilities capabilities() {
-        EndpointCapabilities now = capabilities;
-        if (now == null) {
-            throw new IllegalStateException("capabilities are known from onPrepared on");
-        }
-        return now;
-    }
-
-    @Override
-    public MemoryDomain memoryDomain() {
-        return domain;
-    }
-
-    @Override
-    public MemoryDomain connectionMemory() {
-        return connectionMemory;
-    }
-
-    @Override
-    public void allowRemoteAccess(boolean allowed) {
-        connectionMemory.allow(allowed);
-    }
-
-    @Override
-    public InetSocketAddress localAddress() {
-        InetSocketAddress now = localAddress;
-        if (now == null) {
-            throw new IllegalStateException("the local address is known from onPrepared on");
-        }
-        return now;
-    }
-
-    @Override
-    public InetSocketAddress remoteAddress() {
-        return remoteAddress;
-    }
-
-    @Override
-    public @Nullable SharedReceiveQueue sharedReceiveQueue() {
-        return sharedQueue;
-    }
-
-    @Override
-    public boolean postReceive(long workId, ScatterGatherList buffers) {
-        assert loop.inEventLoop();
-        if (sharedQueue != null) {
-            throw new UnsupportedOperationException("receives of this endpoint are posted to its shared receive queue");
-        }
-        WorkChecks.checkReceive(domain, options.maxSges(), buffers);
-        if (!prepared || state >= DRAINING || receiveRing.isFull()) {
-            return false;
-        }
-        receiveRing.add(workId, buffers);
-        return true;
-    }
-
-    @Override
-    public boolean post(WorkRequest work) {
-        assert loop.inEventLoop();
-        WorkChecks.checkLocal(domain, options.maxSges(), maxInlineBytes, work);
-        if (state == CONNECTED) {
-            WorkChecks.checkRemote(
-                    remoteAddress,
-                    (peerFeatures & PeerFeatures.IMMEDIATE_DATA) != 0,
-                    (peerFeatures & PeerFeatures.ATOMICS) != 0,
-                    readDepth,
-                    work);
-        }
-        if (state != CONNECTED || sendRing.isFull()) {
-            return false;
-        }
-        sendRing.add(work);
-        return true;
-    }
-
-    @Override
-    public int freeSendSlots() {
-        return state == CONNECTED ? sendRing.depth() - sendRing.size() : 0;
-    }
-
-    @Override
-    public void flush() {
-        assert loop.inEventLoop();
-        if (state != CONNECTED) {
-            return;
-        }
+    protected void pump() {
         FpduSender out = requireStream().out;
-        if (!out.isBlocked()) {
-            pump();
-        }
-        if (!inTurn && (state == DRAINING || out.isHeadDone())) {
-            scheduleTurn();
+        if (!out.isBlocked() && out.hasWork()) {
+            pumpNow();
         }
     }
 
-    @Override
-    public void disconnect() {
-        if (loop.inEventLoop()) {
-            disconnect0();
-        } else {
-            try {
-                loop.execute(this::disconnect0);
-            } catch (RejectedExecutionException e) {
-                // The loop has ended, and this connection with it.
-                LOG.debug("disconnecting {} after its loop ended", this, e);
-            }
-        }
-    }
-
-    private void disconnect0() {
-        assert loop.inEventLoop();
-        if (state >= DRAINING) {
-            return;
-        }
-        if (state < CONNECTED) {
-            fail(new ConnectionException(
-                    "connecting with " + remoteAddress + ": closed by this side before it was established"));
-        } else {
-            state = DRAINING;
-        }
-        if (!inTurn) {
-            scheduleTurn();
-        }
-    }
-
-    // Turns.
-
-    private void scheduleTurn() {
-        if (!turnScheduled) {
-            turnScheduled = true;
-            SoftSocket now = socket;
-            if (inTurn && now != null) {
-                // The sockets are polled between two turns; Netty may run tasks for up to a second without polling
-                // them.
-                now.io().runAfterPoll(turnTask);
-                return;
-            }
-            try {
-                loop.execute(turnTask);
-            } catch (RejectedExecutionException e) {
-                // The loop is ending; onLoopEnding does the rest.
-                turnScheduled = false;
-                LOG.debug("no more processing for {}", this, e);
-            }
-        }
-    }
-
-    private void turn() {
-        turnScheduled = false;
-        if (inTurn || state == CLOSED) {
-            return;
-        }
-        inTurn = true;
-        try {
-            leaveTurn();
-        } catch (Throwable t) {
-            onFailure(t);
-        }
-    }
-
-    void beginTurn() {
-        inTurn = true;
-    }
-
-    /** Ends the connection now, whether in a turn or not. */
-    void endNow(Throwable why) {
-        inTurn = false;
-        fail(why);
-        turn();
-    }
-
-    /** Ends a turn: reports what is done, sends what was posted, and drains if the connection has ended. */
-    void leaveTurn() {
-        if (state == CONNECTED) {
-            reportSends();
-            reports.endBatch();
-        }
-        if (state == CONNECTED) {
-            FpduSender out = requireStream().out;
-            if (!out.isBlocked() && out.hasWork()) {
-                pump();
-            }
-        }
-        if (state == DRAINING) {
-            drain();
-        }
-        FpduSender out = sender();
-        if (state == CONNECTED && out != null && out.isHeadDone()) {
-            scheduleTurn();
-        }
-        inTurn = false;
-    }
-
-    private void pump() {
+    private void pumpNow() {
         try {
             FpduSender out = requireStream().out;
             if (out.pump()) {
@@ -548,16 +267,14 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
         }
     }
 
-    private void reportSends() {
-        FpduSender out = sender();
-        if (out != null) {
-            reports.reportSends();
-        }
-    }
-
     @Override
-    public boolean isConnected() {
-        return state == CONNECTED;
+    protected boolean runAfterPoll(Runnable turn) {
+        SoftSocket now = socket;
+        if (now == null) {
+            return false;
+        }
+        now.io().runAfterPoll(turn);
+        return true;
     }
 
     @Override
@@ -589,10 +306,10 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
 
     @Override
     public void onReadable() {
-        if (inTurn || state >= DRAINING) {
+        if (isInTurn() || !isOpen()) {
             return;
         }
-        inTurn = true;
+        beginTurn();
         try {
             SoftSetup before = setup;
             FpduStream now = stream;
@@ -602,7 +319,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
         } catch (IOException e) {
             end.reset();
             fail(
-                    state < CONNECTED
+                    isComingUp()
                             ? new ConnectionException("setting up with " + remoteAddress + ": " + e.getMessage(), e)
                             : new ConnectionException.Lost("reading from " + remoteAddress + ": " + e.getMessage(), e));
         }
@@ -620,7 +337,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
     }
 
     private void receive(SocketReader in) throws IOException {
-        reportSends();
+        reports.reportSends();
         int turnBytes = 0;
         while (turnBytes < TURN_BYTES && isOpen()) {
             int bytes = in.readOnce();
@@ -636,24 +353,21 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
     }
 
     private void onPeerEnded(SocketReader in) {
-        if (state == SETUP) {
+        if (isComingUp()) {
             fail(new ConnectionException(
                     "accepting from " + remoteAddress + ": the peer closed the connection before it was established"));
-        } else if (in.isUnfinished()) {
-            fail(new ConnectionException.Lost(
-                    "the peer " + remoteAddress + " closed the connection in the middle of a message"));
         } else {
-            state = DRAINING;
+            endWithPeer(!in.isUnfinished());
         }
     }
 
     @Override
     public void onWritable() {
-        if (state == CONNECTING) {
+        if (isComingUp() && !isPrepared()) {
             requireSetup().onWritable(requireSocket());
-        } else if (state == CONNECTED && !inTurn) {
-            inTurn = true;
-            pump();
+        } else if (isConnected() && !isInTurn()) {
+            beginTurn();
+            pumpNow();
             leaveTurn();
         }
     }
@@ -661,7 +375,7 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
     @Override
     public void onTick() {
         FpduStream watched = stream;
-        if (state != CONNECTED || watched == null) {
+        if (!isConnected() || watched == null) {
             return;
         }
         long least = Math.max(1, (long) softOptions.leastBytesPerSecond() * softOptions.stallTimeoutMillis() / 1000);
@@ -677,80 +391,33 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
     }
 
     @Override
-    public void onFailure(Throwable thrown) {
-        LOG.error("closing the connection with {} after an error in the provider", remoteAddress, thrown);
+    protected void distrust() {
         end.reset();
-        if (!failed) {
-            failed = true;
-            endNow(thrown);
-            return;
-        }
-        // It happened again in what ends the connection, which would fail without end.
+    }
+
+    @Override
+    protected void closeSocketNow() {
         SoftSocket now = socket;
         if (now != null) {
             now.closeNow();
         }
     }
 
-    @Override
-    public void onLoopEnding() {
-        if (state < CONNECTED) {
-            fail(new ConnectionException("setting up with " + remoteAddress + ": the event loop was shut down"));
-        } else if (state == CONNECTED) {
-            state = DRAINING;
-        }
-        turn();
-    }
-
     // Events of the parser.
 
     @Override
-    public boolean isOpen() {
-        return state < DRAINING;
-    }
-
-    @Override
-    public boolean takeReceive(Placement into) {
-        WorkRing ring = sharedQueue == null ? receiveRing : sharedQueue.ring();
-        if (ring.isEmpty()) {
-            return false;
-        }
-        ring.moveHeadTo(into);
-        return true;
-    }
-
-    @Override
-    public void receiveTooSmall() {
-        end.receiveTooSmall();
-    }
-
-    @Override
-    public void onReceived(Placement receive, int bytes, int flags, int word) {
-        reports.reportReceive(receive, WorkStatus.SUCCESS, bytes, flags, word);
-    }
-
-    @Override
-    public void onAnswered() {
-        reportSends();
-    }
-
-    @Override
     public void onRefused(TerminateReason reason, String what, @Nullable String denial, byte[] message) {
-        if (state >= DRAINING) {
+        if (!isOpen()) {
             return;
         }
         end.tellPeer(message);
         String text = "refused " + what + " from " + remoteAddress + ": " + (denial == null ? "" : denial + "; ")
                 + "the peer was notified by a TERMINATE message: " + TerminateReason.describe(reason.control());
-        Throwable why = end.hasReceiveFailed()
-                ? new WorkCompletionException(
-                        "receive for a message from " + remoteAddress, WorkStatus.LOCAL_LENGTH_ERROR, 0)
-                : new ConnectionException(text);
         if (denial != null) {
             context.guesses().refused(remoteAddress.getAddress(), System.nanoTime());
         }
         context.incidents().report(Incidents.Kind.SEGMENT, text);
-        fail(why);
+        fail(refusal(text));
     }
 
     @Override
@@ -767,41 +434,22 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
 
     // The end.
 
-    /** Notes why the connection ends; the end of the turn does it. The first cause counts. */
     @Override
-    public void fail(Throwable why) {
-        if (state < DRAINING) {
-            state = DRAINING;
-            end.setCause(why);
-            if (!inTurn) {
-                scheduleTurn();
-            }
-        }
-    }
-
-    private void drain() {
-        SoftSetup before = setup;
-        if (before != null) {
-            before.cancelTimeout();
-        }
-        leaveSocket();
+    protected void release() {
         FpduStream ended = stream;
-        reports.reportRest();
         if (ended != null) {
             ended.in.close();
             ended.out.close();
         }
-        reports.endBatch();
-        state = CLOSED;
-        try {
-            handler.onDisconnected(this, end.cause());
-        } catch (Throwable t) {
-            LOG.warn("the handler of {} threw at the end of its connection", this, t);
-        }
     }
 
     /** Sends the peer what is still to be sent, and has the socket close itself. */
-    private void leaveSocket() {
+    @Override
+    protected void leavePeer() {
+        SoftSetup before = setup;
+        if (before != null) {
+            before.cancelTimeout();
+        }
         SoftSocket now = socket;
         FpduSender out = sender();
         if (now == null) {
@@ -811,7 +459,6 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
             end.leave(now, out, remoteAddress);
             return;
         }
-        SoftSetup before = setup;
         MpaFrame request = before == null ? null : before.request();
         if (request == null || end.isReset()) {
             now.closeNow();
@@ -820,15 +467,6 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
             context.incidents().report(Incidents.Kind.LOCAL, "cannot serve " + remoteAddress + ": " + end.cause());
             now.closeGracefully(
                     ByteBuffer.wrap(MpaFrame.rejectionOf(request, rejection()).encode()));
-        }
-    }
-
-    private byte[] rejection() {
-        try {
-            return handler.rejection(this);
-        } catch (Throwable t) {
-            LOG.warn("the handler of {} threw when asked for a rejection", this, t);
-            return new byte[0];
         }
     }
 
@@ -863,6 +501,6 @@ final class SoftEndpoint implements Endpoint, SoftSocket.Owner, SegmentSink, Com
 
     @Override
     public String toString() {
-        return "soft endpoint " + localAddress + (initiator ? " -> " : " <- ") + remoteAddress;
+        return describe("soft");
     }
 }

@@ -1,0 +1,520 @@
+package org.verbena.transport.software;
+
+import io.netty.channel.IoEventLoop;
+import java.net.InetSocketAddress;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.SharedReceiveQueue;
+import org.verbena.transport.spi.WorkCompletionException;
+import org.verbena.transport.spi.WorkRequest;
+import org.verbena.transport.spi.WorkStatus;
+
+/**
+ * One connection of a provider that is its own device: queues, turns and the end. A subclass has the way to the peer.
+ *
+ * <p>Everything happens in turns: something has come from the peer, more can go to it, or a task runs. Within a turn the
+ * handler is called as events are found, and what it posts meanwhile is sent together at the end of the turn. Outside a
+ * turn, in a method that the user called, there are no callbacks: completions wait for the next turn, which a task
+ * provides.
+ *
+ * <pre>{@code
+ * COMING_UP --becomeConnected--> CONNECTED --disconnect, error, peer--> DRAINING --> CLOSED
+ *     |                                                                    ^
+ *     +--------------------------------------------------------------------+
+ * }</pre>
+ */
+public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Owner {
+    private static final Logger LOG = LoggerFactory.getLogger(SoftwareEndpoint.class);
+
+    /** The most that an inline request carries: beyond it a copy costs more than holding the memory. */
+    public static final int MAX_INLINE_BYTES = 4096;
+
+    /** Suits thousands of connections, most of them idle: each keeps several of these buffers for itself. */
+    private static final int SHARED_RECEIVE_BUFFER_BYTES = 16 << 10;
+
+    private enum State {
+        COMING_UP,
+        CONNECTED,
+        DRAINING,
+        CLOSED
+    }
+
+    protected final IoEventLoop loop;
+    protected final SoftwareDomain domain;
+    protected final ConnectionMemory connectionMemory;
+    protected final EndpointOptions options;
+    protected final EndpointHandler handler;
+    protected final InetSocketAddress remoteAddress;
+    protected final boolean initiator;
+    protected final SendRing sendRing;
+    protected final CompletionReports reports;
+    private final int maxInlineBytes;
+    private final WorkRing receiveRing;
+    private final Runnable turnTask = this::turn;
+
+    private State state = State.COMING_UP;
+    private boolean prepared;
+    private boolean inTurn;
+    private boolean turnScheduled;
+
+    /** Something was thrown that nobody expects, and the connection is being ended for it. */
+    private boolean failed;
+
+    private int readDepth;
+    private @Nullable InetSocketAddress localAddress;
+    private @Nullable SoftwareReceiveQueue sharedQueue;
+    private @Nullable EndpointCapabilities capabilities;
+
+    @SuppressWarnings("this-escape") // the reports only keep it
+    protected SoftwareEndpoint(
+            IoEventLoop loop,
+            SoftwareDomain domain,
+            EndpointOptions options,
+            EndpointHandler handler,
+            InetSocketAddress remoteAddress,
+            boolean initiator) {
+        this.loop = loop;
+        this.domain = domain;
+        this.options = options;
+        this.handler = handler;
+        this.remoteAddress = remoteAddress;
+        this.initiator = initiator;
+        connectionMemory = new ConnectionMemory(domain);
+        maxInlineBytes = Math.min(options.maxInlineBytes(), MAX_INLINE_BYTES);
+        sendRing = new SendRing(options.sendDepth(), options.maxSges(), maxInlineBytes);
+        // With shared receives it stays empty.
+        receiveRing = new WorkRing(options.sharedReceiveQueue() ? 1 : options.receiveDepth(), options.maxSges());
+        reports = new CompletionReports(this, handler, sendRing, receiveRing);
+    }
+
+    // The way to the peer.
+
+    /** Sends what was posted and what the peer is owed, as far as it goes; not if that has to wait for the peer. */
+    protected abstract void pump();
+
+    /**
+     * Has a turn run once the loop has looked at its peers again: Netty may run tasks for up to a second without that.
+     *
+     * @return false if this connection has nothing there yet; a task will do
+     */
+    protected abstract boolean runAfterPoll(Runnable turn);
+
+    /** Tells the peer how it ends, as far as possible, and lets the socket go. */
+    protected abstract void leavePeer();
+
+    /** Everything is reported: releases what the connection had. */
+    protected abstract void release();
+
+    /** An error in the provider: the peer is to be told nothing any more. */
+    protected abstract void distrust();
+
+    /** Closes the socket, whatever state this is in. */
+    protected abstract void closeSocketNow();
+
+    /** The default size of receives that are not shared. */
+    protected abstract int receiveBufferBytes();
+
+    /** Whether the peer takes immediate data. */
+    protected abstract boolean takesImmediateData();
+
+    /** Whether the peer does atomics. */
+    protected abstract boolean doesAtomics();
+
+    // Coming up.
+
+    /** Whether it is not decided yet whether there will be a connection. */
+    public final boolean isComingUp() {
+        return state == State.COMING_UP;
+    }
+
+    /** Whether the handler has been asked to prepare. */
+    protected final boolean isPrepared() {
+        return prepared;
+    }
+
+    /**
+     * The peer is reached: what is posted may be prepared.
+     *
+     * @param local this side's address
+     * @param shared the loop's receives, if this endpoint is to use them
+     * @return whether to go on
+     */
+    protected final boolean prepare(InetSocketAddress local, @Nullable SoftwareReceiveQueue shared) {
+        localAddress = local;
+        sharedQueue = shared;
+        capabilities = capabilities(options.readDepth());
+        prepared = true;
+        try {
+            handler.onPrepared(this);
+        } catch (Throwable t) {
+            fail(t);
+        }
+        return isComingUp();
+    }
+
+    private EndpointCapabilities capabilities(int depth) {
+        SoftwareReceiveQueue shared = sharedQueue;
+        return new EndpointCapabilities.Builder()
+                .sendDepth(options.sendDepth())
+                .receiveDepth(shared == null ? options.receiveDepth() : shared.depth())
+                .maxSges(options.maxSges())
+                .maxReadSges(options.maxSges())
+                .maxInlineBytes(maxInlineBytes)
+                .readDepth(depth)
+                .maxMessageBytes(Integer.MAX_VALUE)
+                .atomics(doesAtomics() && depth > 0)
+                .immediateData(takesImmediateData())
+                .sendWithInvalidate(true)
+                .receiveBufferBytes(shared == null ? receiveBufferBytes() : SHARED_RECEIVE_BUFFER_BYTES)
+                .connectionMemory(true)
+                .build();
+    }
+
+    /** The most pieces that a receive may have. */
+    protected final int maxReceiveSges() {
+        return sharedQueue == null ? options.maxSges() : Math.max(options.maxSges(), SoftwareReceiveQueue.MAX_SGES);
+    }
+
+    /**
+     * Reports the connection as established to its user.
+     *
+     * @param depth reads and atomics that may be out
+     * @param privateData of the peer
+     */
+    protected final void becomeConnected(int depth, byte[] privateData) {
+        readDepth = depth;
+        state = State.CONNECTED;
+        capabilities = capabilities(depth);
+        try {
+            handler.onConnected(this, privateData);
+        } catch (Throwable t) {
+            fail(t);
+        }
+    }
+
+    // Calls of the user.
+
+    @Override
+    public final EndpointCapabilities capabilities() {
+        return known(capabilities, "capabilities are known");
+    }
+
+    @Override
+    public final InetSocketAddress localAddress() {
+        return known(localAddress, "the local address is known");
+    }
+
+    private static <T> T known(@Nullable T value, String what) {
+        if (value == null) {
+            throw new IllegalStateException(what + " from onPrepared on");
+        }
+        return value;
+    }
+
+    @Override
+    public final InetSocketAddress remoteAddress() {
+        return remoteAddress;
+    }
+
+    @Override
+    public final MemoryDomain memoryDomain() {
+        return domain;
+    }
+
+    @Override
+    public final MemoryDomain connectionMemory() {
+        return connectionMemory;
+    }
+
+    @Override
+    public void allowRemoteAccess(boolean allowed) {
+        connectionMemory.allow(allowed);
+    }
+
+    @Override
+    public final @Nullable SharedReceiveQueue sharedReceiveQueue() {
+        return sharedQueue;
+    }
+
+    @Override
+    public final boolean postReceive(long workId, ScatterGatherList buffers) {
+        assert loop.inEventLoop();
+        if (sharedQueue != null) {
+            throw new UnsupportedOperationException("receives of this endpoint are posted to its shared receive queue");
+        }
+        WorkChecks.checkReceive(domain, options.maxSges(), buffers);
+        if (!prepared || !isOpen() || receiveRing.isFull()) {
+            return false;
+        }
+        receiveRing.add(workId, buffers);
+        return true;
+    }
+
+    @Override
+    public final boolean post(WorkRequest work) {
+        assert loop.inEventLoop();
+        WorkChecks.checkLocal(domain, options.maxSges(), maxInlineBytes, work);
+        if (state == State.CONNECTED) {
+            WorkChecks.checkRemote(remoteAddress, takesImmediateData(), doesAtomics(), readDepth, work);
+        }
+        if (state != State.CONNECTED || sendRing.isFull()) {
+            return false;
+        }
+        sendRing.add(work);
+        return true;
+    }
+
+    @Override
+    public final int freeSendSlots() {
+        return state == State.CONNECTED ? sendRing.depth() - sendRing.size() : 0;
+    }
+
+    @Override
+    public final void flush() {
+        assert loop.inEventLoop();
+        if (state != State.CONNECTED) {
+            return;
+        }
+        pump();
+        if (!inTurn && (state == State.DRAINING || isHeadDone())) {
+            scheduleTurn();
+        }
+    }
+
+    @Override
+    public final void disconnect() {
+        if (loop.inEventLoop()) {
+            disconnect0();
+        } else {
+            try {
+                loop.execute(this::disconnect0);
+            } catch (RejectedExecutionException e) {
+                // The loop has ended, and this connection with it.
+                LOG.debug("disconnecting {} after its loop ended", this, e);
+            }
+        }
+    }
+
+    private void disconnect0() {
+        assert loop.inEventLoop();
+        if (!isOpen()) {
+            return;
+        }
+        if (isComingUp()) {
+            fail(new ConnectionException(
+                    "connecting with " + remoteAddress + ": closed by this side before it was established"));
+        } else {
+            endInOrder();
+        }
+        if (!inTurn) {
+            scheduleTurn();
+        }
+    }
+
+    // Turns.
+
+    /** Has a turn run soon. */
+    protected final void scheduleTurn() {
+        if (turnScheduled) {
+            return;
+        }
+        turnScheduled = true;
+        if (inTurn && runAfterPoll(turnTask)) {
+            return;
+        }
+        try {
+            loop.execute(turnTask);
+        } catch (RejectedExecutionException e) {
+            // The loop is ending; onLoopEnding does the rest.
+            turnScheduled = false;
+            LOG.debug("no more processing for {}", this, e);
+        }
+    }
+
+    /** Runs a turn in which nothing has happened but what was posted or ended before. */
+    public final void turn() {
+        turnScheduled = false;
+        if (inTurn || state == State.CLOSED) {
+            return;
+        }
+        inTurn = true;
+        try {
+            leaveTurn();
+        } catch (Throwable t) {
+            onFailure(t);
+        }
+    }
+
+    protected final boolean isInTurn() {
+        return inTurn;
+    }
+
+    public final void beginTurn() {
+        inTurn = true;
+    }
+
+    /** Ends a turn: reports what is done, sends what was posted, and drains if the connection has ended. */
+    public final void leaveTurn() {
+        if (state == State.CONNECTED) {
+            reports.reportSends();
+            reports.endBatch();
+        }
+        if (state == State.CONNECTED) {
+            pump();
+        }
+        if (state == State.DRAINING) {
+            drain();
+        }
+        if (state == State.CONNECTED && isHeadDone()) {
+            scheduleTurn();
+        }
+        inTurn = false;
+    }
+
+    // What the way to the peer finds.
+
+    /** Whether the connection has not ended. */
+    public final boolean isOpen() {
+        return state == State.COMING_UP || state == State.CONNECTED;
+    }
+
+    /** Moves the oldest receive into a placement; false if none is posted. */
+    public final boolean takeReceive(Placement into) {
+        SoftwareReceiveQueue shared = sharedQueue;
+        WorkRing ring = shared == null ? receiveRing : shared.ring();
+        if (ring.isEmpty()) {
+            return false;
+        }
+        ring.moveHeadTo(into);
+        return true;
+    }
+
+    /** The receive that a message goes to is too small for it. */
+    public final void receiveTooSmall() {
+        outcome().receiveTooSmall();
+    }
+
+    /** A message has been placed. */
+    public final void onReceived(Placement receive, int bytes, int flags, int word) {
+        reports.reportReceive(receive, WorkStatus.SUCCESS, bytes, flags, word);
+    }
+
+    /** The answer to a read or an atomic of this side is complete. */
+    public final void onAnswered() {
+        reports.reportSends();
+    }
+
+    /**
+     * Why a connection ends whose peer did what it must not.
+     *
+     * @param text what that was
+     * @return the cause
+     */
+    protected final Throwable refusal(String text) {
+        return outcome().hasReceiveFailed()
+                ? new WorkCompletionException(
+                        "receive for a message from " + remoteAddress, WorkStatus.LOCAL_LENGTH_ERROR, 0)
+                : new ConnectionException(text);
+    }
+
+    @Override
+    public final boolean isConnected() {
+        return state == State.CONNECTED;
+    }
+
+    // The end.
+
+    /** Ends the connection without a cause; the end of the turn does it. */
+    protected final void endInOrder() {
+        state = State.DRAINING;
+    }
+
+    /** The peer has closed the connection; false while a message was not complete. */
+    protected final void endWithPeer(boolean inOrder) {
+        if (inOrder) {
+            endInOrder();
+        } else {
+            fail(new ConnectionException.Lost(
+                    "the peer " + remoteAddress + " closed the connection in the middle of a message"));
+        }
+    }
+
+    /** Notes why the connection ends; the end of the turn does it. The first cause counts. */
+    @Override
+    public final void fail(Throwable why) {
+        if (isOpen()) {
+            state = State.DRAINING;
+            outcome().setCause(why);
+            if (!inTurn) {
+                scheduleTurn();
+            }
+        }
+    }
+
+    /** Ends the connection now, whether in a turn or not. */
+    public final void endNow(Throwable why) {
+        inTurn = false;
+        fail(why);
+        turn();
+    }
+
+    /** Something was thrown that nobody expects. */
+    public final void onFailure(Throwable thrown) {
+        LOG.error("closing the connection with {} after an error in the provider", remoteAddress, thrown);
+        distrust();
+        if (failed) {
+            // It happened again in what ends the connection, which would fail without end.
+            closeSocketNow();
+            return;
+        }
+        failed = true;
+        endNow(thrown);
+    }
+
+    /** The event loop ends. */
+    public final void onLoopEnding() {
+        if (isComingUp()) {
+            fail(new ConnectionException("setting up with " + remoteAddress + ": the event loop was shut down"));
+        } else if (state == State.CONNECTED) {
+            endInOrder();
+        }
+        turn();
+    }
+
+    private void drain() {
+        leavePeer();
+        reports.reportRest();
+        reports.endBatch();
+        state = State.CLOSED;
+        release();
+        try {
+            handler.onDisconnected(this, outcome().cause());
+        } catch (Throwable t) {
+            LOG.warn("the handler of {} threw at the end of its connection", this, t);
+        }
+    }
+
+    /** The reason that a peer gets whose request was accepted, and that cannot be served. */
+    protected final byte[] rejection() {
+        try {
+            return handler.rejection(this);
+        } catch (Throwable t) {
+            LOG.warn("the handler of {} threw when asked for a rejection", this, t);
+            return new byte[0];
+        }
+    }
+
+    /** Its addresses, for logs. */
+    protected final String describe(String provider) {
+        return provider + " endpoint " + localAddress + (initiator ? " -> " : " <- ") + remoteAddress;
+    }
+}
