@@ -267,16 +267,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
 
     @Override
     public ChannelFuture shutdown(ChannelPromise promise) {
-        shutdownOutput()
-                .addListener(ended -> onLoop(() -> {
-                    if (ended.isSuccess()) {
-                        shutdownInput0(promise);
-                    } else {
-                        shutdownInput0(newPromise());
-                        promise.tryFailure(ended.cause());
-                    }
-                }));
-        return promise;
+        return HalfClose.shutdown(this, promise);
     }
 
     private void shutdownInput0(ChannelPromise promise) {

@@ -136,16 +136,7 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
 
     @Override
     public ChannelFuture shutdown(ChannelPromise promise) {
-        shutdownOutput()
-                .addListener(ended -> onLoop(() -> {
-                    if (ended.isSuccess()) {
-                        shutdownInput0(promise);
-                    } else {
-                        shutdownInput0(newPromise());
-                        promise.tryFailure(ended.cause());
-                    }
-                }));
-        return promise;
+        return HalfClose.shutdown(this, promise);
     }
 
     private void onLoop(Runnable task) {

@@ -42,7 +42,7 @@ final class FfmLayer extends NativeQueues {
                 .piece(region, end.firstOffset + (long) slot * MESSAGE_BYTES, MESSAGE_BYTES);
     }
 
-    /** Receives first; one completion tells of all sends of a list. */
+    /** Posts the receives first. Only the last send of a list asks for a completion. */
     private static void flush(End end) {
         end.receives.flush();
         end.sends.signalLast();

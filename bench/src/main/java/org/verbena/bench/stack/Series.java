@@ -57,7 +57,7 @@ final class Series {
         return false;
     }
 
-    /** Whether the time is up, for who counts the messages itself. */
+    /** Whether the time is up, for layers that count the messages themselves. */
     boolean isTimeUp() {
         return THREADS.getCurrentThreadCpuTime() - cpuBefore > durationNanos;
     }
