@@ -1,21 +1,17 @@
 package org.verbena.transport.shm;
 
 import io.netty.channel.IoEventLoop;
-import io.netty.util.concurrent.ScheduledFuture;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.software.IncomingRequest;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.spi.IncomingConnection;
 
 /**
  * A connection that was taken from the socket, until it is accepted, rejected or dropped.
@@ -26,22 +22,17 @@ import org.verbena.transport.spi.IncomingConnection;
  *    +--out of time, malformed, closed by the peer-------------------------+
  * }</pre>
  */
-final class PendingRequest implements IncomingConnection, ControlSocket.Owner {
+final class PendingRequest extends IncomingRequest<ControlSocket, ShmEndpoint> implements ControlSocket.Owner {
     private static final Logger LOG = LoggerFactory.getLogger(PendingRequest.class);
 
     private final ShmListener listener;
-    private final AtomicBoolean decided = new AtomicBoolean();
     private Handshake.@Nullable Reader reader = new Handshake.Reader();
-    private @Nullable ControlSocket socket;
-    private @Nullable ScheduledFuture<?> timeout;
 
     /** Written by the loop before the user knows of this, never again. */
     private Handshake.@Nullable Request request;
 
-    /** Written by the loop, read by any thread. */
-    private volatile boolean ended;
-
     PendingRequest(ShmListener listener) {
+        super(listener.loop());
         this.listener = listener;
     }
 
@@ -49,13 +40,17 @@ final class PendingRequest implements IncomingConnection, ControlSocket.Owner {
     void begin(SocketChannel channel) {
         try {
             ControlSocket made = new ControlSocket(listener.loop(), channel, this);
-            socket = made;
-            made.register();
-            timeout = listener.loop().schedule(this::onTimeout, handshakeMillis(), TimeUnit.MILLISECONDS);
+            setSocket(made);
+            made.begin();
+            startTimeout();
             onReadable();
         } catch (IOException | RuntimeException e) {
             drop(e.toString());
         }
+    }
+
+    private void startTimeout() {
+        schedule(this::onTimeout, TimeUnit.MILLISECONDS.toNanos(handshakeMillis()));
     }
 
     private int handshakeMillis() {
@@ -64,8 +59,8 @@ final class PendingRequest implements IncomingConnection, ControlSocket.Owner {
 
     @Override
     public void onReadable() {
-        ControlSocket now = socket;
-        if (ended || now == null) {
+        ControlSocket now = socket();
+        if (isEnded() || now == null) {
             return;
         }
         try {
@@ -82,7 +77,6 @@ final class PendingRequest implements IncomingConnection, ControlSocket.Owner {
             if (frame != null) {
                 reader = null;
                 request = Handshake.Request.decode(frame);
-                cancelTimeout();
                 ask();
             } else if (reading.isEnded()) {
                 LOG.debug("a client of {} disconnected without a request", listener);
@@ -94,10 +88,9 @@ final class PendingRequest implements IncomingConnection, ControlSocket.Owner {
     }
 
     private void onTimeout() {
-        timeout = null;
         if (request == null) {
             drop("sent no complete request within " + handshakeMillis() + " ms");
-        } else if (!ended && decided.compareAndSet(false, true)) {
+        } else if (!isEnded() && tryDecide()) {
             LOG.warn(
                     "the connect request of {} was neither accepted nor rejected within {} ms; rejecting it",
                     remoteAddress(),
@@ -107,42 +100,22 @@ final class PendingRequest implements IncomingConnection, ControlSocket.Owner {
     }
 
     private void ask() {
-        timeout = listener.loop().schedule(this::onTimeout, handshakeMillis(), TimeUnit.MILLISECONDS);
-        if (!listener.onRequest(this) && decided.compareAndSet(false, true)) {
+        startTimeout();
+        if (!listener.onRequest(this) && tryDecide()) {
             reject0(new byte[0]);
         }
     }
 
     private void drop(String why) {
-        if (!ended) {
+        if (!isEnded()) {
             LOG.warn("dropped a client of {} that {}", listener, why);
             close();
         }
     }
 
-    private void close() {
-        ControlSocket now = socket;
-        end();
-        if (now != null) {
-            now.closeNow();
-        }
-    }
-
-    private void cancelTimeout() {
-        ScheduledFuture<?> waiting = timeout;
-        if (waiting != null) {
-            timeout = null;
-            waiting.cancel(false);
-        }
-    }
-
-    private void end() {
-        if (!ended) {
-            ended = true;
-            socket = null;
-            cancelTimeout();
-            listener.ended(this);
-        }
+    @Override
+    protected void onEnded() {
+        listener.ended(this);
     }
 
     private Handshake.Request requireRequest() {
@@ -169,83 +142,29 @@ final class PendingRequest implements IncomingConnection, ControlSocket.Owner {
     }
 
     @Override
-    public boolean isPending() {
-        return !ended && !decided.get();
-    }
-
-    private void decide() {
-        if (!decided.compareAndSet(false, true)) {
-            throw new IllegalStateException("the connect request of " + remoteAddress()
-                    + " was already accepted or rejected, or has waited too long");
-        }
-    }
-
-    @Override
-    public Endpoint accept(IoEventLoop loop, EndpointOptions options, EndpointHandler handler) {
+    protected void checkAccept(IoEventLoop loop, EndpointOptions options) {
         ShmProvider.checkLoop(loop);
         ShmEndpoint.checkOptions(options);
-        decide();
-        ShmEndpoint endpoint = new ShmEndpoint(loop, listener.context(), options, handler, remoteAddress(), false);
-        execute(() -> handOver(loop, endpoint), () -> loop.execute(() -> gone(endpoint)));
-        return endpoint;
-    }
-
-    private void gone(ShmEndpoint endpoint) {
-        endpoint.setup().accept(null, null, requireRequest());
-    }
-
-    private void handOver(IoEventLoop loop, ShmEndpoint endpoint) {
-        ControlSocket now = socket;
-        end();
-        if (now == null) {
-            loop.execute(() -> gone(endpoint));
-        } else if (loop.inEventLoop()) {
-            endpoint.setup().accept(now.channel(), now, requireRequest());
-        } else {
-            SocketChannel channel = now.channel();
-            now.unregister();
-            try {
-                loop.execute(() -> endpoint.setup().accept(channel, null, requireRequest()));
-            } catch (RejectedExecutionException e) {
-                // The program has ended the loop, and with it the channel that was to serve the peer.
-                LOG.debug("the event loop that should serve {} has ended", remoteAddress(), e);
-                ControlSocket.closeQuietly(channel);
-            }
-        }
     }
 
     @Override
-    public void reject(byte[] privateData) {
-        if (privateData.length > EndpointOptions.MAX_PRIVATE_DATA_BYTES) {
-            throw new IllegalArgumentException("private data of " + privateData.length + " bytes is over the limit of "
-                    + EndpointOptions.MAX_PRIVATE_DATA_BYTES);
-        }
-        decide();
-        byte[] reason = privateData.clone();
-        execute(() -> reject0(reason), () -> {});
+    protected ShmEndpoint newEndpoint(IoEventLoop loop, EndpointOptions options, EndpointHandler handler) {
+        return new ShmEndpoint(loop, listener.context(), options, handler, remoteAddress(), false);
     }
 
-    private void execute(Runnable task, Runnable otherwise) {
-        try {
-            listener.loop().execute(task);
-        } catch (RejectedExecutionException e) {
-            LOG.debug("the listener's loop has ended", e);
-            otherwise.run();
-        }
+    @Override
+    protected void handOver(ShmEndpoint endpoint, @Nullable SocketChannel channel, @Nullable ControlSocket inPlace) {
+        endpoint.setup().accept(channel, inPlace, requireRequest());
     }
 
-    private void reject0(byte[] reason) {
-        ControlSocket now = socket;
-        end();
-        if (now == null) {
-            return;
-        }
+    @Override
+    protected void reject(ControlSocket socket, byte[] reason) {
         try {
-            now.send(new Handshake.Reply(false, 0, ShmContext.PID, reason).encode());
+            socket.send(new Handshake.Reply(false, 0, ShmContext.PID, reason).encode());
         } catch (IOException e) {
             LOG.debug("rejecting {}", remoteAddress(), e);
         }
-        now.closeNow();
+        socket.closeNow();
     }
 
     @Override

@@ -13,6 +13,7 @@ import org.verbena.transport.software.ConnectionOutcome;
 import org.verbena.transport.software.InboundReads;
 import org.verbena.transport.software.Placement;
 import org.verbena.transport.software.SoftwareEndpoint;
+import org.verbena.transport.software.SoftwareIoHandler;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
@@ -38,7 +39,7 @@ final class ShmEndpoint extends SoftwareEndpoint
     /** What the peer is told when it ends; null for nothing but the end. */
     private @Nullable ByteBuffer lastWords;
 
-    /** Ticks of a second that the peer has owed something without any progress. */
+    /** Ticks that the peer has owed something without any progress. */
     private int stalledTicks;
 
     private boolean progress;
@@ -335,7 +336,7 @@ final class ShmEndpoint extends SoftwareEndpoint
             return;
         }
         int limit = context.options().stallTimeoutMillis();
-        if (limit != 0 && ++stalledTicks * 1000L >= limit) {
+        if (++stalledTicks > SoftwareIoHandler.TICKS_PER_STALL) {
             endNow(new ConnectionException.Lost("the peer " + remoteAddress + " did nothing for " + limit
                     + " ms while this side waited for " + (now.out.isBlocked() ? "room in its ring" : "an answer")
                     + " (org.verbena.shm.stallTimeoutMillis)"));
@@ -429,7 +430,7 @@ final class ShmEndpoint extends SoftwareEndpoint
     public void countCompletion() {
         ControlSocket counting = socket;
         if (counting != null) {
-            counting.io().completed();
+            counting.completed();
         }
     }
 

@@ -1,31 +1,20 @@
 package org.verbena.transport.shm;
 
-import io.netty.channel.IoEventLoop;
-import io.netty.channel.IoHandle;
 import io.netty.channel.IoHandler;
 import io.netty.channel.IoHandlerContext;
-import io.netty.channel.IoRegistration;
-import io.netty.channel.nio.NioIoHandle;
-import io.netty.util.concurrent.ScheduledFuture;
 import java.nio.ByteBuffer;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.software.SoftwareDomain;
-import org.verbena.transport.software.SoftwareReceiveQueue;
+import org.verbena.transport.software.SoftwareIoHandler;
 import org.verbena.transport.spi.PollCounters;
-import org.verbena.transport.spi.SpinBudget;
 
 /**
- * Netty's NIO handler, and the rings of the connections of one loop. A connection that has had something to do lately is
- * polled; any other sleeps, and its peer wakes it through its socket. Before the loop blocks, all sleep. One thread: the
- * loop's.
+ * Polls the rings of the connections of one loop. A connection that has had something to do lately is polled; any other
+ * sleeps, and its peer wakes it through its socket. Before the loop blocks, all sleep. One thread: the loop's.
  */
-final class ShmIoHandler implements IoHandler {
+final class ShmIoHandler extends SoftwareIoHandler {
     /** While there is work, the sockets are checked once in so many turns: a check is a system call. */
     private static final int TURNS_BETWEEN_SOCKETS = 16;
 
@@ -54,51 +43,18 @@ final class ShmIoHandler implements IoHandler {
         }
     };
 
-    private final IoHandler nio;
-    private final SpinBudget spin;
-    private final SoftwareDomain domain;
-    private final int sharedReceiveDepth;
-    private final PollCounters.Loop counters;
-    private final Set<LoopMember> members = new LinkedHashSet<>();
     private final List<ShmEndpoint> awake = new ArrayList<>();
-    private final ArrayDeque<Runnable> turns = new ArrayDeque<>();
     private @Nullable ByteBuffer controlBuffer;
-    private @Nullable SoftwareReceiveQueue sharedReceiveQueue;
-    private @Nullable ScheduledFuture<?> nextTick;
-    private int completions;
     private int turnsSinceSockets;
 
-    /** A member of a loop, which ends with it. */
-    interface LoopMember extends NioIoHandle {
-        @Override
-        void close();
-
-        IoEventLoop loop();
-
-        void bind(ShmIoHandler handler);
-
-        /** About a second has passed. */
-        void onTick();
-
-        /** The loop ends: finish now. */
-        void onLoopEnding();
-
-        /** Closes the channel at once, and leaves. */
-        void closeNow();
-    }
-
     ShmIoHandler(
-            IoHandler nio, long spinNanos, int sharedReceiveDepth, SoftwareDomain domain, PollCounters.Loop counters) {
-        this.nio = nio;
-        this.spin = new SpinBudget(spinNanos);
-        this.sharedReceiveDepth = sharedReceiveDepth;
-        this.domain = domain;
-        this.counters = counters;
-    }
-
-    @Override
-    public void initialize() {
-        nio.initialize();
+            IoHandler nio,
+            long spinNanos,
+            SoftwareDomain domain,
+            PollCounters.Loop counters,
+            int sharedReceiveDepth,
+            int stallTimeoutMillis) {
+        super(nio, spinNanos, domain, counters, sharedReceiveDepth, stallTimeoutMillis);
     }
 
     @Override
@@ -109,13 +65,7 @@ final class ShmIoHandler implements IoHandler {
         } else if (++turnsSinceSockets >= TURNS_BETWEEN_SOCKETS || handled == 0) {
             handled += pollSockets();
         }
-        int due = turns.size();
-        for (int i = 0; i < due; i++) {
-            turns.remove().run();
-        }
-        counters.polled(completions);
-        completions = 0;
-        return handled + due;
+        return handled + runTurns();
     }
 
     private int pollSockets() {
@@ -225,16 +175,6 @@ final class ShmIoHandler implements IoHandler {
         }
     }
 
-    /** Runs a turn once the rings and sockets have been polled again. */
-    void runAfterPoll(Runnable turn) {
-        turns.add(turn);
-    }
-
-    /** An endpoint has reported a completion. */
-    void completed() {
-        completions++;
-    }
-
     /** Where control bytes are read into, between two turns nobody's. */
     ByteBuffer controlBuffer() {
         ByteBuffer buffer = controlBuffer;
@@ -243,90 +183,5 @@ final class ShmIoHandler implements IoHandler {
             controlBuffer = buffer;
         }
         return buffer.clear();
-    }
-
-    /** The receives that the loop's endpoints share; made for the first that wants it. */
-    SoftwareReceiveQueue sharedReceiveQueue() {
-        SoftwareReceiveQueue queue = sharedReceiveQueue;
-        if (queue == null) {
-            queue = new SoftwareReceiveQueue(domain, sharedReceiveDepth);
-            sharedReceiveQueue = queue;
-        }
-        return queue;
-    }
-
-    @Override
-    public void wakeup() {
-        nio.wakeup();
-    }
-
-    @Override
-    public boolean isCompatible(Class<? extends IoHandle> handleType) {
-        return nio.isCompatible(handleType);
-    }
-
-    @Override
-    public IoRegistration register(IoHandle handle) throws Exception {
-        IoRegistration registration = nio.register(handle);
-        if (handle instanceof LoopMember member) {
-            member.bind(this);
-            members.add(member);
-            watch(member.loop());
-        }
-        return registration;
-    }
-
-    private void watch(IoEventLoop loop) {
-        if (nextTick == null && !loop.isShuttingDown()) {
-            nextTick = loop.schedule(
-                    () -> {
-                        nextTick = null;
-                        for (LoopMember member : List.copyOf(members)) {
-                            member.onTick();
-                        }
-                        if (!members.isEmpty()) {
-                            watch(loop);
-                        }
-                    },
-                    1,
-                    TimeUnit.SECONDS);
-        }
-    }
-
-    /** A member is done with this loop. */
-    void remove(LoopMember member) {
-        members.remove(member);
-        ScheduledFuture<?> tick = nextTick;
-        if (members.isEmpty() && tick != null) {
-            nextTick = null;
-            tick.cancel(false);
-        }
-    }
-
-    @Override
-    public void prepareToDestroy() {
-        closeAll();
-        nio.prepareToDestroy();
-    }
-
-    @Override
-    public void destroy() {
-        closeAll();
-        SoftwareReceiveQueue queue = sharedReceiveQueue;
-        if (queue != null) {
-            sharedReceiveQueue = null;
-            queue.close();
-        }
-        counters.close();
-        nio.destroy();
-    }
-
-    private void closeAll() {
-        for (LoopMember member : List.copyOf(members)) {
-            member.onLoopEnding();
-            if (members.contains(member)) {
-                member.closeNow();
-            }
-        }
     }
 }

@@ -2,11 +2,11 @@ package org.verbena.transport.shm;
 
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoHandlerFactory;
-import io.netty.channel.nio.NioIoHandler;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.shm.ffm.SharedFile;
+import org.verbena.transport.software.SoftwareIoHandler;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
@@ -142,27 +142,15 @@ public final class ShmProvider implements RdmaProvider {
      */
     @Override
     public IoHandlerFactory newIoHandlerFactory(CompletionLoopOptions loopOptions) {
-        IoHandlerFactory nio = NioIoHandler.newFactory();
         int asked = loopOptions.sharedReceiveDepth();
-        int depth = asked == CompletionLoopOptions.PROVIDER_DEFAULT
-                ? context.options().sharedReceiveDepth()
-                : asked;
-        return new IoHandlerFactory() {
-            @Override
-            public ShmIoHandler newHandler(io.netty.util.concurrent.ThreadAwareExecutor executor) {
-                return new ShmIoHandler(
-                        nio.newHandler(executor),
-                        loopOptions.spinNanos(),
-                        depth,
-                        context.domain(),
-                        pollCounters.newLoop());
-            }
-
-            @Override
-            public boolean isChangingThreadSupported() {
-                return nio.isChangingThreadSupported();
-            }
-        };
+        ShmOptions options = context.options();
+        return SoftwareIoHandler.factory(nio -> new ShmIoHandler(
+                nio,
+                loopOptions.spinNanos(),
+                context.domain(),
+                pollCounters.newLoop(),
+                asked == CompletionLoopOptions.PROVIDER_DEFAULT ? options.sharedReceiveDepth() : asked,
+                options.stallTimeoutMillis()));
     }
 
     static void checkLoop(IoEventLoop loop) {

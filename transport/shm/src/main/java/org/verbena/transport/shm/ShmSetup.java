@@ -17,6 +17,7 @@ import java.util.concurrent.TimeUnit;
 import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.shm.ffm.SharedFile;
+import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.EndpointOptions;
 
@@ -91,11 +92,11 @@ final class ShmSetup {
             }
             checkUser(channel);
             ControlSocket made = new ControlSocket(loop, channel, endpoint);
-            made.register();
+            made.begin();
             endpoint.setSocket(made);
         } catch (IOException | RuntimeException e) {
             if (channel != null) {
-                ControlSocket.closeQuietly(channel);
+                LoopSocket.closeQuietly(channel);
             }
             endpoint.endNow(failure(e));
             return;
@@ -223,7 +224,7 @@ final class ShmSetup {
             if (inPlace != null) {
                 inPlace.closeNow();
             } else if (channel != null) {
-                ControlSocket.closeQuietly(channel);
+                LoopSocket.closeQuietly(channel);
             }
             endpoint.fail(new ConnectionException(
                     "accepting from " + remoteAddress + ": the peer disconnected before it was accepted"));
@@ -234,12 +235,12 @@ final class ShmSetup {
         try {
             if (made == null) {
                 made = new ControlSocket(loop, channel, endpoint);
-                made.register();
+                made.begin();
             } else {
                 made.setOwner(endpoint);
             }
         } catch (IOException | RuntimeException e) {
-            ControlSocket.closeQuietly(channel);
+            LoopSocket.closeQuietly(channel);
             endpoint.endNow(new ConnectionException("accepting from " + remoteAddress + ": " + e.getMessage(), e));
             return;
         }

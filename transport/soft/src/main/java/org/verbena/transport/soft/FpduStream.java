@@ -1,6 +1,7 @@
 package org.verbena.transport.soft;
 
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.software.SoftwareIoHandler;
 
 /** The two halves of a connection once the startup phase is over, and the watch over what its peer owes. One thread. */
 final class FpduStream {
@@ -37,7 +38,7 @@ final class FpduStream {
      * @return null if it owes nothing, or makes enough progress
      */
     @Nullable String overdue(int tick, long leastBytes) {
-        int ticks = SoftIoHandler.TICKS_PER_STALL;
+        int ticks = SoftwareIoHandler.TICKS_PER_STALL;
         boolean segment =
                 segmentRate.isTooSlow(tick, ticks, in.isInSegment(), parser.segments(), in.receivedBytes(), leastBytes);
         boolean message = messageRate.isTooSlow(

@@ -2,21 +2,17 @@ package org.verbena.transport.soft;
 
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.nio.NioIoOps;
-import io.netty.util.concurrent.ScheduledFuture;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.software.IncomingRequest;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.spi.IncomingConnection;
 
 /**
  * An inbound TCP connection, until it is accepted, rejected or dropped.
@@ -32,7 +28,7 @@ import org.verbena.transport.spi.IncomingConnection;
  *
  * <p>A stranger that sends nothing costs this object, a socket and its registration, but no buffer and no timer.
  */
-final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
+final class PendingConnection extends IncomingRequest<SoftSocket, SoftEndpoint> implements SoftSocket.Owner {
     private static final Logger LOG = LoggerFactory.getLogger(PendingConnection.class);
 
     private final SoftListener listener;
@@ -52,18 +48,11 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
 
     boolean listed;
 
-    private final AtomicBoolean decided = new AtomicBoolean();
-    private @Nullable SoftSocket socket;
-    private @Nullable ScheduledFuture<?> timeout;
-
     /** From the first byte to the end of the request. */
     private @Nullable MpaFrameReader reader;
 
     /** Written by the loop before the user knows of this, never again. */
     private @Nullable MpaFrame request;
-
-    /** Written by the loop, read by any thread. */
-    private volatile boolean ended;
 
     /**
      * Made by the listener.
@@ -75,6 +64,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
      */
     PendingConnection(
             SoftListener listener, InetSocketAddress localAddress, InetSocketAddress remoteAddress, long nowNanos) {
+        super(listener.loop());
         this.listener = listener;
         this.localAddress = localAddress;
         this.remoteAddress = remoteAddress;
@@ -91,7 +81,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
         IoEventLoop loop = listener.loop();
         try {
             SoftSocket made = new SoftSocket(loop, channel, this);
-            socket = made;
+            setSocket(made);
             made.register();
             made.await(NioIoOps.READ);
             // The connecting side sends its request at once: often it has arrived already.
@@ -112,7 +102,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
     }
 
     private void onUndecided() {
-        if (!ended && decided.compareAndSet(false, true)) {
+        if (!isEnded() && tryDecide()) {
             report(
                     Incidents.Kind.LOCAL,
                     "the connect request of " + remoteAddress + " was neither accepted nor rejected within "
@@ -127,8 +117,8 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
 
     @Override
     public void onReadable() {
-        SoftSocket now = socket;
-        if (ended || now == null) {
+        SoftSocket now = socket();
+        if (isEnded() || now == null) {
             return;
         }
         try {
@@ -194,11 +184,11 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
 
     /** It speaks another protocol: leaves the listener and its loop, with the socket open. */
     private void becomePlain() {
-        SoftSocket now = socket;
-        if (ended || now == null) {
+        SoftSocket now = socket();
+        if (isEnded() || now == null) {
             return;
         }
-        decided.set(true);
+        tryDecide();
         MpaFrameReader reading = reader;
         reader = null;
         SocketChannel channel = now.channel();
@@ -215,7 +205,7 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
             report(
                     Incidents.Kind.HANDSHAKE,
                     remoteAddress + " wants MPA markers, which are not supported; rejecting it");
-            decided.set(true);
+            tryDecide();
             reject0(new byte[0]);
             return;
         }
@@ -223,29 +213,30 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
         if (waitNanos == 0) {
             ask();
         } else if (waitNanos > 0) {
-            timeout = listener.loop().schedule(this::ask, waitNanos, TimeUnit.NANOSECONDS);
+            schedule(this::ask, waitNanos);
         } else {
             report(
                     Incidents.Kind.HANDSHAKE,
                     "rejecting " + remoteAddress + ": its address has used many wrong keys (STags) recently");
-            decided.set(true);
+            tryDecide();
             reject0(new byte[0]);
         }
     }
 
     private void ask() {
-        if (ended) {
+        if (isEnded()) {
             return;
         }
-        timeout = listener.loop()
-                .schedule(this::onUndecided, listener.softOptions().handshakeTimeoutMillis(), TimeUnit.MILLISECONDS);
-        if (!listener.onRequest(this) && decided.compareAndSet(false, true)) {
+        schedule(
+                this::onUndecided,
+                TimeUnit.MILLISECONDS.toNanos(listener.softOptions().handshakeTimeoutMillis()));
+        if (!listener.onRequest(this) && tryDecide()) {
             reject0(new byte[0]);
         }
     }
 
     private void drop(String why) {
-        if (!ended) {
+        if (!isEnded()) {
             report(
                     Incidents.Kind.HANDSHAKE,
                     "dropped a connection that was not established yet: " + remoteAddress + " " + why);
@@ -253,25 +244,9 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
         }
     }
 
-    private void close() {
-        SoftSocket now = socket;
-        end();
-        if (now != null) {
-            now.closeNow();
-        }
-    }
-
-    private void end() {
-        if (!ended) {
-            ended = true;
-            socket = null;
-            ScheduledFuture<?> waiting = timeout;
-            if (waiting != null) {
-                timeout = null;
-                waiting.cancel(false);
-            }
-            listener.handshakeEnded(this);
-        }
+    @Override
+    protected void onEnded() {
+        listener.handshakeEnded(this);
     }
 
     @Override
@@ -297,87 +272,29 @@ final class PendingConnection implements IncomingConnection, SoftSocket.Owner {
         return now;
     }
 
-    private void decide() {
-        if (!decided.compareAndSet(false, true)) {
-            throw new IllegalStateException("the connect request of " + remoteAddress
-                    + " was already accepted or rejected, or has waited too long");
-        }
-    }
-
     @Override
-    public boolean isPending() {
-        return !ended && !decided.get();
-    }
-
-    @Override
-    public Endpoint accept(IoEventLoop loop, EndpointOptions options, EndpointHandler handler) {
+    protected void checkAccept(IoEventLoop loop, EndpointOptions options) {
         SoftProvider.checkLoop(loop);
         MpaNegotiation.checkPrivateData(options, true);
         MpaNegotiation.checkTransport(options);
-        decide();
-        SoftEndpoint endpoint = new SoftEndpoint(loop, listener.context(), options, handler, remoteAddress, false);
-        execute(
-                () -> handOver(loop, endpoint),
-                () -> loop.execute(() -> endpoint.accept(null, null, requireRequest())));
-        return endpoint;
-    }
-
-    private void handOver(IoEventLoop loop, SoftEndpoint endpoint) {
-        SoftSocket now = socket;
-        end();
-        if (now == null) {
-            loop.execute(() -> endpoint.accept(null, null, requireRequest()));
-        } else if (loop.inEventLoop()) {
-            now.await(NioIoOps.NONE);
-            endpoint.accept(now.channel(), now, requireRequest());
-        } else {
-            SocketChannel channel = now.channel();
-            now.unregister();
-            try {
-                loop.execute(() -> endpoint.accept(channel, null, requireRequest()));
-            } catch (RejectedExecutionException e) {
-                // The program has ended the loop, and with it the channel that was to serve the peer.
-                LOG.debug("the event loop that should serve {} has ended", remoteAddress, e);
-                closeQuietly(channel);
-            }
-        }
-    }
-
-    private static void closeQuietly(SocketChannel channel) {
-        try {
-            channel.close();
-        } catch (IOException e) {
-            LOG.debug("closing {}", channel, e);
-        }
     }
 
     @Override
-    public void reject(byte[] privateData) {
-        if (privateData.length > EndpointOptions.MAX_PRIVATE_DATA_BYTES) {
-            throw new IllegalArgumentException("private data of " + privateData.length + " bytes is over the limit of "
-                    + EndpointOptions.MAX_PRIVATE_DATA_BYTES);
-        }
-        decide();
-        byte[] reason = privateData.clone();
-        execute(() -> reject0(reason), () -> {});
+    protected SoftEndpoint newEndpoint(IoEventLoop loop, EndpointOptions options, EndpointHandler handler) {
+        return new SoftEndpoint(loop, listener.context(), options, handler, remoteAddress, false);
     }
 
-    private void execute(Runnable task, Runnable otherwise) {
-        try {
-            listener.loop().execute(task);
-        } catch (RejectedExecutionException e) {
-            LOG.debug("the listener's loop has ended", e);
-            otherwise.run();
+    @Override
+    protected void handOver(SoftEndpoint endpoint, @Nullable SocketChannel channel, @Nullable SoftSocket inPlace) {
+        if (inPlace != null) {
+            inPlace.await(NioIoOps.NONE);
         }
+        endpoint.accept(channel, inPlace, requireRequest());
     }
 
-    private void reject0(byte[] reason) {
-        SoftSocket now = socket;
-        end();
-        if (now == null) {
-            return;
-        }
-        now.closeGracefully(
+    @Override
+    protected void reject(SoftSocket socket, byte[] reason) {
+        socket.closeGracefully(
                 ByteBuffer.wrap(MpaFrame.rejectionOf(requireRequest(), reason).encode()));
     }
 

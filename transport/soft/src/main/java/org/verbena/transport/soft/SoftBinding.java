@@ -6,6 +6,7 @@ import java.net.InetSocketAddress;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
@@ -42,7 +43,7 @@ final class SoftBinding implements LocalBinding {
             return new SoftBinding(context, made, (InetSocketAddress) made.getLocalAddress());
         } catch (IOException | RuntimeException e) {
             if (made != null) {
-                TcpChannels.closeQuietly(made);
+                LoopSocket.closeQuietly(made);
             }
             throw new ConnectionException("binding to " + wanted + ": " + e.getMessage(), e);
         }
@@ -69,7 +70,7 @@ final class SoftBinding implements LocalBinding {
     public void close() {
         SocketChannel bound = channel.getAndSet(null);
         if (bound != null) {
-            TcpChannels.closeQuietly(bound);
+            LoopSocket.closeQuietly(bound);
         }
     }
 }

@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.software.InboundReads;
+import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.software.Placement;
 import org.verbena.transport.software.SoftwareEndpoint;
 import org.verbena.transport.spi.ConnectionException;
@@ -112,7 +113,7 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
         assert loop.inEventLoop();
         if (!isComingUp()) {
             if (bound != null) {
-                TcpChannels.closeQuietly(bound);
+                LoopSocket.closeQuietly(bound);
             }
             turn();
             return;
@@ -133,7 +134,7 @@ final class SoftEndpoint extends SoftwareEndpoint implements SoftSocket.Owner, S
             if (inPlace != null) {
                 inPlace.closeNow();
             } else if (channel != null) {
-                TcpChannels.closeQuietly(channel);
+                LoopSocket.closeQuietly(channel);
             }
             fail(new ConnectionException(
                     "accepting from " + remoteAddress + ": the peer disconnected before it was accepted"));

@@ -2,9 +2,9 @@ package org.verbena.transport.soft;
 
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoHandlerFactory;
-import io.netty.channel.nio.NioIoHandler;
 import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.software.SoftwareIoHandler;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
@@ -102,27 +102,12 @@ public final class SoftProvider implements RdmaProvider {
      */
     @Override
     public IoHandlerFactory newIoHandlerFactory(CompletionLoopOptions loopOptions) {
-        IoHandlerFactory nio = NioIoHandler.newFactory();
         int depth = loopOptions.sharedReceiveDepth();
         SoftOptions ofLoop = depth == CompletionLoopOptions.PROVIDER_DEFAULT
                 ? options
                 : options.toBuilder().sharedReceiveDepth(depth).build();
-        return new IoHandlerFactory() {
-            @Override
-            public SoftIoHandler newHandler(io.netty.util.concurrent.ThreadAwareExecutor executor) {
-                return new SoftIoHandler(
-                        nio.newHandler(executor),
-                        loopOptions.spinNanos(),
-                        ofLoop,
-                        context.domain(),
-                        pollCounters.newLoop());
-            }
-
-            @Override
-            public boolean isChangingThreadSupported() {
-                return nio.isChangingThreadSupported();
-            }
-        };
+        return SoftwareIoHandler.factory(nio ->
+                new SoftIoHandler(nio, loopOptions.spinNanos(), ofLoop, context.domain(), pollCounters.newLoop()));
     }
 
     /**

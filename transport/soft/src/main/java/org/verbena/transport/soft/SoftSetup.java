@@ -9,6 +9,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.EndpointOptions;
 
@@ -248,7 +249,7 @@ final class SoftSetup {
             endpoint.leaveTurn();
         } catch (IOException | RuntimeException e) {
             if (made == null) {
-                TcpChannels.closeQuietly(channel);
+                LoopSocket.closeQuietly(channel);
             }
             if (e instanceof IOException) {
                 endpoint.outcome().reset();

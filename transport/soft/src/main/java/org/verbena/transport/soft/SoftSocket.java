@@ -9,12 +9,13 @@ import io.netty.util.concurrent.ScheduledFuture;
 import java.io.IOException;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
-import java.nio.channels.SelectableChannel;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.software.LoopSocket;
+import org.verbena.transport.software.SoftwareIoHandler;
 
 /**
  * A TCP connection on an event loop. Its owner is first the handshake, then the endpoint. At the end the owner calls
@@ -22,21 +23,14 @@ import org.slf4j.LoggerFactory;
  * a short time discards what the peer still sends: closing a socket with unread input would reset the connection, and
  * the peer would take an orderly end for a failure. One thread: the loop's.
  */
-final class SoftSocket implements SoftIoHandler.LoopMember {
+final class SoftSocket extends LoopSocket {
     private static final Logger LOG = LoggerFactory.getLogger(SoftSocket.class);
 
     /** How long a closed connection may take to send its last bytes and to receive the peer's end of stream. */
     static final int LINGER_MILLIS = 2_000;
 
-    private final IoEventLoop loop;
-    private final SocketChannel channel;
     private Owner owner;
-    private @Nullable SoftIoHandler io;
-    private @Nullable IoRegistration registration;
-    private NioIoOps interest = NioIoOps.NONE;
     private @Nullable ScheduledFuture<?> limit;
-    private boolean closed;
-    private int place;
 
     /**
      * Wraps a channel; {@link #register()} follows.
@@ -46,8 +40,7 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
      * @param owner notified of its events
      */
     SoftSocket(IoEventLoop loop, SocketChannel channel, Owner owner) {
-        this.loop = loop;
-        this.channel = channel;
+        super(loop, channel);
         this.owner = owner;
     }
 
@@ -59,7 +52,7 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
         /** It can be written again, or is connected. */
         void onWritable();
 
-        /** Time has passed: see {@link SoftIoHandler#tick()}. */
+        /** Time has passed: see {@link SoftwareIoHandler#tick()}. */
         void onTick();
 
         /**
@@ -73,59 +66,9 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
         void onLoopEnding();
     }
 
-    /**
-     * Enters the loop.
-     *
-     * @throws IOException the loop cannot take it
-     */
-    void register() throws IOException {
-        var future = loop.register(this);
-        if (future.isSuccess()) {
-            registration = future.getNow();
-        } else {
-            throw new IOException("the event loop did not take the socket", future.cause());
-        }
-    }
-
     @Override
-    public void bind(SoftIoHandler handler) {
-        io = handler;
-    }
-
-    @Override
-    public IoEventLoop loop() {
-        return loop;
-    }
-
-    @Override
-    public int place() {
-        return place;
-    }
-
-    @Override
-    public void setPlace(int value) {
-        place = value;
-    }
-
-    SocketChannel channel() {
-        return channel;
-    }
-
-    /** The endpoint has reported a completion: the loop counts them. */
-    void completed() {
-        SoftIoHandler handler = io;
-        if (handler != null) {
-            handler.completed();
-        }
-    }
-
-    /** The loop's handler, once registered. */
-    SoftIoHandler io() {
-        SoftIoHandler handler = io;
-        if (handler == null) {
-            throw new IllegalStateException("the socket is not registered");
-        }
-        return handler;
+    protected SoftIoHandler io() {
+        return (SoftIoHandler) super.io();
     }
 
     /**
@@ -137,24 +80,6 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
         owner = next;
     }
 
-    /**
-     * Sets the operations to wait for.
-     *
-     * @param ops what
-     */
-    void await(NioIoOps ops) {
-        IoRegistration now = registration;
-        if (now != null && !interest.equals(ops) && now.isValid()) {
-            interest = ops;
-            now.submit(ops);
-        }
-    }
-
-    @Override
-    public SelectableChannel selectableChannel() {
-        return channel;
-    }
-
     @Override
     public void handle(IoRegistration from, IoEvent event) {
         int ready = ((NioIoEvent) event).ops().value();
@@ -162,7 +87,7 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
             if ((ready & (NioIoOps.WRITE.value() | NioIoOps.CONNECT.value())) != 0) {
                 owner.onWritable();
             }
-            if (!closed && (ready & NioIoOps.READ.value()) != 0) {
+            if (!isClosed() && (ready & NioIoOps.READ.value()) != 0) {
                 owner.onReadable();
             }
         } catch (Throwable t) {
@@ -188,47 +113,19 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
         }
     }
 
-    /** Called by Netty's NIO handler when the loop ends, or the channel was closed under it. */
     @Override
-    public void close() {
-        if (!closed) {
-            onLoopEnding();
-        }
-    }
-
-    /** Leaves the loop with the channel open, for another loop to take. */
-    void unregister() {
-        closed = true;
-        if (registration != null) {
-            registration.cancel();
-        }
-        if (io != null) {
-            io.remove(this);
-        }
-    }
-
-    /** Idempotent. */
-    @Override
-    public void closeNow() {
-        if (!closed) {
-            unregister();
-            ScheduledFuture<?> waiting = limit;
-            if (waiting != null) {
-                waiting.cancel(false);
-            }
-            try {
-                channel.close();
-            } catch (IOException e) {
-                LOG.debug("closing {}", this, e);
-            }
+    protected void onClosing() {
+        ScheduledFuture<?> waiting = limit;
+        if (waiting != null) {
+            waiting.cancel(false);
         }
     }
 
     /** Closes the channel so that the peer sees a reset. Idempotent. */
     void reset() {
-        if (!closed) {
+        if (!isClosed()) {
             try {
-                channel.setOption(StandardSocketOptions.SO_LINGER, 0);
+                channel().setOption(StandardSocketOptions.SO_LINGER, 0);
             } catch (IOException | UnsupportedOperationException e) {
                 LOG.debug("resetting {}", this, e);
             }
@@ -243,14 +140,9 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
      * @param lastBytes what to send yet; null for nothing
      */
     void closeGracefully(@Nullable ByteBuffer lastBytes) {
-        if (!closed) {
+        if (!isClosed()) {
             new Farewell(lastBytes).begin();
         }
-    }
-
-    @Override
-    public String toString() {
-        return "socket " + channel;
     }
 
     /** The owner of a socket whose owner has left. */
@@ -263,14 +155,14 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
 
         void begin() {
             owner = this;
-            if (loop.isShuttingDown()) {
+            if (loop().isShuttingDown()) {
                 send();
                 closeNow();
                 return;
             }
-            limit = loop.schedule(SoftSocket.this::closeNow, LINGER_MILLIS, TimeUnit.MILLISECONDS);
+            limit = loop().schedule(SoftSocket.this::closeNow, LINGER_MILLIS, TimeUnit.MILLISECONDS);
             send();
-            if (!closed) {
+            if (!isClosed()) {
                 onReadable();
             }
         }
@@ -279,7 +171,7 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
             try {
                 ByteBuffer left = rest;
                 if (left != null) {
-                    channel.write(left);
+                    channel().write(left);
                     if (left.hasRemaining()) {
                         await(NioIoOps.READ_AND_WRITE);
                         return;
@@ -287,10 +179,10 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
                     rest = null;
                 }
                 await(NioIoOps.READ);
-                channel.shutdownOutput();
+                channel().shutdownOutput();
             } catch (IOException e) {
                 // The peer has left already: there is nothing to wait for.
-                LOG.debug("closing {}", channel, e);
+                LOG.debug("closing {}", channel(), e);
                 closeNow();
             }
         }
@@ -299,11 +191,11 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
         public void onReadable() {
             try {
                 ByteBuffer sink = io().readBuffer().clear();
-                if (channel.read(sink) < 0) {
+                if (channel().read(sink) < 0) {
                     closeNow();
                 }
             } catch (IOException e) {
-                LOG.debug("closing {}", channel, e);
+                LOG.debug("closing {}", channel(), e);
                 closeNow();
             }
         }
@@ -318,7 +210,7 @@ final class SoftSocket implements SoftIoHandler.LoopMember {
 
         @Override
         public void onFailure(Throwable cause) {
-            LOG.debug("closing {}", channel, cause);
+            LOG.debug("closing {}", channel(), cause);
             closeNow();
         }
 

@@ -101,17 +101,4 @@ final class TcpChannels {
         }
         return new ConnectionException(what, e);
     }
-
-    /**
-     * Closes a channel that nobody uses yet.
-     *
-     * @param channel open or not
-     */
-    static void closeQuietly(SocketChannel channel) {
-        try {
-            channel.close();
-        } catch (IOException e) {
-            LOG.debug("closing {}", channel, e);
-        }
-    }
 }

@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.transport.software.SoftwareIoHandler;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.MemoryDomain.Access;
@@ -537,7 +538,7 @@ class AttackTest {
                 awaitReceivedBytes(victim, sent);
                 fixture.tick();
             }
-            assertThat(sent).as("bytes until it was given up").isLessThan(3 * SoftIoHandler.TICKS_PER_STALL);
+            assertThat(sent).as("bytes until it was given up").isLessThan(3 * SoftwareIoHandler.TICKS_PER_STALL);
             assertThat(victim.awaitDisconnected())
                     .isInstanceOf(ConnectionException.Lost.class)
                     .hasMessageContaining("slower than");
@@ -585,7 +586,7 @@ class AttackTest {
                 awaitReceivedBytes(victim, (long) sent * write.length);
                 fixture.tick();
             }
-            assertThat(sent).as("writes until it was given up").isLessThan(3 * SoftIoHandler.TICKS_PER_STALL);
+            assertThat(sent).as("writes until it was given up").isLessThan(3 * SoftwareIoHandler.TICKS_PER_STALL);
             assertThat(victim.awaitDisconnected())
                     .isInstanceOf(ConnectionException.Lost.class)
                     .hasMessageContaining("response");

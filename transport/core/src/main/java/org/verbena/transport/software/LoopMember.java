@@ -1,0 +1,31 @@
+package org.verbena.transport.software;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.nio.NioIoHandle;
+
+/** A member of a loop, which ends with it. All methods are called on the loop's thread. */
+public interface LoopMember extends NioIoHandle {
+    @Override
+    void close();
+
+    /** Its loop. */
+    IoEventLoop loop();
+
+    /** Where it stands among the members. */
+    int place();
+
+    /** It moves to another place. */
+    void setPlace(int place);
+
+    /** It is being registered with this handler. */
+    void bind(SoftwareIoHandler handler);
+
+    /** Time has passed: see {@link SoftwareIoHandler#tick()}. */
+    default void onTick() {}
+
+    /** The loop ends: finish now. */
+    void onLoopEnding();
+
+    /** Closes the channel at once, and leaves. */
+    void closeNow();
+}

@@ -1,0 +1,153 @@
+package org.verbena.transport.software;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoRegistration;
+import io.netty.channel.nio.NioIoOps;
+import java.io.IOException;
+import java.nio.channels.SelectableChannel;
+import java.nio.channels.SocketChannel;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A connected socket on an event loop. One thread: the loop's. */
+public abstract class LoopSocket implements LoopMember {
+    private static final Logger LOG = LoggerFactory.getLogger(LoopSocket.class);
+
+    private final IoEventLoop loop;
+    private final SocketChannel channel;
+    private @Nullable SoftwareIoHandler io;
+    private @Nullable IoRegistration registration;
+    private NioIoOps interest = NioIoOps.NONE;
+    private boolean closed;
+    private int place;
+
+    /**
+     * Wraps a channel; {@link #register()} follows.
+     *
+     * @param loop its thread
+     * @param channel non-blocking
+     */
+    protected LoopSocket(IoEventLoop loop, SocketChannel channel) {
+        this.loop = loop;
+        this.channel = channel;
+    }
+
+    /**
+     * Enters the loop.
+     *
+     * @throws IOException the loop cannot take it
+     */
+    public final void register() throws IOException {
+        var future = loop.register(this);
+        if (!future.isSuccess()) {
+            throw new IOException("the event loop did not take the socket", future.cause());
+        }
+        registration = future.getNow();
+    }
+
+    /** Sets the operations to wait for. */
+    public final void await(NioIoOps ops) {
+        IoRegistration now = registration;
+        if (now != null && !interest.equals(ops) && now.isValid()) {
+            interest = ops;
+            now.submit(ops);
+        }
+    }
+
+    @Override
+    public final void bind(SoftwareIoHandler handler) {
+        io = handler;
+    }
+
+    /** The loop's handler, once registered. */
+    protected SoftwareIoHandler io() {
+        SoftwareIoHandler handler = io;
+        if (handler == null) {
+            throw new IllegalStateException("the socket is not registered");
+        }
+        return handler;
+    }
+
+    /** The endpoint has reported a completion: the loop counts them. */
+    public final void completed() {
+        SoftwareIoHandler handler = io;
+        if (handler != null) {
+            handler.completed();
+        }
+    }
+
+    @Override
+    public final IoEventLoop loop() {
+        return loop;
+    }
+
+    public final SocketChannel channel() {
+        return channel;
+    }
+
+    @Override
+    public final SelectableChannel selectableChannel() {
+        return channel;
+    }
+
+    @Override
+    public final int place() {
+        return place;
+    }
+
+    @Override
+    public final void setPlace(int value) {
+        place = value;
+    }
+
+    public final boolean isClosed() {
+        return closed;
+    }
+
+    /** Called by Netty's NIO handler when the loop ends, or the channel was closed under it. */
+    @Override
+    public final void close() {
+        if (!closed) {
+            onLoopEnding();
+        }
+    }
+
+    /** Leaves the loop with the channel open, for another loop to take. */
+    public final void unregister() {
+        closed = true;
+        if (registration != null) {
+            registration.cancel();
+        }
+        if (io != null) {
+            io.remove(this);
+        }
+    }
+
+    /** Idempotent. */
+    @Override
+    public final void closeNow() {
+        if (!closed) {
+            unregister();
+            onClosing();
+            closeQuietly(channel);
+        }
+    }
+
+    /** It is being closed. */
+    protected void onClosing() {}
+
+    /** Closes a channel, whose end is of interest to nobody. */
+    public static void closeQuietly(SocketChannel channel) {
+        try {
+            channel.close();
+        } catch (IOException e) {
+            LOG.debug("closing {}", channel, e);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "socket " + channel;
+    }
+}

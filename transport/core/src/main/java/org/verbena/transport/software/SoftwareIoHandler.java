@@ -1,0 +1,227 @@
+package org.verbena.transport.software;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoHandle;
+import io.netty.channel.IoHandler;
+import io.netty.channel.IoHandlerFactory;
+import io.netty.channel.IoRegistration;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.util.concurrent.ScheduledFuture;
+import io.netty.util.concurrent.ThreadAwareExecutor;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.PollCounters;
+import org.verbena.transport.spi.SpinBudget;
+
+/**
+ * Netty's NIO handler, and what all connections of one loop share: the turns that are due, the shared receive queue, the
+ * ticks by which silent peers are noticed. When the loop ends, everything on it ends with it. One thread: the loop's.
+ */
+public abstract class SoftwareIoHandler implements IoHandler {
+    /** How often within the stall timeout the members are checked. */
+    public static final int TICKS_PER_STALL = 4;
+
+    protected final IoHandler nio;
+    protected final SpinBudget spin;
+    protected final SoftwareDomain domain;
+    protected final PollCounters.Loop counters;
+
+    /** Turns that run once the peers have been polled again. */
+    protected final ArrayDeque<Runnable> turns = new ArrayDeque<>();
+
+    private final int sharedReceiveDepth;
+    private final int stallTimeoutMillis;
+    private final List<LoopMember> members = new ArrayList<>();
+    private int completions;
+    private int tick;
+    private @Nullable SoftwareReceiveQueue sharedReceiveQueue;
+    private @Nullable ScheduledFuture<?> nextTick;
+
+    /**
+     * Made by a provider's factory.
+     *
+     * @param nio does the selecting
+     * @param spinNanos as in {@link org.verbena.transport.spi.CompletionLoopOptions#spinNanos()}
+     * @param domain of the provider
+     * @param counters of this loop
+     * @param sharedReceiveDepth of the shared receive queue
+     * @param stallTimeoutMillis {@link #TICKS_PER_STALL} ticks; 0 for none
+     */
+    protected SoftwareIoHandler(
+            IoHandler nio,
+            long spinNanos,
+            SoftwareDomain domain,
+            PollCounters.Loop counters,
+            int sharedReceiveDepth,
+            int stallTimeoutMillis) {
+        this.nio = nio;
+        this.spin = new SpinBudget(spinNanos);
+        this.domain = domain;
+        this.counters = counters;
+        this.sharedReceiveDepth = sharedReceiveDepth;
+        this.stallTimeoutMillis = stallTimeoutMillis;
+    }
+
+    /**
+     * A factory of handlers.
+     *
+     * @param handlers makes one, on Netty's
+     * @return for Netty's group
+     */
+    public static IoHandlerFactory factory(Function<IoHandler, ? extends SoftwareIoHandler> handlers) {
+        IoHandlerFactory nio = NioIoHandler.newFactory();
+        return new IoHandlerFactory() {
+            @Override
+            public IoHandler newHandler(ThreadAwareExecutor executor) {
+                return handlers.apply(nio.newHandler(executor));
+            }
+
+            @Override
+            public boolean isChangingThreadSupported() {
+                return nio.isChangingThreadSupported();
+            }
+        };
+    }
+
+    @Override
+    public final void initialize() {
+        nio.initialize();
+    }
+
+    /** Runs the turns that are due, and counts what they and the polls before have found; gives how many turns there were. */
+    protected final int runTurns() {
+        int due = turns.size();
+        for (int i = 0; i < due; i++) {
+            turns.remove().run();
+        }
+        counters.polled(completions);
+        completions = 0;
+        return due;
+    }
+
+    /**
+     * Runs a turn once the peers have been polled again. A task would run it sooner, and a chain of tasks would keep the
+     * loop from its sockets.
+     */
+    public final void runAfterPoll(Runnable turn) {
+        turns.add(turn);
+    }
+
+    /** An endpoint has reported a completion. */
+    public final void completed() {
+        completions++;
+    }
+
+    /** The loop's shared receive queue, made when first asked for. */
+    public final SoftwareReceiveQueue sharedReceiveQueue() {
+        SoftwareReceiveQueue queue = sharedReceiveQueue;
+        if (queue == null) {
+            queue = new SoftwareReceiveQueue(domain, sharedReceiveDepth);
+            sharedReceiveQueue = queue;
+        }
+        return queue;
+    }
+
+    /** A coarse clock for stalls that makes no system call: {@link #TICKS_PER_STALL} to a stall timeout. */
+    public final int tick() {
+        return tick;
+    }
+
+    private void watch(IoEventLoop loop) {
+        if (nextTick == null && stallTimeoutMillis > 0 && !loop.isShuttingDown()) {
+            nextTick = loop.schedule(
+                    () -> onTick(loop), Math.max(1, stallTimeoutMillis / TICKS_PER_STALL), TimeUnit.MILLISECONDS);
+        }
+    }
+
+    private void onTick(IoEventLoop loop) {
+        nextTick = null;
+        passTick();
+        if (!members.isEmpty()) {
+            watch(loop);
+        }
+    }
+
+    /** Lets time pass: called by the loop, and by tests that control the time. */
+    public final void passTick() {
+        tick++;
+        for (int i = members.size() - 1; i >= 0; i--) {
+            if (i < members.size()) {
+                members.get(i).onTick();
+            }
+        }
+    }
+
+    @Override
+    public final void wakeup() {
+        nio.wakeup();
+    }
+
+    @Override
+    public final boolean isCompatible(Class<? extends IoHandle> handleType) {
+        return nio.isCompatible(handleType);
+    }
+
+    @Override
+    public final IoRegistration register(IoHandle handle) throws Exception {
+        if (handle instanceof LoopMember member) {
+            member.bind(this);
+            IoRegistration registration = nio.register(handle);
+            member.setPlace(members.size());
+            members.add(member);
+            watch(member.loop());
+            return registration;
+        }
+        return nio.register(handle);
+    }
+
+    /** A member is done with this loop. */
+    public final void remove(LoopMember member) {
+        int place = member.place();
+        if (isMember(member)) {
+            LoopMember last = members.removeLast();
+            if (place < members.size()) {
+                members.set(place, last);
+                last.setPlace(place);
+            }
+        }
+    }
+
+    private boolean isMember(LoopMember member) {
+        int place = member.place();
+        return place < members.size() && members.get(place).equals(member);
+    }
+
+    @Override
+    public final void prepareToDestroy() {
+        closeAll();
+        nio.prepareToDestroy();
+    }
+
+    @Override
+    public final void destroy() {
+        closeAll();
+        SoftwareReceiveQueue queue = sharedReceiveQueue;
+        if (queue != null) {
+            sharedReceiveQueue = null;
+            queue.close();
+        }
+        counters.close();
+        nio.destroy();
+    }
+
+    private void closeAll() {
+        while (!members.isEmpty()) {
+            LoopMember member = members.getLast();
+            member.onLoopEnding();
+            if (isMember(member)) {
+                member.closeNow();
+                remove(member);
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+package org.verbena.transport.software;
+
+import io.netty.channel.IoEvent;
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoRegistration;
+import io.netty.channel.nio.NioIoOps;
+import io.netty.util.concurrent.ScheduledFuture;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.channels.SocketChannel;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.IncomingConnection;
+import org.verbena.transport.spi.ListenOptions;
+import org.verbena.transport.spi.Listener;
+import org.verbena.transport.spi.ListenerHandler;
+
+/** Listens on a socket. A subclass opens it and reads the requests of those that connect. One thread: the loop's. */
+public abstract class SoftwareListener implements Listener, LoopMember {
+    private static final Logger LOG = LoggerFactory.getLogger(SoftwareListener.class);
+
+    /** Connections taken in one turn, before others have theirs. */
+    private static final int ACCEPTS_PER_TURN = 64;
+
+    /** How long to leave alone a system that has no descriptors left. */
+    protected static final int PAUSE_MILLIS = 500;
+
+    protected final IoEventLoop loop;
+    protected final InetSocketAddress wanted;
+    protected final ListenOptions options;
+    protected final ListenerHandler handler;
+    private @Nullable IoRegistration registration;
+    private @Nullable SoftwareIoHandler io;
+    private @Nullable ScheduledFuture<?> pause;
+    private boolean closed;
+    private int place;
+    private @Nullable Throwable endCause;
+    private boolean told;
+
+    /** Written by the loop once, read by any thread. */
+    private volatile @Nullable InetSocketAddress localAddress;
+
+    protected SoftwareListener(
+            IoEventLoop loop, InetSocketAddress wanted, ListenOptions options, ListenerHandler handler) {
+        this.loop = loop;
+        this.wanted = wanted;
+        this.options = options;
+        this.handler = handler;
+    }
+
+    /** Opens and binds the socket, not blocking; gives its address. */
+    protected abstract InetSocketAddress openChannel() throws IOException;
+
+    /** Closes the socket, if it was opened. */
+    protected abstract void closeChannel() throws IOException;
+
+    /** Whether none may be accepted at present; {@link #acceptMore} follows then. */
+    protected abstract boolean isFull();
+
+    /** The next connection, or null. */
+    protected abstract @Nullable SocketChannel acceptNext() throws IOException;
+
+    /** Begins to read the request of a connection, which is this listener's. */
+    protected abstract void begin(SocketChannel accepted) throws IOException;
+
+    /** Makes room for what cannot be accepted; false if there is none to be made. */
+    protected abstract boolean makesRoom(IOException failure);
+
+    /** Begins to listen; on the loop. */
+    public final void open() {
+        assert loop.inEventLoop();
+        if (closed) {
+            return;
+        }
+        try {
+            localAddress = openChannel();
+            var future = loop.register(this);
+            if (!future.isSuccess()) {
+                throw new IOException("the event loop did not take the socket", future.cause());
+            }
+            registration = future.getNow();
+        } catch (IOException | RuntimeException e) {
+            end(new ConnectionException("listening on " + wanted + ": " + e.getMessage() + hint(e), e));
+            return;
+        }
+        try {
+            handler.onListening(this);
+        } catch (Throwable t) {
+            end(t);
+            return;
+        }
+        acceptMore(true);
+    }
+
+    /** Java has one exception for several reasons; their texts are the operating system's. */
+    private static String hint(Exception refused) {
+        String text = String.valueOf(refused.getMessage());
+        if (text.contains("already in use")) {
+            return " (is another server on that port?)";
+        }
+        return text.contains("assign requested address") ? " (this host has no such address)" : "";
+    }
+
+    /** Accepts connections, or lets them wait in the socket's backlog. */
+    protected final void acceptMore(boolean more) {
+        IoRegistration now = registration;
+        if (now != null && now.isValid() && !closed) {
+            now.submit(more ? NioIoOps.ACCEPT : NioIoOps.NONE);
+        }
+    }
+
+    @Override
+    public final void handle(IoRegistration from, IoEvent event) {
+        if (closed) {
+            return;
+        }
+        try {
+            for (int i = 0; i < ACCEPTS_PER_TURN && !closed; i++) {
+                if (isFull()) {
+                    acceptMore(false);
+                    return;
+                }
+                SocketChannel accepted = acceptNext();
+                if (accepted == null) {
+                    return;
+                }
+                begin(accepted);
+            }
+        } catch (IOException e) {
+            if (!makesRoom(e)) {
+                acceptMore(false);
+                pause = loop.schedule(() -> acceptMore(true), PAUSE_MILLIS, TimeUnit.MILLISECONDS);
+            }
+        } catch (RuntimeException | Error e) {
+            // Also what cannot be loaded while the process has no descriptors left.
+            LOG.error("accepting on {}", localAddress, e);
+        }
+    }
+
+    /** Gives a complete request to the user; false if nobody listens any more. */
+    public final boolean onRequest(IncomingConnection connection) {
+        if (closed) {
+            return false;
+        }
+        try {
+            handler.onConnectRequest(this, connection);
+        } catch (Throwable t) {
+            LOG.warn("the handler of {} threw at a connect request", this, t);
+            return false;
+        }
+        return true;
+    }
+
+    protected final boolean isClosed() {
+        return closed;
+    }
+
+    @Override
+    public final InetSocketAddress localAddress() {
+        InetSocketAddress now = localAddress;
+        if (now == null) {
+            throw new IllegalStateException("the address is known from onListening on");
+        }
+        return now;
+    }
+
+    @Override
+    public final void close() {
+        try {
+            // A task on the loop's own thread too: the handler is not called from within a call of its user.
+            loop.execute(() -> end(null));
+        } catch (RejectedExecutionException e) {
+            LOG.debug("closing {} after its loop ended", this, e);
+        }
+    }
+
+    private void end(@Nullable Throwable cause) {
+        if (closed) {
+            return;
+        }
+        closeNow();
+        endCause = cause;
+        SoftwareIoHandler loopHandler = io;
+        if (loopHandler == null) {
+            tellClosed();
+        } else {
+            // The system accepts on the port until the selector has released the channel, which it does when it looks
+            // at its sockets again.
+            loopHandler.runAfterPoll(this::tellClosed);
+        }
+    }
+
+    private void tellClosed() {
+        if (told) {
+            return;
+        }
+        told = true;
+        if (io != null) {
+            io.remove(this);
+        }
+        try {
+            handler.onClosed(this, endCause);
+        } catch (Throwable t) {
+            LOG.warn("the handler of {} threw at its end", this, t);
+        }
+    }
+
+    @Override
+    public final IoEventLoop loop() {
+        return loop;
+    }
+
+    @Override
+    public final int place() {
+        return place;
+    }
+
+    @Override
+    public final void setPlace(int value) {
+        place = value;
+    }
+
+    @Override
+    public final void bind(SoftwareIoHandler to) {
+        io = to;
+    }
+
+    @Override
+    public void onLoopEnding() {
+        end(null);
+        tellClosed();
+    }
+
+    @Override
+    public final void closeNow() {
+        closed = true;
+        ScheduledFuture<?> pausing = pause;
+        if (pausing != null) {
+            pausing.cancel(false);
+        }
+        if (registration != null) {
+            registration.cancel();
+        }
+        try {
+            closeChannel();
+        } catch (IOException e) {
+            LOG.debug("closing {}", this, e);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "listener on " + (localAddress == null ? wanted : localAddress);
+    }
+}
