@@ -3,7 +3,6 @@ package org.verbena.transport.stat;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.DirectoryStream;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
@@ -12,7 +11,6 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.nio.file.attribute.UserPrincipal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -20,6 +18,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.system.UserDirectory;
 
 /**
  * Where a user's processes have their files of counters: {@code $XDG_RUNTIME_DIR/verbena}, or where that is not set or
@@ -29,10 +28,10 @@ import org.slf4j.LoggerFactory;
 public final class StatDirectory {
     private static final Logger LOG = LoggerFactory.getLogger(StatDirectory.class);
 
-    private static final FileAttribute<Set<PosixFilePermission>> OF_DIRECTORY =
-            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
     private static final FileAttribute<Set<PosixFilePermission>> OF_FILE =
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
+
+    private static final String NAME_OF_DIRECTORY = "verbena";
 
     /** A process's number. */
     private static final Pattern NAME = Pattern.compile("[1-9][0-9]{0,9}");
@@ -51,19 +50,11 @@ public final class StatDirectory {
      * @return it, whether or not it is there
      */
     public static StatDirectory ofUser() {
-        return ofUser(System.getenv("XDG_RUNTIME_DIR"), System.getProperty("java.io.tmpdir", "/tmp"));
+        return new StatDirectory(UserDirectory.of(NAME_OF_DIRECTORY), true);
     }
 
     static StatDirectory ofUser(@Nullable String runtime, String temporary) {
-        if (runtime != null && !runtime.isBlank() && Path.of(runtime).isAbsolute()) {
-            Path folder = Path.of(runtime);
-            if (Files.isDirectory(folder) && foreignOwner(folder) == null) {
-                return new StatDirectory(folder.resolve("verbena"), true);
-            }
-        }
-        Integer uid = userId();
-        String suffix = uid == null ? System.getProperty("user.name", "unknown") : uid.toString();
-        return new StatDirectory(Path.of(temporary, "verbena-" + suffix.replaceAll("[^A-Za-z0-9._-]", "_")), true);
+        return new StatDirectory(UserDirectory.of(NAME_OF_DIRECTORY, runtime, temporary), true);
     }
 
     /**
@@ -106,32 +97,8 @@ public final class StatDirectory {
      * @throws IOException it cannot be made, or is not what this user made: another user may have put it there
      */
     void prepare() throws IOException {
-        boolean posix = hasPermissions();
-        try {
-            if (posix) {
-                Files.createDirectory(path, OF_DIRECTORY);
-            } else {
-                Files.createDirectory(path);
-            }
-        } catch (FileAlreadyExistsException before) {
-            check();
-            if (posix) {
-                Files.setPosixFilePermissions(path, OF_DIRECTORY.value());
-            }
-        }
-    }
-
-    /** Refuses what another user may have put there. */
-    private void check() throws IOException {
-        if (Files.isSymbolicLink(path)) {
-            throw new IOException(path + " is a symbolic link, which another user may have made: remove it");
-        }
-        if (!Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS)) {
-            throw new IOException(path + " is not a directory: remove it");
-        }
-        String owner = foreignOwner(path);
-        if (owner != null) {
-            throw new IOException(path + " belongs to " + owner + ": have it removed, or set XDG_RUNTIME_DIR");
+        if (!UserDirectory.make(path) && UserDirectory.hasPermissions(path)) {
+            Files.setPosixFilePermissions(path, UserDirectory.PERMISSIONS.value());
         }
     }
 
@@ -139,11 +106,9 @@ public final class StatDirectory {
     FileChannel create(Path file) throws IOException {
         Set<StandardOpenOption> options =
                 Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE);
-        return hasPermissions() ? FileChannel.open(file, options, OF_FILE) : FileChannel.open(file, options);
-    }
-
-    private boolean hasPermissions() {
-        return path.getFileSystem().supportedFileAttributeViews().contains("posix");
+        return UserDirectory.hasPermissions(path)
+                ? FileChannel.open(file, options, OF_FILE)
+                : FileChannel.open(file, options);
     }
 
     /**
@@ -158,7 +123,7 @@ public final class StatDirectory {
             return pids;
         }
         if (isOwn) {
-            check();
+            UserDirectory.check(path);
         }
         try (DirectoryStream<Path> files = Files.newDirectoryStream(path)) {
             for (Path file : files) {
@@ -207,42 +172,5 @@ public final class StatDirectory {
             LOG.trace("{} does not say when its process began", fileOf(pid), unreadable);
         }
         return start.isAlive(pid);
-    }
-
-    /** Who owns it, if that is not this user; null also where the system does not say. */
-    private static @Nullable String foreignOwner(Path file) {
-        try {
-            UserPrincipal owner = Files.getOwner(file, LinkOption.NOFOLLOW_LINKS);
-            Integer uid = userId();
-            if (uid != null) {
-                return uid.equals(Files.getAttribute(file, "unix:uid", LinkOption.NOFOLLOW_LINKS))
-                        ? null
-                        : owner.getName();
-            }
-            UserPrincipal user = file.getFileSystem()
-                    .getUserPrincipalLookupService()
-                    .lookupPrincipalByName(System.getProperty("user.name"));
-            return owner.equals(user) ? null : owner.getName();
-        } catch (IOException | UnsupportedOperationException | IllegalArgumentException unknown) {
-            LOG.trace("the owner of {} is unknown", file, unknown);
-            return null;
-        }
-    }
-
-    /**
-     * The user that this process acts as. Not the owner of /proc/self: that is root for a program with capabilities.
-     * Source: proc_pid_status(5).
-     */
-    private static @Nullable Integer userId() {
-        try {
-            for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
-                if (line.startsWith("Uid:")) {
-                    return Integer.parseUnsignedInt(line.split("\\s+")[2]);
-                }
-            }
-        } catch (IOException | RuntimeException notLinux) {
-            LOG.trace("/proc does not say which user this is", notLinux);
-        }
-        return null;
     }
 }

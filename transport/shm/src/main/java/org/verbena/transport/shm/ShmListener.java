@@ -78,7 +78,7 @@ final class ShmListener extends SoftwareListener {
     protected void begin(SocketChannel accepted) throws IOException {
         try {
             accepted.configureBlocking(false);
-            ShmSetup.checkUser(accepted);
+            bound().directory().checkUser(accepted);
         } catch (IOException | RuntimeException e) {
             LOG.warn("refused a connection to {}: {}", localAddress(), e.toString());
             accepted.close();
@@ -98,11 +98,15 @@ final class ShmListener extends SoftwareListener {
 
     @Override
     public ServerSocketChannel selectableChannel() {
+        return bound().channel();
+    }
+
+    private SocketDirectory.Bound bound() {
         SocketDirectory.Bound now = bound;
         if (now == null) {
             throw new IllegalStateException("not open yet");
         }
-        return now.channel();
+        return now;
     }
 
     @Override

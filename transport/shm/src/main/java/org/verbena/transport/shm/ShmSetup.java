@@ -12,9 +12,7 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
-import java.security.Principal;
 import java.util.concurrent.TimeUnit;
-import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.shm.ffm.SharedFile;
 import org.verbena.transport.software.LoopSocket;
@@ -90,7 +88,7 @@ final class ShmSetup {
                 retry = loop.schedule(this::tryConnect, RETRY_MILLIS, TimeUnit.MILLISECONDS);
                 return;
             }
-            checkUser(channel);
+            directory.checkUser(channel);
             ControlSocket made = new ControlSocket(loop, channel, endpoint);
             made.begin();
             endpoint.setSocket(made);
@@ -115,14 +113,6 @@ final class ShmSetup {
         InetAddress to = remoteAddress.getAddress();
         return new InetSocketAddress(
                 to.isAnyLocalAddress() ? InetAddress.getLoopbackAddress() : to, SocketDirectory.anyPort());
-    }
-
-    /** A socket in this user's directory may still be another's, if somebody was let in there. */
-    static void checkUser(SocketChannel channel) throws IOException {
-        Principal peer = channel.getOption(ExtendedSocketOptions.SO_PEERCRED).user();
-        if (!peer.equals(SocketDirectory.user())) {
-            throw new IOException("the peer runs as " + peer.getName() + ", and memory is shared within one user only");
-        }
     }
 
     private ConnectionException failure(Exception e) {

@@ -12,20 +12,18 @@ import java.nio.channels.FileLock;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.DirectoryStream;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.PosixFileAttributes;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.nio.file.attribute.UserPrincipal;
-import java.util.EnumSet;
+import java.security.Principal;
 import java.util.HexFormat;
 import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
+import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.system.UserDirectory;
 
 /**
  * The directory with the sockets of one user's servers: their names are port and address, so that a port is bound once,
@@ -57,11 +55,12 @@ final class SocketDirectory {
     /**
      * A server's socket.
      *
+     * @param directory where it is
      * @param channel bound
      * @param file its name
      * @param address the address and port that the name stands for
      */
-    record Bound(ServerSocketChannel channel, Path file, InetSocketAddress address) {
+    record Bound(SocketDirectory directory, ServerSocketChannel channel, Path file, InetSocketAddress address) {
         /** Closes the socket and removes its name. */
         void close() throws IOException {
             // The name first: whoever finds it afterwards finds another's.
@@ -78,36 +77,29 @@ final class SocketDirectory {
      * @throws IOException it cannot be made, or others may write in it
      */
     static SocketDirectory open(@Nullable Path wanted) throws IOException {
-        Path path = wanted == null ? usual() : wanted;
-        try {
-            Files.createDirectory(
-                    path, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-        } catch (FileAlreadyExistsException present) {
-            // Checked below.
-        }
-        PosixFileAttributes found = Files.readAttributes(path, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
-        Set<PosixFilePermission> others = EnumSet.copyOf(found.permissions());
-        others.retainAll(Set.of(PosixFilePermission.GROUP_WRITE, PosixFilePermission.OTHERS_WRITE));
-        if (!found.isDirectory() || !others.isEmpty() || !found.owner().equals(user())) {
-            throw new IOException(path + " must be a directory of " + user()
-                    + " that nobody else may write in; it belongs to " + found.owner() + " with "
-                    + PosixFilePermissions.toString(found.permissions())
-                    + ". Remove it, or set org.verbena.shm.directory");
+        Path path = wanted == null ? UserDirectory.of("verbena-shm") : wanted;
+        if (!UserDirectory.make(path)) {
+            Set<PosixFilePermission> permissions = Files.getPosixFilePermissions(path);
+            if (permissions.contains(PosixFilePermission.GROUP_WRITE)
+                    || permissions.contains(PosixFilePermission.OTHERS_WRITE)) {
+                throw new IOException(path + " has the permissions " + PosixFilePermissions.toString(permissions)
+                        + ", and nobody else may write there: chmod 700 it, or set org.verbena.shm.directory");
+            }
         }
         return new SocketDirectory(path);
     }
 
-    private static Path usual() throws IOException {
-        String runtime = System.getenv("XDG_RUNTIME_DIR");
-        if (runtime != null && !runtime.isEmpty() && Files.isDirectory(Path.of(runtime))) {
-            return Path.of(runtime, "verbena-shm");
+    /**
+     * Refuses the process of another user: somebody may have been let into the directory.
+     *
+     * @param peer connected
+     * @throws IOException it is another user's, or the system does not say
+     */
+    void checkUser(SocketChannel peer) throws IOException {
+        Principal user = peer.getOption(ExtendedSocketOptions.SO_PEERCRED).user();
+        if (!user.equals(Files.getOwner(path))) {
+            throw new IOException("the peer runs as " + user.getName() + ", and memory is shared within one user only");
         }
-        return Path.of("/tmp", "verbena-shm-" + Files.getAttribute(Path.of("/proc/self"), "unix:uid"));
-    }
-
-    /** The user that this process runs as. */
-    static UserPrincipal user() throws IOException {
-        return Files.getOwner(Path.of("/proc/self"));
     }
 
     /** Whether an address is one of this host, or of all. */
@@ -177,7 +169,7 @@ final class SocketDirectory {
                     ? new IOException(file + " is too long for the name of a socket: set org.verbena.shm.directory", e)
                     : e;
         }
-        return new Bound(channel, file, address);
+        return new Bound(this, channel, file, address);
     }
 
     /** Whether somebody has this port of this address, or of all; names of the dead are removed. */
