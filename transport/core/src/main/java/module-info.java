@@ -13,6 +13,8 @@ module org.verbena.transport {
     exports org.verbena.transport.buffer;
     exports org.verbena.transport.spi;
     exports org.verbena.transport.stat;
+    exports org.verbena.transport.ffm to
+            org.verbena.transport.shm;
     exports org.verbena.transport.system to
             org.verbena.transport.shm;
     exports org.verbena.transport.software to

@@ -39,6 +39,7 @@ class ArchitectureTest {
     private static final String SOFT = "org.verbena.transport.soft..";
     private static final String SHM = "org.verbena.transport.shm..";
     private static final String SOFTWARE = "org.verbena.transport.software..";
+    private static final String FFM = "org.verbena.transport.ffm..";
     private static final String SYSTEM = "org.verbena.transport.system..";
     private static final String API = "org.verbena.api..";
     private static final String DOCTOR = "org.verbena.doctor..";
@@ -56,7 +57,7 @@ class ArchitectureTest {
             SPI,
             "org.verbena.transport.protocol..",
             "org.verbena.transport.buffer..",
-            "org.verbena.transport.ffm..",
+            FFM,
             SOFTWARE,
             SYSTEM,
             "org.verbena.transport.stat..");
@@ -118,7 +119,7 @@ class ArchitectureTest {
                 Arguments.of(CM, List.of(VERBS)),
                 Arguments.of(NATIVE, List.of(SPI, CM, VERBS)),
                 Arguments.of(SOFT, List.of(SPI, SOFTWARE)),
-                Arguments.of(SHM, List.of(SPI, SOFTWARE, SYSTEM)),
+                Arguments.of(SHM, List.of(SPI, SOFTWARE, SYSTEM, FFM)),
                 Arguments.of(API, CORE),
                 Arguments.of(DOCTOR, with(CORE, API, CM, VERBS)),
                 Arguments.of(GRPC, with(CORE, API)),

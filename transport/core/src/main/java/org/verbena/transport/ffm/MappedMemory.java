@@ -16,7 +16,7 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Anonymous memory that the kernel gives zeroed, page by page when it is first used, and backs with transparent huge pages if it is asked to. {@code Arena.allocate}
+ * Memory that is mapped: files, and anonymous memory that the kernel gives zeroed, page by page when it is first used, and backs with transparent huge pages if it is asked to. {@code Arena.allocate}
  * writes the zeros itself, which takes seconds where a gigabyte is wanted. Linux only. Source: mmap(2), madvise(2).
  */
 @SuppressWarnings("restricted") // mapping memory is what this class is for
@@ -24,7 +24,9 @@ public final class MappedMemory {
     /** The transparent huge page of x86-64, and of arm64 with 4 KiB pages. */
     public static final int HUGE_PAGE_BYTES = 2 << 20;
 
+    private static final int PROT_READ = 1;
     private static final int PROT_READ_WRITE = 1 | 2;
+    private static final int MAP_SHARED = 0x01;
     private static final int MAP_PRIVATE_ANONYMOUS = 0x02 | 0x20;
     private static final int MADV_HUGEPAGE = 14;
     private static final long MAP_FAILED = -1;
@@ -118,6 +120,24 @@ public final class MappedMemory {
     }
 
     /**
+     * Maps a file, which others may have mapped as well.
+     *
+     * @param arena unmaps it when it is closed
+     * @param descriptor of the file; it may be closed afterwards
+     * @param lengthBytes how much, from its beginning
+     * @param isWritable whether to map it for writing
+     * @return the memory
+     * @throws IOException the file may not be mapped like this, or the system has no more memory
+     */
+    public static MemorySegment mapFile(Arena arena, int descriptor, long lengthBytes, boolean isWritable)
+            throws IOException {
+        int protection = isWritable ? PROT_READ_WRITE : PROT_READ;
+        MemorySegment mapped = MemorySegment.ofAddress(mapped(arena, lengthBytes, protection, MAP_SHARED, descriptor))
+                .reinterpret(lengthBytes, arena, null);
+        return isWritable ? mapped : mapped.asReadOnly();
+    }
+
+    /**
      * Maps memory and asks for huge pages.
      *
      * @param arena unmaps it when it is closed
@@ -150,6 +170,17 @@ public final class MappedMemory {
     }
 
     private static long mapped(Arena arena, long lengthBytes) {
+        try {
+            return mapped(arena, lengthBytes, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS, -1);
+        } catch (IOException refused) {
+            OutOfMemoryError noMore = new OutOfMemoryError(refused.getMessage());
+            noMore.initCause(refused);
+            throw noMore;
+        }
+    }
+
+    private static long mapped(Arena arena, long lengthBytes, int protection, int flags, int descriptor)
+            throws IOException {
         MethodHandle mmap = Calls.MMAP;
         MethodHandle munmap = Calls.MUNMAP;
         if (mmap == null || munmap == null) {
@@ -157,15 +188,13 @@ public final class MappedMemory {
         }
         try (Arena call = Arena.ofConfined()) {
             MemorySegment errno = call.allocate(ERRNO_LAYOUT);
-            long address =
-                    (long) mmap.invokeExact(errno, 0L, lengthBytes, PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS, -1, 0L);
+            long address = (long) mmap.invokeExact(errno, 0L, lengthBytes, protection, flags, descriptor, 0L);
             if (address == MAP_FAILED) {
-                throw new OutOfMemoryError(
-                        "mmap(" + lengthBytes + " bytes, MAP_PRIVATE|MAP_ANONYMOUS) failed with " + describe(errno));
+                throw new IOException("mmap(" + lengthBytes + " bytes) failed with " + describe(errno));
             }
             MemorySegment.ofAddress(address).reinterpret(lengthBytes, arena, mapping -> unmap(munmap, mapping));
             return address;
-        } catch (RuntimeException | Error known) {
+        } catch (IOException | RuntimeException | Error known) {
             throw known;
         } catch (Throwable impossible) {
             throw new LinkageError("mmap(2) could not be called", impossible);

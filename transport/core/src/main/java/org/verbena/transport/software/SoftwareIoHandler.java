@@ -8,6 +8,7 @@ import io.netty.channel.IoRegistration;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.util.concurrent.ScheduledFuture;
 import io.netty.util.concurrent.ThreadAwareExecutor;
+import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -85,6 +86,21 @@ public abstract class SoftwareIoHandler implements IoHandler {
                 return nio.isChangingThreadSupported();
             }
         };
+    }
+
+    /** Refuses a loop that is not of this kind. */
+    public static void checkLoop(IoEventLoop loop, Class<? extends SoftwareIoHandler> type, String provider) {
+        if (!loop.isIoType(type)) {
+            throw new IllegalArgumentException(loop + " is not an event loop of the " + provider
+                    + " provider: create the group with its newIoHandlerFactory");
+        }
+    }
+
+    /** Refuses an address that has not been looked up. */
+    public static void checkResolved(InetSocketAddress address) {
+        if (address.isUnresolved()) {
+            throw new IllegalArgumentException(address + " is not resolved");
+        }
     }
 
     @Override

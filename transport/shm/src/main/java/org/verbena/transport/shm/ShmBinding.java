@@ -6,6 +6,7 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.software.SoftwareIoHandler;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
@@ -43,7 +44,7 @@ final class ShmBinding implements LocalBinding {
     public Endpoint connect(
             IoEventLoop loop, InetSocketAddress remoteAddress, EndpointOptions options, EndpointHandler handler) {
         ShmProvider.checkLoop(loop);
-        ShmProvider.checkResolved(remoteAddress);
+        SoftwareIoHandler.checkResolved(remoteAddress);
         ShmEndpoint.checkOptions(options);
         if (!used.compareAndSet(false, true)) {
             throw new IllegalStateException("the binding to " + localAddress() + " has been used, or closed");

@@ -100,7 +100,9 @@ public final class ShmProvider implements RdmaProvider {
     /** Whether a server of this user listens there with this provider. */
     @Override
     public boolean reaches(InetSocketAddress remoteAddress) {
-        if (!serves(remoteAddress)) {
+        if (remoteAddress.isUnresolved()
+                || Support.WHY_NOT != null
+                || !SocketDirectory.isLocal(remoteAddress.getAddress())) {
             return false;
         }
         try {
@@ -154,16 +156,7 @@ public final class ShmProvider implements RdmaProvider {
     }
 
     static void checkLoop(IoEventLoop loop) {
-        if (!loop.isIoType(ShmIoHandler.class)) {
-            throw new IllegalArgumentException(
-                    loop + " is not an event loop of the shm provider: create the group with its newIoHandlerFactory");
-        }
-    }
-
-    static void checkResolved(InetSocketAddress address) {
-        if (address.isUnresolved()) {
-            throw new IllegalArgumentException(address + " is not resolved");
-        }
+        SoftwareIoHandler.checkLoop(loop, ShmIoHandler.class, NAME);
     }
 
     /** Enough for HTTP/2 frames of 16 KiB that fill a receive buffer, with a header each. */
@@ -182,7 +175,7 @@ public final class ShmProvider implements RdmaProvider {
     public Endpoint connect(
             IoEventLoop loop, InetSocketAddress remoteAddress, EndpointOptions options, EndpointHandler handler) {
         checkLoop(loop);
-        checkResolved(remoteAddress);
+        SoftwareIoHandler.checkResolved(remoteAddress);
         ShmEndpoint.checkOptions(options);
         return connect(loop, context, remoteAddress, options, handler, null);
     }
@@ -201,7 +194,7 @@ public final class ShmProvider implements RdmaProvider {
 
     @Override
     public LocalBinding bind(InetSocketAddress localAddress) {
-        checkResolved(localAddress);
+        SoftwareIoHandler.checkResolved(localAddress);
         return ShmBinding.of(context, localAddress);
     }
 
@@ -209,7 +202,7 @@ public final class ShmProvider implements RdmaProvider {
     public Listener listen(
             IoEventLoop loop, InetSocketAddress localAddress, ListenOptions listenOptions, ListenerHandler handler) {
         checkLoop(loop);
-        checkResolved(localAddress);
+        SoftwareIoHandler.checkResolved(localAddress);
         ShmListener listener = new ShmListener(loop, context, localAddress, listenOptions, handler);
         loop.execute(listener::open);
         return listener;

@@ -186,6 +186,15 @@ class HostilePeerTest {
                             .hasMessageContaining("cannot be shared");
                 }
             }
+            try (Attacker attacker = new Attacker(fixture);
+                    Arena arena = Arena.ofShared();
+                    SharedFile sealed = SharedFile.create("verbena-sealed", FILE_BYTES, true, arena)) {
+                // Nobody else may write it.
+                attacker.request(ShmContext.PID, sealed.descriptor(), RING_BYTES, fixture.address);
+                assertThat(fixture.acceptInVain())
+                        .isInstanceOf(ConnectionException.class)
+                        .hasMessageContaining("cannot be shared");
+            }
             try (Attacker attacker = new Attacker(fixture)) {
                 // A file of another size than the rings need.
                 attacker.request(ShmContext.PID, attacker.file.descriptor(), 2 * RING_BYTES, fixture.address);

@@ -7,6 +7,7 @@ import java.nio.channels.SocketChannel;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.software.LoopSocket;
+import org.verbena.transport.software.SoftwareIoHandler;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
@@ -58,7 +59,7 @@ final class SoftBinding implements LocalBinding {
     public Endpoint connect(
             IoEventLoop loop, InetSocketAddress remoteAddress, EndpointOptions options, EndpointHandler handler) {
         SoftProvider.checkLoop(loop);
-        SoftProvider.checkResolved(remoteAddress);
+        SoftwareIoHandler.checkResolved(remoteAddress);
         SocketChannel bound = channel.getAndSet(null);
         if (bound == null) {
             throw new IllegalStateException("the binding to " + localAddress + " has been used, or closed");

@@ -110,27 +110,8 @@ public final class SoftProvider implements RdmaProvider {
                 new SoftIoHandler(nio, loopOptions.spinNanos(), ofLoop, context.domain(), pollCounters.newLoop()));
     }
 
-    /**
-     * Checks that a loop is one of this provider.
-     *
-     * @param loop given by the user
-     */
     static void checkLoop(IoEventLoop loop) {
-        if (!loop.isIoType(SoftIoHandler.class)) {
-            throw new IllegalArgumentException(
-                    loop + " is not an event loop of the soft provider: create the group with its newIoHandlerFactory");
-        }
-    }
-
-    /**
-     * Checks that an address has been looked up.
-     *
-     * @param address given by the user
-     */
-    static void checkResolved(InetSocketAddress address) {
-        if (address.isUnresolved()) {
-            throw new IllegalArgumentException(address + " is not resolved");
-        }
+        SoftwareIoHandler.checkLoop(loop, SoftIoHandler.class, NAME);
     }
 
     /** Enough for HTTP/2 frames of 16 KiB that fill a receive buffer, with a header each. */
@@ -157,13 +138,13 @@ public final class SoftProvider implements RdmaProvider {
             EndpointOptions endpointOptions,
             EndpointHandler handler) {
         checkLoop(loop);
-        checkResolved(remoteAddress);
+        SoftwareIoHandler.checkResolved(remoteAddress);
         return SoftEndpoint.connecting(loop, context, endpointOptions, handler, remoteAddress, null);
     }
 
     @Override
     public LocalBinding bind(InetSocketAddress localAddress) {
-        checkResolved(localAddress);
+        SoftwareIoHandler.checkResolved(localAddress);
         return SoftBinding.of(context, localAddress);
     }
 
@@ -171,7 +152,7 @@ public final class SoftProvider implements RdmaProvider {
     public Listener listen(
             IoEventLoop loop, InetSocketAddress localAddress, ListenOptions listenOptions, ListenerHandler handler) {
         checkLoop(loop);
-        checkResolved(localAddress);
+        SoftwareIoHandler.checkResolved(localAddress);
         SoftListener listener = new SoftListener(loop, context, localAddress, listenOptions, handler);
         loop.execute(listener::open);
         return listener;

@@ -14,6 +14,7 @@ import java.lang.invoke.VarHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.ffm.MappedMemory;
 
 /**
  * A file in memory, without a name, that another process of the same user may open and map. Its size cannot change: no
@@ -37,10 +38,6 @@ public final class SharedFile implements AutoCloseable {
     private static final int O_RDONLY = 0;
     private static final int O_RDWR = 2;
     private static final int O_CLOEXEC = 0x80000;
-    private static final int PROT_READ = 1;
-    private static final int PROT_WRITE = 2;
-    private static final int MAP_SHARED = 1;
-    private static final long MAP_FAILED = -1;
     private static final int SEEK_END = 2;
     private static final int EMFILE = 24;
 
@@ -77,22 +74,6 @@ public final class SharedFile implements AutoCloseable {
                 "lseek",
                 FunctionDescriptor.of(
                         ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT));
-
-        /** {@code void *mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset);} */
-        static final MethodHandle MMAP = find(
-                "mmap",
-                FunctionDescriptor.of(
-                        ValueLayout.JAVA_LONG,
-                        ValueLayout.JAVA_LONG,
-                        ValueLayout.JAVA_LONG,
-                        ValueLayout.JAVA_INT,
-                        ValueLayout.JAVA_INT,
-                        ValueLayout.JAVA_INT,
-                        ValueLayout.JAVA_LONG));
-
-        /** {@code int munmap(void *addr, size_t length);} */
-        static final MethodHandle MUNMAP = find(
-                "munmap", FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG));
 
         /** {@code int close(int fd);} */
         static final MethodHandle CLOSE =
@@ -158,7 +139,7 @@ public final class SharedFile implements AutoCloseable {
             try {
                 check("ftruncate", (int) Calls.FTRUNCATE.invokeExact(errno, made, lengthBytes), errno);
                 check("fcntl(F_ADD_SEALS)", (int) Calls.FCNTL.invokeExact(errno, made, F_ADD_SEALS, FIXED_SIZE), errno);
-                MemorySegment memory = map(errno, made, lengthBytes, true, arena);
+                MemorySegment memory = MappedMemory.mapFile(arena, made, lengthBytes, true);
                 if (readOnlyToOthers) {
                     check(
                             "fcntl(F_SEAL_FUTURE_WRITE)",
@@ -211,34 +192,11 @@ public final class SharedFile implements AutoCloseable {
                             path + " has " + bytes + " bytes and the seals 0x" + Integer.toHexString(seals)
                                     + "; expected " + lengthBytes + " bytes, and that they cannot change");
                 }
-                return map(errno, opened, lengthBytes, writable, arena);
+                return MappedMemory.mapFile(arena, opened, lengthBytes, writable);
             } finally {
                 closeDescriptor(errno, opened);
             }
         } catch (IOException | RuntimeException | Error known) {
-            throw known;
-        } catch (Throwable impossible) {
-            throw new LinkageError("a method handle threw", impossible);
-        }
-    }
-
-    private static MemorySegment map(
-            MemorySegment errno, int descriptor, long lengthBytes, boolean writable, Arena arena) throws Throwable {
-        int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-        long address = (long) Calls.MMAP.invokeExact(errno, 0L, lengthBytes, protection, MAP_SHARED, descriptor, 0L);
-        if (address == MAP_FAILED) {
-            throw failure("mmap of " + lengthBytes + " bytes", errno);
-        }
-        MemorySegment mapped = MemorySegment.ofAddress(address)
-                .reinterpret(lengthBytes, arena, mapping -> unmap(address, lengthBytes));
-        return writable ? mapped : mapped.asReadOnly();
-    }
-
-    private static void unmap(long address, long lengthBytes) {
-        try (Arena call = Arena.ofConfined()) {
-            int refused = (int) Calls.MUNMAP.invokeExact(call.allocate(ERRNO_LAYOUT), address, lengthBytes);
-            assert refused == 0 : "munmap refused what mmap gave";
-        } catch (RuntimeException | Error known) {
             throw known;
         } catch (Throwable impossible) {
             throw new LinkageError("a method handle threw", impossible);
