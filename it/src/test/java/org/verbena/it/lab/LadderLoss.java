@@ -2,7 +2,6 @@ package org.verbena.it.lab;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -19,9 +18,6 @@ import org.verbena.transport.spi.Patience;
  */
 public final class LadderLoss {
     private static final int REQUESTS_UNDER_WAY = 16;
-
-    /** From the loss to a reply over soft: many times what it takes, in a slow guest. */
-    private static final Duration BACK = Duration.ofSeconds(3);
 
     private LadderLoss() {}
 
@@ -64,6 +60,7 @@ public final class LadderLoss {
                     RdmaClient.builder().ladder(LadderOptions.DEFAULTS).connect(address, server.port())) {
                 LadderTest.assertServes(again);
                 long backNanos = System.nanoTime() - lost;
+                // A figure to read, and no limit: it is the guest's pace.
                 System.out.printf(
                         "back after %d ms: %s%n",
                         TimeUnit.NANOSECONDS.toMillis(backNanos), again.ladder().reason());
@@ -71,7 +68,6 @@ public final class LadderLoss {
                 assertThat(List.copyOf(server.connections()))
                         .extracting(child -> ConnectionProvider.of(child).name())
                         .contains("soft");
-                assertThat(Duration.ofNanos(backNanos)).isLessThan(BACK);
             }
             Patience.until("each request has ended", () -> open.get() == 0);
             assertThat(removing.waitFor(Patience.LIMIT.toSeconds(), TimeUnit.SECONDS))
