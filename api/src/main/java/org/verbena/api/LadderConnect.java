@@ -88,9 +88,17 @@ final class LadderConnect<C extends Channel> {
         }
     }
 
+    /**
+     * A handler of whoever also takes a channel that its peer has closed in order before it was handed over. It is not
+     * added to that one, which has no more events.
+     */
+    interface TakesEnded {}
+
     private static final class Rung {
         final Step step;
         Phase phase = Phase.WAITING;
+
+        @Nullable LadderGate gate;
 
         /** Why it is not used, as far as that is known. */
         String reason = "";
@@ -253,6 +261,7 @@ final class LadderConnect<C extends Channel> {
         rung.beganNanos = System.nanoTime();
         begun.add(rung);
         LadderGate gate = new LadderGate(() -> bring(() -> hedge0(rung, 0)));
+        rung.gate = gate;
         try {
             EventLoop own = Objects.requireNonNull(rung.step.loop());
             Bootstrap bootstrap = template.clone(own)
@@ -364,9 +373,10 @@ final class LadderConnect<C extends Channel> {
         handing = rung;
         Channel channel = Objects.requireNonNull(rung.connecting).channel();
         LadderResult result = result0(rung);
+        LadderGate gate = Objects.requireNonNull(rung.gate);
         try {
             channel.eventLoop().execute(() -> {
-                Throwable failure = open(channel, result);
+                Throwable failure = open(channel, gate, result);
                 bring(() -> handed0(rung, channel, result, failure));
             });
         } catch (RejectedExecutionException gone) {
@@ -375,14 +385,18 @@ final class LadderConnect<C extends Channel> {
     }
 
     /** On the channel's loop. Returns why it cannot be used; null if it is. */
-    private @Nullable Throwable open(Channel channel, LadderResult result) {
-        ChannelHandlerContext context = channel.pipeline().context(LadderGate.class);
+    private @Nullable Throwable open(Channel channel, LadderGate gate, LadderResult result) {
+        ChannelHandlerContext context = channel.pipeline().context(gate);
+        if (gate.hasEnded0(channel) && handler instanceof TakesEnded && !promise.isDone()) {
+            result.mark(channel);
+            return null;
+        }
         if (context == null || !channel.isActive() || promise.isDone()) {
             return new ConnectionException.Lost("connect to " + address + ": the connection was lost at once");
         }
         try {
             result.mark(channel);
-            ((LadderGate) context.handler()).open0(context, handler, result);
+            gate.open0(context, handler, result);
             return null;
         } catch (RuntimeException failure) { // a handler that cannot be added again
             return failure;

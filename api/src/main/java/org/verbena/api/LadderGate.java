@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
@@ -24,6 +25,8 @@ final class LadderGate extends ChannelDuplexHandler {
     private final List<Object> events = new ArrayList<>(1);
 
     private boolean open;
+    private boolean wasActive;
+    private boolean failed;
 
     /**
      * Creates one.
@@ -48,6 +51,11 @@ final class LadderGate extends ChannelDuplexHandler {
         }
     }
 
+    /** Whether the peer has closed the connection, in order. */
+    boolean hasEnded0(Channel channel) {
+        return wasActive && !failed && !channel.isActive();
+    }
+
     @Override
     public void connect(
             ChannelHandlerContext context, SocketAddress remote, SocketAddress local, ChannelPromise promise) {
@@ -69,7 +77,7 @@ final class LadderGate extends ChannelDuplexHandler {
 
     @Override
     public void channelActive(ChannelHandlerContext context) {
-        // told when it opens
+        wasActive = true; // told when it opens
     }
 
     @Override
@@ -100,6 +108,7 @@ final class LadderGate extends ChannelDuplexHandler {
         if (open) {
             context.fireExceptionCaught(cause);
         } else {
+            failed = true;
             LOG.debug("{}: lost before it was used", context.channel(), cause);
         }
     }

@@ -16,6 +16,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.ConnectionException;
 
 /**
  * Moves a client to better rungs of its ladder as they come up. All of it runs on one loop, to which the others bring what
@@ -229,8 +230,8 @@ final class LadderMove {
         if (!fence.isSuccess()) {
             LOG.debug("{}: the server has not handled what was sent before", old.channel(), fence.cause());
         }
-        // Nothing follows what was sent on a connection that is lost.
-        release0(fence.isSuccess() || !old.channel().isActive());
+        // Nothing follows what was sent on a connection that is lost, which its channel may learn later than the fence.
+        release0(fence.isSuccess() || !old.channel().isActive() || fence.cause() instanceof ConnectionException);
     }
 
     private void release0(boolean wanted) {

@@ -13,6 +13,8 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.DefaultChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.channel.FileRegion;
+import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.channel.socket.ChannelInputShutdownReadComplete;
 import io.netty.channel.socket.ChannelOutputShutdownException;
 import io.netty.channel.socket.ServerSocketChannel;
 import io.netty.channel.socket.SocketChannel;
@@ -429,12 +431,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
     // ---- the climb, on the event loop
 
     private Future<SocketChannel> climb0(InetSocketAddress remote, @Nullable InetSocketAddress local) {
-        Bootstrap template = new Bootstrap().group(eventLoop()).handler(new ChannelInitializer<Channel>() {
-            @Override
-            protected void initChannel(Channel used) {
-                used.pipeline().addLast(new LadderRelay(LadderSocketChannel.this));
-            }
-        });
+        Bootstrap template = new Bootstrap().group(eventLoop()).handler(new Relaying());
         if (local != null) {
             template.localAddress(local);
         }
@@ -443,6 +440,13 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
         LadderOptions ladder = chosen == null ? RdmaEventLoopGroup.ladderOf(eventLoop()) : chosen;
         return RdmaLadder.connect(
                 template, remote, ladder, memory, SocketChannel.class, this::newRdmaRung, this::newPlainRung);
+    }
+
+    private final class Relaying extends ChannelInitializer<Channel> implements LadderConnect.TakesEnded {
+        @Override
+        protected void initChannel(Channel used) {
+            used.pipeline().addLast(new LadderRelay(LadderSocketChannel.this));
+        }
     }
 
     private RdmaSocketChannel newRdmaRung() {
@@ -484,6 +488,11 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
         }
         rung = used;
         used.attr(ABOVE).set(this);
+        if (!used.isActive() && !lost) {
+            activate0(attempt, result);
+            endWithPeer0();
+            return;
+        }
         try {
             config.use(used.config());
             if (used instanceof RdmaSocketChannel rdma) {
@@ -517,6 +526,18 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
         } else if (isActive()) {
             inbound.resume();
         }
+    }
+
+    /** The peer closed the connection before it was this channel's, which is no failure to connect. */
+    private void endWithPeer0() {
+        if (!isActive()) {
+            return; // the program has closed it
+        }
+        if (config.isAllowHalfClosure()) { // what a socket would report
+            pipeline().fireUserEventTriggered(ChannelInputShutdownEvent.INSTANCE);
+            pipeline().fireUserEventTriggered(ChannelInputShutdownReadComplete.INSTANCE);
+        }
+        ((LadderUnsafe) unsafe()).closeNow();
     }
 
     // ---- events of the rung, on this channel's loop

@@ -537,7 +537,7 @@ class LadderMoveTest {
             }
             assertThat(done(held)).isEqualTo(text("held"));
             assertThat(client.provider()).isEqualTo(StagedProvider.NAME);
-            assertThat(old.isOpen()).isFalse();
+            Patience.until("the old one is closed", () -> !old.isOpen());
         });
     }
 

@@ -15,10 +15,13 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.EventLoop;
 import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.channel.socket.ChannelInputShutdownReadComplete;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
@@ -34,6 +37,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterAll;
@@ -51,6 +55,7 @@ import org.verbena.transport.protocol.PreSharedKeys;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RdmaProvider;
 
 /**
  * What a channel that climbs does beyond what {@link StreamSuite} demands of all. Its rungs: a staged provider, which shares
@@ -255,6 +260,38 @@ class LadderSocketChannelTest {
         LadderSocketChannel client = connect(bootstrap(all()), server("soft"));
         awaitEvents("registered", "rung soft", "active");
         assertThat(LadderResult.of(client).passed()).singleElement().asString().contains("nobody is at home");
+    }
+
+    /** As a socket reports it: connected, and then closed. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aPeerThatClosesAtOnceIsNoFailureToConnect(boolean halfClosure) {
+        Bootstrap bootstrap = bootstrap(rung("soft")).option(ChannelOption.ALLOW_HALF_CLOSURE, halfClosure);
+        InetSocketAddress address = server("soft");
+        RdmaProvider soft = group.providers().choices().getLast().provider();
+        EventLoop loop = group.next();
+        CompletableFuture<ChannelFuture> connecting = new CompletableFuture<>();
+        loop.execute(() -> {
+            connecting.complete(bootstrap.connect(address));
+            loop.execute(
+                    () -> { // behind the beginning of the climb, and before its end
+                        Channel child = child();
+                        Patience.until("it is accepted", child::isActive);
+                        child.close();
+                        Patience.until(
+                                "the rung has ended",
+                                () -> ProviderStatistics.of(soft).openConnections() == 0);
+                    });
+        });
+        Patience.await("connecting", Patience.await("the attempt", connecting));
+        awaitEvents("registered", "rung soft", "active");
+        if (halfClosure) {
+            awaitEvents(
+                    ChannelInputShutdownEvent.INSTANCE.toString(),
+                    ChannelInputShutdownReadComplete.INSTANCE.toString());
+        }
+        awaitEvents("inactive", "unregistered");
+        assertThat(events).isEmpty();
     }
 
     @Test
