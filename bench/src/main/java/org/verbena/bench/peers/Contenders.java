@@ -8,6 +8,7 @@ import org.verbena.bench.peers.contenders.BlockingContender;
 import org.verbena.bench.peers.contenders.FlightContender;
 import org.verbena.bench.peers.contenders.GrpcContender;
 import org.verbena.bench.peers.contenders.NettyContender;
+import org.verbena.bench.peers.contenders.ProtocolContender;
 import org.verbena.bench.peers.contenders.RSocketContender;
 import org.verbena.bench.peers.contenders.ReactorContender;
 import org.verbena.bench.peers.contenders.SpinningContender;
@@ -25,6 +26,7 @@ final class Contenders {
         ALL.put("channel-uds", () -> new BlockingContender(BlockingContender.Io.UNIX_CHANNEL));
         ALL.put("channel-spin", SpinningContender::new);
         ALL.put("verbena", () -> new VerbenaContender(false));
+        ALL.put("verbena-protocol", ProtocolContender::new);
         ALL.put("verbena-rendezvous", () -> new VerbenaContender(false, 64 << 10));
         ALL.put("verbena-crc", () -> new VerbenaContender(true));
         ALL.put("netty-nio", () -> new NettyContender(false));
@@ -32,6 +34,7 @@ final class Contenders {
         ALL.put("aeron-ipc", () -> new AeronContender(AeronContender.Medium.IPC));
         ALL.put("aeron-udp", () -> new AeronContender(AeronContender.Medium.UDP));
         ALL.put("grpc", () -> new GrpcContender(GrpcContender.Transport.SHADED, false));
+        ALL.put("grpc-uds", () -> new GrpcContender(GrpcContender.Transport.UNIX, false));
         ALL.put("grpc-nio", () -> new GrpcContender(GrpcContender.Transport.NIO, false));
         ALL.put("grpc-verbena", () -> new GrpcContender(GrpcContender.Transport.VERBENA, false));
         ALL.put("grpc-nio-stream", () -> new GrpcContender(GrpcContender.Transport.NIO, true));

@@ -26,7 +26,7 @@ import org.verbena.bench.JavaProcess;
 public final class Main {
     private static final List<String> JVM_FLAGS = List.of("-Xms1g", "-Xmx1g");
     private static final List<String> PROPERTIES =
-            List.of("java.library.path", Place.PROVIDER, Place.HOST, Workload.ONLY);
+            List.of("java.library.path", Place.PROVIDER, Place.HOST, Place.CONNECTIONS, Workload.ONLY);
     private static final int START_SECONDS = 120; // an emulated machine takes most of a minute to start a JVM with gRPC
     private static final int DRAIN_SECONDS =
             20; // for the echoes of a workload that are still outstanding when its time is up
@@ -59,6 +59,7 @@ public final class Main {
                 case "--warmup" -> warmup = Double.parseDouble(args[++i]);
                 case "--provider" -> System.setProperty(Place.PROVIDER, args[++i]);
                 case "--host" -> System.setProperty(Place.HOST, args[++i]);
+                case "--connections" -> System.setProperty(Place.CONNECTIONS, args[++i]);
                 case "--only" -> System.setProperty(Workload.ONLY, args[++i]);
                 case "--ratio" -> ratios.add(args[++i].split("/", 2));
                 case "--markdown" -> markdown = true;
@@ -304,26 +305,32 @@ public final class Main {
 
     private void report(PrintStream out, double took) {
         conditions(out, took);
-        out.printf("%nOverview: x1 is the p50 of the round trip in microseconds, x64 is messages/s%n%-14s", "");
-        Workload.ALL.forEach(workload -> out.printf("%12s", workload));
+        out.printf(
+                "%nOverview: x1 is the p50 of the round trip in microseconds, x64 is messages/s; behind the slash, the CPU "
+                        + "seconds of both processes for a million messages%n%-19s",
+                "");
+        Workload.ALL.forEach(workload -> out.printf("%18s", workload));
         out.println();
         results.forEach((name, byWorkload) -> {
-            out.printf("%-14s", name);
+            out.printf("%-19s", name);
             byWorkload.forEach((workload, all) -> {
                 Result median = Result.median(all);
                 out.printf(
-                        "%12s",
-                        workload.pingPong() ? "%.1f".formatted(median.p50()) : "%,.0f".formatted(median.perSecond()));
+                        "%18s",
+                        (workload.pingPong() ? "%.1f" : "%,.0f")
+                                        .formatted(workload.pingPong() ? median.p50() : median.perSecond())
+                                + " / %.1f".formatted(Result.median(all, Result::cpuSecondsPerMillion)));
             });
             out.println();
         });
 
         ratios(out);
-        out.printf("%nAll figures: round trip in microseconds; payload MB/s (10^6) each way; bytes allocated on the "
-                + "client's heap a message;%ncores used by both processes, and by everything else on the machine; spread is "
-                + "the least and the most messages/s%nof a round, against the median%n%n");
         out.printf(
-                "%-11s%-14s%10s%10s%10s%12s%12s%10s%12s%6s%7s  %s%n",
+                "%nAll figures: round trip in microseconds; payload MB/s (10^6) each way; bytes allocated on the "
+                        + "client's heap a message;%ncores used by both processes, their CPU seconds for a million messages, and cores used "
+                        + "by everything else on the machine;%nspread is the least and the most messages/s of a round, against the median%n%n");
+        out.printf(
+                "%-11s%-19s%10s%10s%10s%12s%12s%10s%12s%6s%8s%7s  %s%n",
                 "workload",
                 "contender",
                 "p50",
@@ -334,6 +341,7 @@ public final class Main {
                 "MB/s",
                 "B/msg",
                 "cores",
+                "s/M",
                 "others",
                 "spread");
         for (Workload workload : Workload.ALL) {
@@ -343,7 +351,7 @@ public final class Main {
                 double least = all.stream().mapToDouble(Result::perSecond).min().orElseThrow();
                 double most = all.stream().mapToDouble(Result::perSecond).max().orElseThrow();
                 out.printf(
-                        "%-11s%-14s%10.1f%10.1f%10.1f%12.1f%,12.0f%10.1f%,12.1f%6.2f%7.2f  %+.0f%% %+.0f%%%n",
+                        "%-11s%-19s%10.1f%10.1f%10.1f%12.1f%,12.0f%10.1f%,12.1f%6.2f%8.2f%7.2f  %+.0f%% %+.0f%%%n",
                         workload,
                         name,
                         m.p50(),
@@ -354,6 +362,7 @@ public final class Main {
                         m.megabytes(),
                         m.allocated(),
                         m.cores(),
+                        Result.median(all, Result::cpuSecondsPerMillion),
                         m.others(),
                         100 * (least / m.perSecond() - 1),
                         100 * (most / m.perSecond() - 1));

@@ -11,11 +11,19 @@ public final class Place {
     /** Verbena's provider; soft if it is not there. */
     static final String PROVIDER = "peers.provider";
 
+    /** Over how many connections a client's messages go, in turn; one if it is not there. */
+    static final String CONNECTIONS = "peers.connections";
+
     private Place() {}
 
     /** The name of the provider that Verbena is measured on. */
     public static String provider() {
         return System.getProperty(PROVIDER, "soft");
+    }
+
+    /** Over how many connections a client's messages go, in turn. Contenders that do not ask for it have one. */
+    public static int connections() {
+        return Integer.getInteger(CONNECTIONS, 1);
     }
 
     /** The address that servers bind to and clients connect to, as a literal. */

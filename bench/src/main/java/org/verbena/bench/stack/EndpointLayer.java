@@ -5,6 +5,7 @@ import java.lang.foreign.Arena;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.verbena.bench.Endpoints;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
@@ -35,7 +36,7 @@ final class EndpointLayer implements Layer {
     public void open() throws Exception {
         client = new End();
         loop = Place.connect(provider, OPTIONS, client, new End()).loop();
-        client.connected.get(Place.SECONDS_TO_CONNECT, TimeUnit.SECONDS);
+        client.connected.get(Endpoints.SECONDS_TO_CONNECT, TimeUnit.SECONDS);
     }
 
     @Override

@@ -3,24 +3,23 @@ package org.verbena.bench.stack;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.DefaultEventLoop;
 import io.netty.channel.EventLoop;
-import java.util.Set;
+import io.netty.channel.IoEventLoop;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.buffer.BufferPoolOptions;
-import org.verbena.transport.buffer.RegisteredBufferPool;
+import org.verbena.bench.Endpoints;
+import org.verbena.bench.MessageEvents;
+import org.verbena.bench.MessagePools;
 import org.verbena.transport.protocol.MessageBuffers;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.MessageConnection.Role;
-import org.verbena.transport.protocol.MessageListener;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.protocol.OperationCallback;
-import org.verbena.transport.protocol.PooledMessageBuffers;
 import org.verbena.transport.protocol.PrivateData;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.RdmaProvider;
 
 /** The message protocol on a provider's endpoints, or on a pair of them in memory, without the channel. */
 @SuppressWarnings("NullAway.Init") // opened before anything else
@@ -34,9 +33,7 @@ final class ProtocolLayer implements Layer {
     private final CompletableFuture<MessageConnection> active = new CompletableFuture<>();
     private EventLoop loop;
     private @Nullable MemoryEndpoint memory;
-    private RegisteredBufferPool sending;
-    private RegisteredBufferPool receiving;
-    private @Nullable MessageBuffers buffers;
+    private MessagePools pools;
     private @Nullable Series series;
 
     private final OperationCallback outcome = (context, cause) -> {
@@ -58,6 +55,7 @@ final class ProtocolLayer implements Layer {
             loop = new DefaultEventLoop();
             MemoryEndpoint pair = MemoryEndpoint.pair(client, server);
             memory = pair;
+            pools = new MessagePools(loop);
             loop.submit(() -> {
                         pair.connect(data);
                         pair.settle();
@@ -69,27 +67,18 @@ final class ProtocolLayer implements Layer {
                     .receiveDepth(MessageOptions.GREATEST_DEFAULT_DEPTH)
                     .privateData(data)
                     .build();
-            loop = Place.connect(provider, options, client, server).loop();
+            RdmaProvider known = Endpoints.provider(provider);
+            IoEventLoop ofProvider = Endpoints.loop(known);
+            loop = ofProvider;
+            pools = new MessagePools(loop);
+            Place.connect(known, ofProvider, options, client, server);
         }
-        active.get(Place.SECONDS_TO_CONNECT, TimeUnit.SECONDS);
-        loop.submit(() -> {
-                    sending.attach(loop);
-                    receiving.attach(loop);
-                })
-                .get();
+        active.get(Endpoints.SECONDS_TO_CONNECT, TimeUnit.SECONDS);
     }
 
     /** Of both ends, on their loop. */
     private MessageBuffers buffersOf(MemoryDomain domain) {
-        MessageBuffers known = buffers;
-        if (known == null) {
-            BufferPoolOptions options = BufferPoolOptions.DEFAULTS.withAccess(Set.of(Access.LOCAL_WRITE));
-            sending = new RegisteredBufferPool(domain, options);
-            receiving = new RegisteredBufferPool(domain, options);
-            known = new PooledMessageBuffers(sending, receiving);
-            buffers = known;
-        }
-        return known;
+        return pools.of(domain);
     }
 
     private void fail(Throwable cause) {
@@ -118,7 +107,7 @@ final class ProtocolLayer implements Layer {
     }
 
     private void send(MessageConnection connection) {
-        ByteBuf message = sending.allocate(MESSAGE_BYTES);
+        ByteBuf message = pools.message(MESSAGE_BYTES);
         message.writerIndex(MESSAGE_BYTES);
         connection.send(message, outcome, null);
     }
@@ -141,39 +130,15 @@ final class ProtocolLayer implements Layer {
 
     private final class Server extends Events {
         @Override
-        public void onActive(MessageConnection connection, Negotiated negotiated) {}
-
-        @Override
         public void onMessage(MessageConnection connection, ByteBuf message) {
             connection.send(message, outcome, null);
         }
     }
 
-    private abstract class Events implements MessageListener {
+    private abstract class Events extends MessageEvents {
         @Override
-        public void onReadComplete(MessageConnection connection) {
-            connection.flush();
-        }
-
-        @Override
-        public void onImmediate(MessageConnection connection, int immediateData, int lengthBytes) {}
-
-        @Override
-        public void onWritabilityChanged(MessageConnection connection, boolean writable) {}
-
-        @Override
-        public void onDeadline(MessageConnection connection, long deadlineNanos) {
-            // Messages come all the time, so no deadline is due.
-        }
-
-        @Override
-        public void onResumable(MessageConnection connection) {
-            connection.resume();
-        }
-
-        @Override
-        public void onInactive(MessageConnection connection, @Nullable Throwable cause) {
-            fail(cause == null ? new IllegalStateException("the connection ended") : cause);
+        protected void fail(Throwable cause) {
+            ProtocolLayer.this.fail(cause);
         }
     }
 }

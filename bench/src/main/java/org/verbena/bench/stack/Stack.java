@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.verbena.bench.CLibrary;
+import org.verbena.bench.Endpoints;
 import org.verbena.bench.JavaProcess;
 
 /**
@@ -70,7 +71,7 @@ public final class Stack {
             if (!cell.toString().matches(only)) {
                 continue;
             }
-            if (Cell.PROVIDERS.contains(cell.provider()) && Place.provider(cell.provider()) == null) {
+            if (Cell.PROVIDERS.contains(cell.provider()) && Endpoints.findProvider(cell.provider()) == null) {
                 failures.put(cell, "there is no provider " + cell.provider());
                 continue;
             }

@@ -14,9 +14,13 @@ import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.ServerCalls;
 import io.grpc.stub.StreamObserver;
+import io.netty.channel.Channel;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.ServerChannel;
 import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.nio.NioDomainSocketChannel;
+import io.netty.channel.socket.nio.NioServerDomainSocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import java.io.ByteArrayInputStream;
@@ -25,6 +29,8 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -49,6 +55,8 @@ public final class GrpcContender implements Contender {
         SHADED,
         /** Netty's NIO sockets, one loop. */
         NIO,
+        /** The same on a Unix domain socket. */
+        UNIX,
         /** Verbena's streams, one loop. */
         VERBENA
     }
@@ -96,39 +104,51 @@ public final class GrpcContender implements Contender {
         return flags;
     }
 
-    private ServerBuilder<?> serverBuilder() {
+    private ServerBuilder<?> serverBuilder(Path socket) {
         InetSocketAddress any = Place.address(0);
         return switch (transport) {
             case SHADED -> NettyServerBuilder.forAddress(any);
-            case NIO -> {
-                EventLoopGroup group = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
-                yield io.grpc.netty.NettyServerBuilder.forAddress(any)
-                        .channelType(NioServerSocketChannel.class)
-                        .bossEventLoopGroup(group)
-                        .workerEventLoopGroup(group);
+            case NIO -> nioServer(any, NioServerSocketChannel.class);
+            case UNIX -> {
+                Place.refuseHost("a Unix domain socket");
+                yield nioServer(UnixDomainSocketAddress.of(socket), NioServerDomainSocketChannel.class);
             }
             case VERBENA -> VerbenaGrpc.server(any, new RdmaEventLoopGroup(Place.provider(), 1));
         };
     }
 
-    private ManagedChannelBuilder<?> channelBuilder(int port) {
-        InetSocketAddress address = Place.address(port);
+    private static ServerBuilder<?> nioServer(SocketAddress address, Class<? extends ServerChannel> type) {
+        EventLoopGroup group = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+        return io.grpc.netty.NettyServerBuilder.forAddress(address)
+                .channelType(type)
+                .bossEventLoopGroup(group)
+                .workerEventLoopGroup(group);
+    }
+
+    private ManagedChannelBuilder<?> channelBuilder(String address) {
         return switch (transport) {
-            case SHADED -> NettyChannelBuilder.forAddress(address);
-            case NIO ->
-                io.grpc.netty.NettyChannelBuilder.forAddress(address)
-                        .channelType(NioSocketChannel.class)
-                        .eventLoopGroup(new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory()));
+            case SHADED -> NettyChannelBuilder.forAddress(Place.address(Integer.parseInt(address)));
+            case NIO -> nioChannel(Place.address(Integer.parseInt(address)), NioSocketChannel.class);
+            case UNIX ->
+                nioChannel(UnixDomainSocketAddress.of(address), NioDomainSocketChannel.class)
+                        .overrideAuthority("localhost"); // or it would be the path
             case VERBENA ->
                 VerbenaGrpc.overRdma(
-                        io.grpc.netty.NettyChannelBuilder.forAddress(address),
+                        io.grpc.netty.NettyChannelBuilder.forAddress(Place.address(Integer.parseInt(address))),
                         new RdmaEventLoopGroup(Place.provider(), 1));
         };
     }
 
+    private static ManagedChannelBuilder<?> nioChannel(SocketAddress address, Class<? extends Channel> type) {
+        return io.grpc.netty.NettyChannelBuilder.forAddress(address)
+                .channelType(type)
+                .eventLoopGroup(new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory()));
+    }
+
     @Override
     public Server startServer(Path scratch) throws IOException {
-        io.grpc.Server server = serverBuilder()
+        Path socket = scratch.resolve("grpc");
+        io.grpc.Server server = serverBuilder(socket)
                 .directExecutor()
                 .maxInboundMessageSize(MAX_MESSAGE)
                 .addService(ServerServiceDefinition.builder("peerbench.Echo")
@@ -143,7 +163,7 @@ public final class GrpcContender implements Contender {
         return new Server() {
             @Override
             public String address() {
-                return Integer.toString(server.getPort());
+                return transport == Transport.UNIX ? socket.toString() : Integer.toString(server.getPort());
             }
 
             @Override
@@ -155,7 +175,7 @@ public final class GrpcContender implements Contender {
 
     @Override
     public Client connect(String address) {
-        ManagedChannel channel = channelBuilder(Integer.parseInt(address))
+        ManagedChannel channel = channelBuilder(address)
                 .usePlaintext()
                 .directExecutor()
                 .maxInboundMessageSize(MAX_MESSAGE)

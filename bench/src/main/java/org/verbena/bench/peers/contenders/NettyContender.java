@@ -1,12 +1,9 @@
 package org.verbena.bench.peers.contenders;
 
-import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
-import io.netty.buffer.ByteBuf;
 import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.channel.AdaptiveRecvByteBufAllocator;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
@@ -21,12 +18,10 @@ import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerSocketChannel;
 import org.verbena.api.RdmaSocketChannel;
 import org.verbena.bench.peers.Contender;
-import org.verbena.bench.peers.Load;
 import org.verbena.bench.peers.Place;
 
 /**
@@ -108,113 +103,13 @@ public final class NettyContender implements Contender {
         };
     }
 
-    private static final class EchoHandler extends ChannelInboundHandlerAdapter {
-        @Override
-        public void channelRead(ChannelHandlerContext context, Object frame) {
-            context.write(frame, context.voidPromise());
-        }
-
-        @Override
-        public void channelReadComplete(ChannelHandlerContext context) {
-            context.flush();
-        }
-
-        @Override
-        public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-            cause.printStackTrace(); // to the log
-            context.close();
-        }
-    }
-
     @Override
     public Client connect(String address) throws Exception {
-        EventLoopGroup group = newGroup();
-        ClientHandler handler = new ClientHandler();
-        Channel channel = new Bootstrap()
-                .group(group)
-                .channel(verbena ? RdmaSocketChannel.class : NioSocketChannel.class)
-                .handler(new ChannelInitializer<>() {
-                    @Override
-                    protected void initChannel(Channel channel) {
-                        setUp(channel, handler);
-                    }
-                })
-                .connect(Place.address(Integer.parseInt(address)))
-                .sync()
-                .channel();
-        return new Client() {
-            @Override
-            public void run(Load load) throws Exception {
-                CompletableFuture<Void> done = new CompletableFuture<>();
-                channel.eventLoop().execute(() -> handler.start(load, done));
-                done.get();
-            }
-
-            @Override
-            public void close() {
-                group.shutdownGracefully();
-            }
-        };
-    }
-
-    /** All of it runs in the event loop. */
-    private static final class ClientHandler extends ChannelInboundHandlerAdapter {
-        private ChannelHandlerContext context;
-        private Load load;
-        private CompletableFuture<Void> done;
-
-        @Override
-        public void handlerAdded(ChannelHandlerContext context) {
-            this.context = context;
-        }
-
-        void start(Load load, CompletableFuture<Void> done) {
-            this.load = load;
-            this.done = done;
-            send();
-            context.flush();
-        }
-
-        private void send() {
-            for (long sequence; (sequence = load.next()) >= 0; ) {
-                ByteBuf frame = context.alloc().directBuffer(4 + load.size);
-                frame.writeInt(load.size).writeLong(sequence).writeBytes(load.payload, 8, load.size - 8);
-                context.write(frame, context.voidPromise());
-            }
-        }
-
-        @Override
-        public void channelRead(ChannelHandlerContext context, Object message) {
-            ByteBuf frame = (ByteBuf) message;
-            try {
-                load.echoed(
-                        frame.getLong(frame.readerIndex() + 4),
-                        frame.readableBytes() - 4,
-                        frame.getByte(frame.writerIndex() - 1));
-            } finally {
-                frame.release();
-            }
-            send();
-            if (load.finished()) {
-                done.complete(null);
-            }
-        }
-
-        @Override
-        public void channelReadComplete(ChannelHandlerContext context) {
-            context.flush();
-        }
-
-        @Override
-        public void channelInactive(ChannelHandlerContext context) {
-            if (done != null) {
-                done.completeExceptionally(new IllegalStateException("connection closed"));
-            }
-        }
-
-        @Override
-        public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-            done.completeExceptionally(cause);
-        }
+        return EchoClient.connect(
+                newGroup(),
+                verbena ? RdmaSocketChannel.class : NioSocketChannel.class,
+                Place.address(Integer.parseInt(address)),
+                4,
+                this::setUp);
     }
 }

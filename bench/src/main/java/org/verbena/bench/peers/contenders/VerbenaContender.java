@@ -1,10 +1,7 @@
 package org.verbena.bench.peers.contenders;
 
-import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
-import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
@@ -13,13 +10,11 @@ import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerChannel;
 import org.verbena.bench.peers.Contender;
-import org.verbena.bench.peers.Load;
 import org.verbena.bench.peers.Place;
 import org.verbena.transport.protocol.MessageOptions;
 
@@ -102,113 +97,13 @@ public final class VerbenaContender implements Contender {
         };
     }
 
-    private static final class EchoHandler extends ChannelInboundHandlerAdapter {
-        @Override
-        public void channelRead(ChannelHandlerContext context, Object message) {
-            context.write(message, context.voidPromise());
-        }
-
-        @Override
-        public void channelReadComplete(ChannelHandlerContext context) {
-            context.flush();
-        }
-
-        @Override
-        public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-            cause.printStackTrace(); // to the log
-            context.close();
-        }
-    }
-
     @Override
     public Client connect(String address) throws Exception {
-        RdmaEventLoopGroup group = new RdmaEventLoopGroup(Place.provider(), 1);
-        ClientHandler handler = new ClientHandler();
-        Channel channel = new Bootstrap()
-                .group(group)
-                .channel(RdmaChannel.class)
-                .handler(new ChannelInitializer<>() {
-                    @Override
-                    protected void initChannel(Channel channel) {
-                        setUp(channel, handler);
-                    }
-                })
-                .connect(Place.address(Integer.parseInt(address)))
-                .sync()
-                .channel();
-        return new Client() {
-            @Override
-            public void run(Load load) throws Exception {
-                CompletableFuture<Void> done = new CompletableFuture<>();
-                channel.eventLoop().execute(() -> handler.start(load, done));
-                done.get();
-            }
-
-            @Override
-            public void close() {
-                group.shutdownGracefully();
-            }
-        };
-    }
-
-    /** All of it runs in the event loop. */
-    private static final class ClientHandler extends ChannelInboundHandlerAdapter {
-        private ChannelHandlerContext context;
-        private Load load;
-        private CompletableFuture<Void> done;
-
-        @Override
-        public void handlerAdded(ChannelHandlerContext added) {
-            this.context = added;
-        }
-
-        void start(Load next, CompletableFuture<Void> whenDone) {
-            this.load = next;
-            this.done = whenDone;
-            send();
-            context.flush();
-        }
-
-        private void send() {
-            for (long sequence; (sequence = load.next()) >= 0; ) {
-                ByteBuf message = context.alloc().directBuffer(load.size);
-                message.writeLong(sequence).writeBytes(load.payload, 8, load.size - 8);
-                context.write(message, context.voidPromise());
-            }
-        }
-
-        @Override
-        public void channelRead(ChannelHandlerContext reading, Object received) {
-            ByteBuf message = (ByteBuf) received;
-            try {
-                load.echoed(
-                        message.getLong(message.readerIndex()),
-                        message.readableBytes(),
-                        message.getByte(message.writerIndex() - 1));
-            } finally {
-                message.release();
-            }
-            send();
-            if (load.finished()) {
-                done.complete(null);
-            }
-        }
-
-        @Override
-        public void channelReadComplete(ChannelHandlerContext reading) {
-            reading.flush();
-        }
-
-        @Override
-        public void channelInactive(ChannelHandlerContext reading) {
-            if (done != null) {
-                done.completeExceptionally(new IllegalStateException("connection closed"));
-            }
-        }
-
-        @Override
-        public void exceptionCaught(ChannelHandlerContext reading, Throwable cause) {
-            done.completeExceptionally(cause);
-        }
+        return EchoClient.connect(
+                new RdmaEventLoopGroup(Place.provider(), 1),
+                RdmaChannel.class,
+                Place.address(Integer.parseInt(address)),
+                0,
+                this::setUp);
     }
 }
