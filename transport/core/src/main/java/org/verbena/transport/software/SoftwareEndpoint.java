@@ -66,6 +66,9 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
     private boolean inTurn;
     private boolean turnScheduled;
 
+    /** Messages since what was posted went to the peer. */
+    private int batchMessages;
+
     /** Something was thrown that nobody expects, and the connection is being ended for it. */
     private boolean failed;
 
@@ -122,6 +125,12 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
 
     /** The default size of receives that are not shared. */
     protected abstract int receiveBufferBytes();
+
+    /**
+     * After how many messages within a turn what was posted meanwhile goes to the peer, so that both ends work at the same
+     * time: where all that is under way is answered together, one waits for the other. It costs what sending costs.
+     */
+    protected abstract int mostBatchMessages();
 
     /** Whether the peer takes immediate data. */
     protected abstract boolean takesImmediateData();
@@ -364,13 +373,7 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
 
     /** Ends a turn: reports what is done, sends what was posted, and drains if the connection has ended. */
     public final void leaveTurn() {
-        if (state == State.CONNECTED) {
-            reports.reportSends();
-            reports.endBatch();
-        }
-        if (state == State.CONNECTED) {
-            pump();
-        }
+        endBatch();
         if (state == State.DRAINING) {
             drain();
         }
@@ -406,6 +409,21 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
     /** A message has been placed. */
     public final void onReceived(Placement receive, int bytes, int flags, int word) {
         reports.reportReceive(receive, WorkStatus.SUCCESS, bytes, flags, word);
+        if (++batchMessages >= mostBatchMessages()) {
+            endBatch();
+        }
+    }
+
+    /** Reports what is done, and sends what was posted. */
+    private void endBatch() {
+        batchMessages = 0;
+        if (state == State.CONNECTED) {
+            reports.reportSends();
+            reports.endBatch();
+        }
+        if (state == State.CONNECTED) {
+            pump();
+        }
     }
 
     /** The answer to a read or an atomic of this side is complete. */

@@ -18,8 +18,14 @@ final class ShmIoHandler extends SoftwareIoHandler {
     /** While there is work, the sockets are checked once in so many turns: a check is a system call. */
     private static final int TURNS_BETWEEN_SOCKETS = 16;
 
-    /** While spinning, polls between two checks of the clock, the tasks and the sockets. */
+    /** While spinning, polls between two looks at the clock and the tasks. */
     private static final int POLLS_BETWEEN_CLOCKS = 32;
+
+    /** While spinning, how long until others are let to the processor: a record that comes meanwhile waits for it. */
+    private static final long NANOS_BETWEEN_YIELDS = 5_000;
+
+    /** While spinning, yields between two checks of the sockets. */
+    private static final int YIELDS_BETWEEN_SOCKETS = 4;
 
     /** Polls without a record after which a connection sleeps: about as long as a wake-up costs. */
     private static final int IDLE_POLLS = 2048;
@@ -129,6 +135,8 @@ final class ShmIoHandler extends SoftwareIoHandler {
         }
         long budgetNanos = Math.min(nanos, context.delayNanos(start));
         long now = start;
+        long yielded = start;
+        int yields = 0;
         do {
             for (int i = 0; i < POLLS_BETWEEN_CLOCKS; i++) {
                 int handled = poll();
@@ -138,15 +146,22 @@ final class ShmIoHandler extends SoftwareIoHandler {
                 }
                 Thread.onSpinWait();
             }
-            int handled = pollSockets();
-            if (handled > 0) {
-                counters.spun(System.nanoTime() - start);
-                return handled;
+            now = System.nanoTime();
+            if (now - yielded < NANOS_BETWEEN_YIELDS) {
+                continue;
+            }
+            if (++yields % YIELDS_BETWEEN_SOCKETS == 0) {
+                int handled = pollSockets();
+                if (handled > 0) {
+                    counters.spun(System.nanoTime() - start);
+                    return handled;
+                }
             }
             if (spin.isAdaptive()) {
                 Thread.yield();
             }
             now = System.nanoTime();
+            yielded = now;
             counters.spins(now);
         } while (spin.polled(now) && turns.isEmpty() && context.canBlock() && now - start < budgetNanos);
         counters.spun(now - start);
