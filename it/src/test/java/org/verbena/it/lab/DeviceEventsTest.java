@@ -79,6 +79,7 @@ class DeviceEventsTest {
     }
 
     /** Clients of the same server that have soft, plain TCP or another device do not notice. */
+    @Tag("lab-full")
     @Test
     void grpcsClientsThatLoseTheirDeviceUnderLoadComeBackOnTheNextRungAndNoOthersNotice() throws Exception {
         String device = addDevice("rxe");
