@@ -506,6 +506,7 @@ class ConnectionManagerTest {
         assertThat(passive.getFirst().source()).isEqualTo(new InetSocketAddress(device.address(), 7174));
     }
 
+    @Tag("lab-full")
     @Test
     void aThousandConnectionsLeaveNothingBehindOnRxe() throws Exception {
         long grown = grownByConnections(LabDevice.RXE, 1000);

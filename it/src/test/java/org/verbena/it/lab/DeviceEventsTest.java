@@ -91,6 +91,7 @@ class DeviceEventsTest {
         }
     }
 
+    @Tag("lab-full")
     @Test
     void aClientMovesUpUnderLoadWhenTheDeviceComesUp() throws Exception {
         try (PeerProgram program =

@@ -58,6 +58,8 @@ public final class VerbenaContender implements Contender {
 
     private void setUp(Channel channel, ChannelInboundHandlerAdapter handler) {
         channel.config().setOption(RdmaChannelOption.MAX_MESSAGE_BYTES, MAX_MESSAGE);
+        channel.config()
+                .setOption(RdmaChannelOption.SHARED_RECEIVE_QUEUE, Place.connections() > 1); // as a server of many
         channel.config().setOption(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES, rendezvousThresholdBytes);
         channel.config()
                 .setOption(ChannelOption.WRITE_BUFFER_WATER_MARK, new WriteBufferWaterMark(32 << 20, 128 << 20));

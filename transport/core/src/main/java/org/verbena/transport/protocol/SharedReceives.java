@@ -37,6 +37,12 @@ final class SharedReceives implements AutoCloseable {
     private final Set<Member> members = new LinkedHashSet<>();
     private int withoutGrant;
 
+    /**
+     * How often connections may still get less than they want before all are asked again. To ask takes a look at each of
+     * them, and a frame and its answer for those that have more than they need: nobody asks where that is one each.
+     */
+    private int promisesUntilReclaim;
+
     private SharedReceives(SharedReceiveQueue queue, MessageBuffers buffers, int bufferBytes) {
         this.queue = queue;
         this.buffers = buffers;
@@ -100,12 +106,16 @@ final class SharedReceives implements AutoCloseable {
     }
 
     private void reclaim() {
-        // What is promised beyond two for control and one for a message.
-        if (promised > members.size() * (Credits.CONTROL_RECEIVES + 1) - withoutGrant) {
+        if (spare() > 0) {
             for (Member member : members) {
                 member.reclaim();
             }
         }
+    }
+
+    /** What is promised beyond two for control and one for a message. */
+    private int spare() {
+        return promised - members.size() * (Credits.CONTROL_RECEIVES + 1) + withoutGrant;
     }
 
     /** What may be promised for speed; negative while the reserve is in use. */
@@ -132,7 +142,10 @@ final class SharedReceives implements AutoCloseable {
             promised += more;
             now += more;
         }
-        if (now < wanted) {
+        if (has + now == 0 && wanted > 0) {
+            reclaim(); // its peer cannot send
+        } else if (now < wanted && spare() > members.size() && --promisesUntilReclaim <= 0) {
+            promisesUntilReclaim = members.size();
             reclaim();
         }
         return now;
