@@ -19,6 +19,9 @@ final class SharedReceives implements AutoCloseable {
     /** This part of the receives is promised to nobody for speed: new connections find room while peers are asked to give back what they do not use. */
     private static final int RESERVE_DIVISOR = 16;
 
+    /** How often a connection gets less than it wants until one is asked to give back, on average. */
+    private static final int PROMISES_PER_QUESTION = 8;
+
     /** One of the connections. */
     interface Member {
         /**
@@ -39,7 +42,7 @@ final class SharedReceives implements AutoCloseable {
 
     /**
      * How often connections may still get less than they want before all are asked again. To ask takes a look at each of
-     * them, and a frame and its answer for those that have more than they need: nobody asks where that is one each.
+     * them, and a frame and its answer for those that have more than they need.
      */
     private int promisesUntilReclaim;
 
@@ -144,8 +147,8 @@ final class SharedReceives implements AutoCloseable {
         }
         if (has + now == 0 && wanted > 0) {
             reclaim(); // its peer cannot send
-        } else if (now < wanted && spare() > members.size() && --promisesUntilReclaim <= 0) {
-            promisesUntilReclaim = members.size();
+        } else if (now < wanted && --promisesUntilReclaim <= 0) {
+            promisesUntilReclaim = PROMISES_PER_QUESTION * members.size();
             reclaim();
         }
         return now;
