@@ -294,6 +294,27 @@ class LadderSocketChannelTest {
         assertThat(events).isEmpty();
     }
 
+    /** What the peer had sent is there to be read, also when it comes with the end. */
+    @Test
+    void nothingIsLostOfAPeerThatSendsAndClosesAtOnce() {
+        InetSocketAddress address = server("soft");
+        EventLoop loop = group.next();
+        CompletableFuture<ChannelFuture> connecting = new CompletableFuture<>();
+        loop.execute(() -> {
+            connecting.complete(bootstrap(rung("soft")).connect(address));
+            loop.execute(() -> {
+                Channel child = child();
+                Patience.until("it is accepted", child::isActive);
+                Patience.await("a write", child.writeAndFlush(bytes(3000)));
+                child.close();
+                settle(child);
+            });
+        });
+        Patience.await("connecting", Patience.await("the attempt", connecting));
+        awaitEvents("registered", "rung soft", "active", "read", "inactive", "unregistered");
+        assertThat(received).isEqualTo(3000);
+    }
+
     @Test
     void goesNoLowerThanItMay() {
         better.connectTo(address -> {

@@ -3,6 +3,7 @@ package org.verbena.transport.protocol;
 import io.netty.buffer.ByteBuf;
 import java.util.LinkedHashSet;
 import java.util.Set;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.SharedReceiveQueue;
 
@@ -19,8 +20,8 @@ final class SharedReceives implements AutoCloseable {
     /** This part of the receives is promised to nobody for speed: new connections find room while peers are asked to give back what they do not use. */
     private static final int RESERVE_DIVISOR = 16;
 
-    /** How often a connection gets less than it wants until one is asked to give back, on average. */
-    private static final int PROMISES_PER_QUESTION = 8;
+    /** All connections are asked to give back at most once in so long a time for each: a question is a frame, and so is its answer. */
+    static final long NANOS_PER_QUESTION = 200_000;
 
     /** One of the connections. */
     interface Member {
@@ -40,13 +41,15 @@ final class SharedReceives implements AutoCloseable {
     private final Set<Member> members = new LinkedHashSet<>();
     private int withoutGrant;
 
-    /**
-     * How often connections may still get less than they want before all are asked again. To ask takes a look at each of
-     * them, and a frame and its answer for those that have more than they need.
-     */
-    private int promisesUntilReclaim;
+    /** When connections that get less than they want may have all asked again. */
+    private long nextQuestionNanos;
 
-    private SharedReceives(SharedReceiveQueue queue, MessageBuffers buffers, int bufferBytes) {
+    private final LongSupplier nanoClock;
+
+    /** With a clock for tests. */
+    SharedReceives(SharedReceiveQueue queue, MessageBuffers buffers, int bufferBytes, LongSupplier nanoClock) {
+        this.nanoClock = nanoClock;
+        nextQuestionNanos = nanoClock.getAsLong();
         this.queue = queue;
         this.buffers = buffers;
         receives = new Receives(queue::postReceive, buffers, queue.depth(), bufferBytes);
@@ -60,7 +63,7 @@ final class SharedReceives implements AutoCloseable {
     static SharedReceives of(SharedReceiveQueue queue, MessageBuffers buffers, int bufferBytes) {
         Object attachment = queue.attachment();
         if (attachment == null) {
-            SharedReceives made = new SharedReceives(queue, buffers, bufferBytes);
+            SharedReceives made = new SharedReceives(queue, buffers, bufferBytes, System::nanoTime);
             queue.attach(made);
             return made;
         }
@@ -109,16 +112,12 @@ final class SharedReceives implements AutoCloseable {
     }
 
     private void reclaim() {
-        if (spare() > 0) {
+        // What is promised beyond two for control and one for a message.
+        if (promised > members.size() * (Credits.CONTROL_RECEIVES + 1) - withoutGrant) {
             for (Member member : members) {
                 member.reclaim();
             }
         }
-    }
-
-    /** What is promised beyond two for control and one for a message. */
-    private int spare() {
-        return promised - members.size() * (Credits.CONTROL_RECEIVES + 1) + withoutGrant;
     }
 
     /** What may be promised for speed; negative while the reserve is in use. */
@@ -147,11 +146,18 @@ final class SharedReceives implements AutoCloseable {
         }
         if (has + now == 0 && wanted > 0) {
             reclaim(); // its peer cannot send
-        } else if (now < wanted && --promisesUntilReclaim <= 0) {
-            promisesUntilReclaim = PROMISES_PER_QUESTION * members.size();
-            reclaim();
+        } else if (now < wanted) {
+            reclaimInTime();
         }
         return now;
+    }
+
+    private void reclaimInTime() {
+        long nowNanos = nanoClock.getAsLong();
+        if (nowNanos - nextQuestionNanos >= 0) {
+            nextQuestionNanos = nowNanos + NANOS_PER_QUESTION * members.size();
+            reclaim();
+        }
     }
 
     /** A message frame has used one receive of a grant. */

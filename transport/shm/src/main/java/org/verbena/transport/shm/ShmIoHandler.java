@@ -138,34 +138,36 @@ final class ShmIoHandler extends SoftwareIoHandler {
         long yielded = start;
         int yields = 0;
         do {
-            for (int i = 0; i < POLLS_BETWEEN_CLOCKS; i++) {
-                int handled = poll();
-                if (handled > 0) {
-                    counters.spun(System.nanoTime() - start);
-                    return handled;
-                }
-                Thread.onSpinWait();
-            }
+            int handled = pollRepeatedly();
             now = System.nanoTime();
-            if (now - yielded < NANOS_BETWEEN_YIELDS) {
-                continue;
-            }
-            if (++yields % YIELDS_BETWEEN_SOCKETS == 0) {
-                int handled = pollSockets();
-                if (handled > 0) {
-                    counters.spun(System.nanoTime() - start);
-                    return handled;
+            if (handled == 0 && now - yielded >= NANOS_BETWEEN_YIELDS) {
+                yields++;
+                handled = yields % YIELDS_BETWEEN_SOCKETS == 0 ? pollSockets() : 0;
+                if (handled == 0 && spin.isAdaptive()) {
+                    Thread.yield();
                 }
+                now = System.nanoTime();
+                yielded = now;
+                counters.spins(now);
             }
-            if (spin.isAdaptive()) {
-                Thread.yield();
+            if (handled > 0) {
+                counters.spun(now - start);
+                return handled;
             }
-            now = System.nanoTime();
-            yielded = now;
-            counters.spins(now);
         } while (spin.polled(now) && turns.isEmpty() && context.canBlock() && now - start < budgetNanos);
         counters.spun(now - start);
         return 0;
+    }
+
+    private int pollRepeatedly() {
+        int handled = 0;
+        for (int i = 0; i < POLLS_BETWEEN_CLOCKS && handled == 0; i++) {
+            if (i > 0) {
+                Thread.onSpinWait();
+            }
+            handled = poll();
+        }
+        return handled;
     }
 
     /** Has a connection polled from now on. */
