@@ -8,6 +8,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.PrivateData;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
@@ -66,6 +68,19 @@ public final class Endpoints {
     }
 
     /**
+     * What a channel asks for.
+     *
+     * @param messages of the connection
+     * @return with its private data
+     */
+    public static EndpointOptions optionsFor(MessageOptions messages) {
+        return EndpointOptions.DEFAULTS.toBuilder()
+                .receiveDepth(MessageOptions.GREATEST_DEFAULT_DEPTH)
+                .privateData(PrivateData.of(messages))
+                .build();
+    }
+
+    /**
      * Accepts everybody.
      *
      * @param provider listens
@@ -85,7 +100,7 @@ public final class Endpoints {
             throws Exception {
         CompletableFuture<InetSocketAddress> bound = new CompletableFuture<>();
         CompletableFuture<Endpoint> first = new CompletableFuture<>();
-        Listener listener = provider.listen(loop, address, ListenOptions.DEFAULTS, new ListenerHandler() {
+        provider.listen(loop, address, ListenOptions.DEFAULTS, new ListenerHandler() {
             @Override
             public void onListening(Listener open) {
                 bound.complete(open.localAddress());
@@ -103,15 +118,14 @@ public final class Endpoints {
                 }
             }
         });
-        return new Accepting(listener, bound.get(SECONDS_TO_CONNECT, TimeUnit.SECONDS), first);
+        return new Accepting(bound.get(SECONDS_TO_CONNECT, TimeUnit.SECONDS), first);
     }
 
     /**
      * What accepts.
      *
-     * @param listener open
      * @param address with its port
      * @param first that was accepted, when there is one
      */
-    public record Accepting(Listener listener, InetSocketAddress address, CompletableFuture<Endpoint> first) {}
+    public record Accepting(InetSocketAddress address, CompletableFuture<Endpoint> first) {}
 }

@@ -39,6 +39,7 @@ import org.openjdk.jmh.runner.options.OptionsBuilder;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerChannel;
+import org.verbena.bench.EchoHandler;
 
 /**
  * What an echoed message allocates on the heap, both ends together, in one JVM: through Verbena's Channel API on the software provider, and through Netty's TCP
@@ -84,7 +85,7 @@ public class EchoAllocation {
                 .childHandler(new ChannelInitializer<>() {
                     @Override
                     protected void initChannel(Channel channel) {
-                        channel.pipeline().addLast(new Echo());
+                        channel.pipeline().addLast(new EchoHandler());
                     }
                 })
                 .bind(new InetSocketAddress(host, 0))
@@ -121,18 +122,6 @@ public class EchoAllocation {
     public void echo() throws InterruptedException {
         client.eventLoop().execute(handler);
         handler.done.acquire();
-    }
-
-    private static final class Echo extends ChannelInboundHandlerAdapter {
-        @Override
-        public void channelRead(ChannelHandlerContext context, Object message) {
-            context.write(message, context.voidPromise());
-        }
-
-        @Override
-        public void channelReadComplete(ChannelHandlerContext context) {
-            context.flush();
-        }
     }
 
     /** On its loop; {@link #run()} begins a series. */

@@ -21,6 +21,7 @@ import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerChannel;
+import org.verbena.bench.EchoHandler;
 import org.verbena.bench.JavaProcess;
 
 /**
@@ -97,7 +98,7 @@ public final class EagerLimit {
                     .childHandler(new ChannelInitializer<>() {
                         @Override
                         protected void initChannel(Channel channel) {
-                            setUp(channel, thresholdBytes, new Echo());
+                            setUp(channel, thresholdBytes, new EchoHandler());
                         }
                     })
                     .bind(host, 0)
@@ -110,24 +111,6 @@ public final class EagerLimit {
             // nothing is ever written to it; it ends with the client
         }
         System.exit(0);
-    }
-
-    private static final class Echo extends ChannelInboundHandlerAdapter {
-        @Override
-        public void channelRead(ChannelHandlerContext context, Object message) {
-            context.write(message, context.voidPromise());
-        }
-
-        @Override
-        public void channelReadComplete(ChannelHandlerContext context) {
-            context.flush();
-        }
-
-        @Override
-        public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-            cause.printStackTrace();
-            context.close();
-        }
     }
 
     private void run() throws Exception {

@@ -13,6 +13,7 @@ import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerChannel;
 import org.verbena.api.RdmaServerSocketChannel;
 import org.verbena.api.RdmaSocketChannel;
+import org.verbena.bench.EchoHandler;
 
 /** Channels with one handler each: messages, or a stream whose messages have no frame but their length. */
 @SuppressWarnings("NullAway.Init") // opened before anything else
@@ -35,7 +36,7 @@ final class ChannelLayer implements Layer {
                 .childHandler(new ChannelInitializer<>() {
                     @Override
                     protected void initChannel(Channel channel) {
-                        channel.pipeline().addLast(new Echo());
+                        channel.pipeline().addLast(new EchoHandler());
                     }
                 })
                 .bind(Place.host(provider), 0)
@@ -52,18 +53,6 @@ final class ChannelLayer implements Layer {
     @Override
     public void start(Series series) {
         client.context.executor().execute(() -> client.begin(series));
-    }
-
-    private static final class Echo extends ChannelInboundHandlerAdapter {
-        @Override
-        public void channelRead(ChannelHandlerContext context, Object message) {
-            context.write(message, context.voidPromise());
-        }
-
-        @Override
-        public void channelReadComplete(ChannelHandlerContext context) {
-            context.flush();
-        }
     }
 
     private static final class Client extends ChannelInboundHandlerAdapter {

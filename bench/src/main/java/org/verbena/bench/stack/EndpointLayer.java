@@ -10,6 +10,7 @@ import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
@@ -35,7 +36,9 @@ final class EndpointLayer implements Layer {
     @Override
     public void open() throws Exception {
         client = new End();
-        loop = Place.connect(provider, OPTIONS, client, new End()).loop();
+        RdmaProvider known = Endpoints.provider(provider);
+        loop = Endpoints.loop(known);
+        Place.connect(known, loop, OPTIONS, client, new End());
         client.connected.get(Endpoints.SECONDS_TO_CONNECT, TimeUnit.SECONDS);
     }
 

@@ -17,7 +17,6 @@ import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.protocol.OperationCallback;
 import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RdmaProvider;
 
@@ -50,28 +49,22 @@ final class ProtocolLayer implements Layer {
     public void open() throws Exception {
         MessageConnection client = new MessageConnection(Role.INITIATOR, OPTIONS, this::buffersOf, new Client());
         MessageConnection server = new MessageConnection(Role.ACCEPTOR, OPTIONS, this::buffersOf, new Server());
-        byte[] data = PrivateData.of(OPTIONS);
         if (provider.equals(MEMORY)) {
             loop = new DefaultEventLoop();
             MemoryEndpoint pair = MemoryEndpoint.pair(client, server);
             memory = pair;
             pools = new MessagePools(loop);
             loop.submit(() -> {
-                        pair.connect(data);
+                        pair.connect(PrivateData.of(OPTIONS));
                         pair.settle();
                     })
                     .get();
         } else {
-            // What a channel asks for.
-            EndpointOptions options = EndpointOptions.DEFAULTS.toBuilder()
-                    .receiveDepth(MessageOptions.GREATEST_DEFAULT_DEPTH)
-                    .privateData(data)
-                    .build();
             RdmaProvider known = Endpoints.provider(provider);
             IoEventLoop ofProvider = Endpoints.loop(known);
             loop = ofProvider;
             pools = new MessagePools(loop);
-            Place.connect(known, ofProvider, options, client, server);
+            Place.connect(known, ofProvider, Endpoints.optionsFor(OPTIONS), client, server);
         }
         active.get(Endpoints.SECONDS_TO_CONNECT, TimeUnit.SECONDS);
     }

@@ -21,6 +21,7 @@ import java.util.List;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerSocketChannel;
 import org.verbena.api.RdmaSocketChannel;
+import org.verbena.bench.EchoHandler;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Place;
 

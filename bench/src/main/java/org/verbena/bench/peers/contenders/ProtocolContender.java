@@ -18,8 +18,6 @@ import org.verbena.transport.protocol.MessageConnection.Role;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.protocol.OperationCallback;
-import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.RdmaProvider;
 
 /** Verbena's message protocol on a provider's endpoints, without the channel: what {@link VerbenaContender} is above. */
@@ -32,13 +30,6 @@ public final class ProtocolContender implements Contender {
         return new VerbenaContender(false).jvmFlags();
     }
 
-    private static EndpointOptions options() {
-        return EndpointOptions.DEFAULTS.toBuilder()
-                .receiveDepth(MessageOptions.GREATEST_DEFAULT_DEPTH)
-                .privateData(PrivateData.of(OPTIONS))
-                .build();
-    }
-
     @Override
     public Server startServer(Path scratch) throws Exception {
         RdmaProvider provider = Endpoints.provider(Place.provider());
@@ -48,7 +39,7 @@ public final class ProtocolContender implements Contender {
                 provider,
                 loop,
                 Place.address(0),
-                options(),
+                Endpoints.optionsFor(OPTIONS),
                 () -> new MessageConnection(Role.ACCEPTOR, OPTIONS, pools::of, new Echo()));
         return new Server() {
             @Override
@@ -89,7 +80,7 @@ public final class ProtocolContender implements Contender {
         provider.connect(
                 loop,
                 Place.address(Integer.parseInt(address)),
-                options(),
+                Endpoints.optionsFor(OPTIONS),
                 new MessageConnection(Role.INITIATOR, OPTIONS, events.pools::of, events));
         MessageConnection connection = events.active.get(Endpoints.SECONDS_TO_CONNECT, TimeUnit.SECONDS);
         return new Client() {

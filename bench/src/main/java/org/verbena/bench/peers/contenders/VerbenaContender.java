@@ -14,6 +14,7 @@ import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerChannel;
+import org.verbena.bench.EchoHandler;
 import org.verbena.bench.peers.Contender;
 import org.verbena.bench.peers.Place;
 import org.verbena.transport.protocol.MessageOptions;

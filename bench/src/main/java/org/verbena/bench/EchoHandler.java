@@ -1,11 +1,14 @@
-package org.verbena.bench.peers.contenders;
+package org.verbena.bench;
 
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 
 /** Sends back what it reads, and flushes when a batch of reads is complete. */
 @SuppressWarnings("CatchAndPrintStackTrace") // a measured program: what it prints goes to its log
-final class EchoHandler extends ChannelInboundHandlerAdapter {
+public final class EchoHandler extends ChannelInboundHandlerAdapter {
+    /** For one channel. */
+    public EchoHandler() {}
+
     @Override
     public void channelRead(ChannelHandlerContext context, Object message) {
         context.write(message, context.voidPromise());
