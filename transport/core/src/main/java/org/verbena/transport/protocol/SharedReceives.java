@@ -21,7 +21,7 @@ final class SharedReceives implements AutoCloseable {
     private static final int RESERVE_DIVISOR = 16;
 
     /** All connections are asked to give back at most once in so long a time for each: a question is a frame, and so is its answer. */
-    static final long NANOS_PER_QUESTION = 200_000;
+    static final long NANOS_PER_QUESTION = 1_000_000;
 
     /** One of the connections. */
     interface Member {
