@@ -623,10 +623,10 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             pipeline().fireUserEventTriggered(new PrivateDataEvent(active.peerPrivateData()));
         }
         pipeline().fireChannelActive(); // with auto-read on, this reads
-        if (wanted) {
-            inboundBridge.pauseIfUnasked();
-        } else {
+        if (!wanted) {
             unsafe().close(voidPromise());
+        } else if (inboundBridge.isReadPending() && connection0() != null) {
+            inboundBridge.resume(active); // what was asked for before it was up
         }
     }
 
@@ -707,6 +707,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
             made.authenticate(keys);
         }
         listener.begin(eventLoop(), provider, role, options.framing(), made);
+        made.setReading(false); // until the pipeline asks
         connection = made;
         ProviderAccount accountant = ProviderAccount.of(provider);
         accountant.began(made);

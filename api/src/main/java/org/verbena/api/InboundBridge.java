@@ -10,8 +10,9 @@ import org.verbena.transport.protocol.MessageConnection;
 
 /**
  * Fires what the connection delivers through the pipeline, in batches that end with {@code channelReadComplete}, and no
- * more than was requested: with auto-read off, each {@code read} brings a batch of at most {@code
- * MAX_MESSAGES_PER_READ} messages. Event loop only.
+ * more than was requested: each {@code read} brings a batch of at most {@code MAX_MESSAGES_PER_READ} messages and events.
+ * With auto-read on, Netty asks for the next batch at the end of each, and the connection is never paused. Event loop
+ * only.
  */
 final class InboundBridge {
 
@@ -36,8 +37,8 @@ final class InboundBridge {
     private final int usualMessagesPerRead;
     private final Runnable deliver = this::deliver0;
 
-    /** Whether the connection delivers messages; initially it does. */
-    private boolean reading = true;
+    /** Whether the connection delivers messages; initially it does not. */
+    private boolean reading;
 
     private boolean readPending;
     private boolean inBatch;
@@ -45,7 +46,7 @@ final class InboundBridge {
     private boolean turnTimed;
 
     private long turnNanos;
-    private int messagesInBatch;
+    private int readsInBatch;
 
     InboundBridge(Host host, int usualMessagesPerRead) {
         this.host = host;
@@ -71,15 +72,15 @@ final class InboundBridge {
         }
     }
 
-    /** Auto-read was switched off: earlier requests no longer count. */
+    /** Earlier requests no longer count: auto-read was switched off. */
     void stop() {
         readPending = false;
         pause();
     }
 
-    /** With auto-read off and nothing requested, inbound messages wait. */
-    void pauseIfUnasked() {
-        if (!readPending && !host.config().isAutoRead()) {
+    /** What nobody has asked for waits. */
+    private void pauseIfUnasked() {
+        if (!readPending) {
             pause();
         }
     }
@@ -104,21 +105,28 @@ final class InboundBridge {
             message.release();
             return;
         }
-        readPending = false;
-        inBatch = true;
-        messagesInBatch++;
+        begin();
         host.pipeline().fireChannelRead(message);
-        if (messagesInBatch >= messagesPerRead()) {
-            pauseIfUnasked();
-            endBatch();
-        }
+        endFullBatch();
     }
 
     void onEvent(Object event) {
         if (host.wantsInbound0()) {
-            readPending = false;
-            inBatch = true;
+            begin();
             host.pipeline().fireUserEventTriggered(event);
+            endFullBatch();
+        }
+    }
+
+    private void begin() {
+        readPending = false;
+        inBatch = true;
+        readsInBatch++;
+    }
+
+    private void endFullBatch() {
+        if (readsInBatch >= messagesPerRead()) {
+            endBatch();
         }
     }
 
@@ -126,7 +134,7 @@ final class InboundBridge {
     void endBatch() {
         if (inBatch) {
             inBatch = false;
-            messagesInBatch = 0;
+            readsInBatch = 0;
             host.pipeline().fireChannelReadComplete(); // with auto-read on, this reads again
             pauseIfUnasked();
         }

@@ -12,6 +12,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -39,6 +40,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.buffer.RdmaByteBufAllocator;
@@ -431,6 +433,79 @@ public abstract class ChannelSuite extends ApiSuite {
                 assertThat(inbox(peer).next()).isEqualTo(patternBytes(10, i));
             }
             done("closing", client.close());
+        }
+    }
+
+    /** As one that throttles, or reads the first bytes of TLS: auto-read is on, and what it asks for stops at the handler. */
+    @Test
+    void aHandlerThatHoldsBackReadsGetsNothing() {
+        AtomicReference<ChannelHandlerContext> gate = new AtomicReference<>();
+        try (Server server = new Server(new ServerBootstrap(), new HoldsBackReads(gate))) {
+            RdmaChannel client = connect(server, new HoldsBackReads(new AtomicReference<>()));
+            RdmaChannel peer = server.next();
+            for (RdmaChannel sender : List.of(client, peer)) {
+                for (int i = 0; i < 100; i++) {
+                    sender.write(pattern(sender, 10, i));
+                }
+                sender.flush();
+            }
+            settle(client, peer);
+            assertThat(inbox(peer).messages).isEmpty();
+            assertThat(inbox(client).messages).isEmpty();
+            assertThat(inbox(peer).readCompletes).hasValue(0);
+
+            gate.get().executor().submit(() -> gate.get().read()).syncUninterruptibly();
+            Patience.until("a read is complete", () -> inbox(peer).readCompletes.get() == 1);
+            settle(client, peer);
+            assertThat(inbox(peer).readCompletes).hasValue(1);
+            assertThat(inbox(peer).messages).hasSizeBetween(1, 16);
+
+            peer.pipeline().remove(HoldsBackReads.class);
+            peer.read();
+            for (int i = 0; i < 100; i++) {
+                assertThat(inbox(peer).next()).isEqualTo(patternBytes(10, i));
+            }
+            assertThat(inbox(client).messages).isEmpty();
+            done("closing", client.close());
+        }
+    }
+
+    private static final class HoldsBackReads extends ChannelDuplexHandler {
+        private final AtomicReference<ChannelHandlerContext> gate;
+
+        HoldsBackReads(AtomicReference<ChannelHandlerContext> gate) {
+            this.gate = gate;
+        }
+
+        @Override
+        public void handlerAdded(ChannelHandlerContext context) {
+            gate.set(context);
+        }
+
+        @Override
+        public void read(ChannelHandlerContext context) {
+            // the test reads
+        }
+    }
+
+    /** What a program asked for before there was a connection is not forgotten. */
+    @Test
+    void aReadBeforeTheConnectionIsUpCounts() {
+        try (Server server = listen()) {
+            Bootstrap waiting = bootstrap().option(ChannelOption.AUTO_READ, false);
+            RdmaChannel client = (RdmaChannel) done("registering", waiting.register()).channel();
+            client.read();
+            done("connecting", client.connect(server.address()));
+            RdmaChannel peer = server.next();
+            peer.writeAndFlush(pattern(peer, 10, 1));
+            assertThat(inbox(client).next()).isEqualTo(patternBytes(10, 1));
+            peer.writeAndFlush(pattern(peer, 10, 2));
+            settle(client, peer);
+            assertThat(inbox(client).messages).isEmpty();
+            done("closing", peer.close());
+            client.read();
+            assertThat(inbox(client).next()).isEqualTo(patternBytes(10, 2));
+            done("the peer closing", client.closeFuture());
         }
     }
 

@@ -3,13 +3,18 @@ package org.verbena.api;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelInitializer;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.ServerChannel;
+import io.netty.channel.socket.SocketChannel;
+import java.net.InetSocketAddress;
 import java.net.SocketException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.verbena.transport.spi.Patience;
 
 /** The stream suite with clients that climb. A subclass says to which rung, and what listens there. */
 abstract class LadderStreamSuite extends StreamSuite {
@@ -71,6 +76,30 @@ abstract class LadderStreamSuite extends StreamSuite {
                             bootstrap().connect(server.channel.localAddress(), free.localAddress())))
                     .isInstanceOf(SocketException.class);
             closeBoth(free, freePeer);
+        }
+    }
+
+    /** The same by {@link RdmaLadder}, on whose connections the program's handler comes late. */
+    @Test
+    void theServerMaySpeakFirstToAConnectionOfTheLadder() {
+        byte[] greeting = {1, 2, 3, 4, 5, 6, 7};
+        try (Server server = new Server(
+                new ServerBootstrap(), 0, channel -> channel.pipeline().addLast(new Greeter(greeting)))) {
+            Bootstrap bare = new Bootstrap().group(clients).handler(new ChannelInitializer<SocketChannel>() {
+                @Override
+                protected void initChannel(SocketChannel channel) {
+                    channel.pipeline().addLast(new Reader());
+                }
+            });
+            InetSocketAddress address = new InetSocketAddress(host(), server.port());
+            LadderOptions options = LadderOptions.DEFAULTS.withRungs(rung());
+            for (int i = 0; i < 20; i++) {
+                Channel client = done("connecting", RdmaLadder.connectStream(bare, address, options))
+                        .getNow();
+                Channel peer = server.next();
+                Patience.until("the greeting comes", () -> reader(client).bytes == greeting.length);
+                closeBoth(client, peer);
+            }
         }
     }
 

@@ -225,6 +225,44 @@ class RdmaLadderTest {
                 "all others are closed", () -> ProviderStatistics.of(better).openConnections() == channels);
     }
 
+    /** The handler comes when the connection is chosen: what the server says before that waits for it. */
+    @Test
+    void aServerOfMessagesMaySpeakFirst() {
+        Channel server = new ServerBootstrap()
+                .group(servers)
+                .channel(RdmaServerChannel.class)
+                .childHandler(new ChannelInboundHandlerAdapter() {
+                    @Override
+                    public boolean isSharable() {
+                        return true;
+                    }
+
+                    @Override
+                    public void channelActive(ChannelHandlerContext context) {
+                        context.writeAndFlush(Unpooled.copiedBuffer("welcome", US_ASCII));
+                        context.close(); // and leaves at once
+                    }
+                })
+                .bind(ANY_PORT)
+                .syncUninterruptibly()
+                .channel();
+        for (String rung : List.of(StagedProvider.NAME, "soft")) { // on another loop, and on that of the ladder
+            Bootstrap listening = new Bootstrap().group(group).handler(new ChannelInitializer<>() {
+                @Override
+                protected void initChannel(Channel channel) {
+                    channel.pipeline().addLast(new Witness());
+                }
+            });
+            for (int i = 0; i < 20; i++) {
+                events.clear();
+                RdmaLadder.connectMessages(listening, addressOf(server), LadderOptions.DEFAULTS.withRungs(rung))
+                        .syncUninterruptibly();
+                Patience.until("the greeting comes", () -> events.contains("welcome"));
+            }
+        }
+        server.close().syncUninterruptibly();
+    }
+
     @Test
     void usesTheFirstRung() {
         LadderStatistics before = LadderStatistics.of(StagedProvider.NAME);

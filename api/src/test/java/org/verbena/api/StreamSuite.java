@@ -10,6 +10,7 @@ import io.netty.buffer.CompositeByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -385,6 +386,66 @@ public abstract class StreamSuite {
             }
         }
         return HexFormat.of().formatHex(sent.digest());
+    }
+
+    /** As one that throttles, or reads the first bytes of TLS: auto-read is on, and what it asks for stops at the handler. */
+    @Test
+    void aHandlerThatHoldsBackReadsGetsNothing() {
+        try (Server server = new Server(
+                new ServerBootstrap(), 0, channel -> channel.pipeline().addLast(new HoldsBackReads(), new Reader()))) {
+            Channel client = connect(server, new HoldsBackReads());
+            Channel peer = server.next();
+            client.writeAndFlush(Unpooled.wrappedBuffer(new byte[2000]));
+            peer.writeAndFlush(Unpooled.wrappedBuffer(new byte[2000]));
+            Patience.turns(client.eventLoop(), peer.eventLoop());
+            assertThat(reader(client).bytes).isZero();
+            assertThat(reader(peer).bytes).isZero();
+
+            for (Channel end : List.of(client, peer)) {
+                end.pipeline().remove(HoldsBackReads.class);
+                end.read();
+                Patience.until("the bytes come", () -> reader(end).bytes == 2000);
+            }
+            closeBoth(client, peer);
+        }
+    }
+
+    /** Holds back what auto-read asks for. */
+    private static final class HoldsBackReads extends ChannelDuplexHandler {
+        @Override
+        public void read(ChannelHandlerContext context) {
+            // until it is removed
+        }
+    }
+
+    /** Speaks first. */
+    static final class Greeter extends Reader {
+        private final byte[] greeting;
+
+        Greeter(byte[] greeting) {
+            this.greeting = greeting;
+        }
+
+        @Override
+        public void channelActive(ChannelHandlerContext context) {
+            context.writeAndFlush(Unpooled.wrappedBuffer(greeting));
+            super.channelActive(context);
+        }
+    }
+
+    /** As HTTP/2 and many databases do. */
+    @Test
+    void theServerMaySpeakFirst() {
+        byte[] greeting = {1, 2, 3, 4, 5, 6, 7};
+        try (Server server = new Server(
+                new ServerBootstrap(), 0, channel -> channel.pipeline().addLast(new Greeter(greeting)))) {
+            for (int i = 0; i < 20; i++) {
+                Channel client = connect(server);
+                Channel peer = server.next();
+                Patience.until("the greeting comes", () -> reader(client).bytes == greeting.length);
+                closeBoth(client, peer);
+            }
+        }
     }
 
     @Test
