@@ -44,6 +44,7 @@ class ArchitectureTest {
     private static final String API = "org.verbena.api..";
     private static final String DOCTOR = "org.verbena.doctor..";
     private static final String GRPC = "org.verbena.grpc..";
+    private static final String SAMPLES = "org.verbena.samples..";
     private static final String REACTOR = "org.verbena.reactor..";
     private static final String RSOCKET = "org.verbena.rsocket..";
     private static final String SOCKETS = "org.verbena.sockets..";
@@ -106,7 +107,8 @@ class ArchitectureTest {
                 "rsocket",
                 "sockets",
                 "vertx",
-                "samples")) {
+                "samples",
+                "tools")) {
             assertThat(classes.stream().filter(resideInAPackage("org.verbena." + module + "..")))
                     .as("classes of %s on the class path", module)
                     .isNotEmpty();
@@ -127,7 +129,8 @@ class ArchitectureTest {
                 Arguments.of(RSOCKET, with(CORE, API)),
                 Arguments.of(SOCKETS, with(CORE, API)),
                 Arguments.of(VERTX, with(CORE, API)),
-                Arguments.of("org.verbena.samples..", with(CORE, API, DOCTOR, GRPC, CM, VERBS)));
+                Arguments.of(SAMPLES, with(CORE, API, GRPC, VERBS)),
+                Arguments.of("org.verbena.tools..", with(CORE, API, DOCTOR, GRPC, CM, VERBS, SAMPLES)));
     }
 
     private static List<String> with(List<String> some, String... more) {

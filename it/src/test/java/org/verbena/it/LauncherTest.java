@@ -40,7 +40,7 @@ class LauncherTest {
         launcher = root.resolve("verbena");
         Files.copy(Path.of(System.getProperty("launcher")), launcher);
         executable(launcher, Files.readString(launcher));
-        source = root.resolve("samples/src/main/java/Main.java");
+        source = root.resolve("tools/src/main/java/Main.java");
         Files.createDirectories(source.getParent());
         Files.writeString(source, "");
         Files.writeString(root.resolve("pom.xml"), "");
@@ -53,7 +53,7 @@ class LauncherTest {
                 echo '[WARNING] a warning' && echo '[ERROR] a failure'
                 echo
                 [ ! -e '%s' ] || exit 1
-                mkdir -p samples/target && cd samples/target || exit 1
+                mkdir -p tools/target && cd tools/target || exit 1
                 echo jar >verbena.jar && echo --flag >verbena.args && date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ >verbena.built
                 """.formatted(folder.resolve("built"), folder.resolve("broken")));
         environment.put("PATH", bin + ":/usr/bin:/bin");
@@ -73,15 +73,15 @@ class LauncherTest {
         Outcome outcome = run(launcher, "echo-client", "two words", "--count=3");
         assertThat(outcome.status()).isEqualTo(JAVA_STATUS);
         assertThat(outcome.output())
-                .contains("<@" + launcher.resolveSibling("samples/target/verbena.args") + ">")
-                .endsWith("<-jar><" + launcher.resolveSibling("samples/target/verbena.jar")
+                .contains("<@" + launcher.resolveSibling("tools/target/verbena.args") + ">")
+                .endsWith("<-jar><" + launcher.resolveSibling("tools/target/verbena.jar")
                         + "><echo-client><two words><--count=3>\n");
     }
 
     @Test
     void buildsOnceAndAgainWhenASourceIsNewer() throws Exception {
         jdk("jdk-25", "25");
-        assertThat(run(launcher).errors()).contains("mvn ").contains("-pl samples -am");
+        assertThat(run(launcher).errors()).contains("mvn ").contains("-pl tools -am");
         assertThat(run(launcher).errors()).isEmpty();
         Files.setLastModifiedTime(source, FileTime.from(Instant.now().plusSeconds(5)));
         assertThat(run(launcher).errors()).contains("mvn ");
@@ -115,7 +115,7 @@ class LauncherTest {
                   case $argument in -XX:AOTCacheOutput=*) sleep 0.01 && echo cache >"${argument#*=}" ;; esac
                 done
                 """);
-        Path cache = launcher.resolveSibling("samples/target/verbena.aot");
+        Path cache = launcher.resolveSibling("tools/target/verbena.aot");
         assertThat(run(launcher, "demo").output())
                 .contains("<-XX:AOTCache=" + cache + ">")
                 .endsWith("<demo>");
@@ -127,7 +127,7 @@ class LauncherTest {
     void startsWithoutACacheThatIsOlderThanTheJar() throws Exception {
         jdk("jdk-25", "25");
         assertThat(run(launcher).output()).doesNotContain("AOT");
-        Path cache = Files.writeString(launcher.resolveSibling("samples/target/verbena.aot"), "of another build");
+        Path cache = Files.writeString(launcher.resolveSibling("tools/target/verbena.aot"), "of another build");
         Files.setLastModifiedTime(cache, FileTime.from(Instant.now().minus(1, ChronoUnit.HOURS)));
         assertThat(run(launcher).output()).doesNotContain("AOT");
     }

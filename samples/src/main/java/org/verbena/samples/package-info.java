@@ -1,2 +1,2 @@
-/** The verbena command; its parts are in the packages below. */
+/** Programs to copy from, a package each; {@link org.verbena.samples.Samples} runs them by name. */
 package org.verbena.samples;

@@ -20,7 +20,6 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.verbena.samples.rping.Rping;
 
 /** The commands on the Channel API, each server in a process of its own, on the soft provider. */
 @Timeout(240)
@@ -30,17 +29,11 @@ class ChannelSamplesTest {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         System.setOut(new PrintStream(out, true, StandardCharsets.UTF_8));
         try {
-            assertThat(Main.run(command)).as("exit code").isZero();
+            assertThat(Samples.run(command)).as("exit code").isZero();
         } finally {
             System.setOut(before);
         }
         return out.toString(StandardCharsets.UTF_8);
-    }
-
-    @Test
-    void theDemoRunsByItself() {
-        assertThat(run("demo", "--provider", "soft", "--millis", "50"))
-                .contains("Verbena on soft", "echo 1 MiB", "read 4 KiB", "write 4 KiB", "fetch-and-add");
     }
 
     @ParameterizedTest
@@ -82,61 +75,6 @@ class ChannelSamplesTest {
         }
     }
 
-    @Test
-    void rpingRunsOnChannels() throws Exception {
-        try (ServerProcess server = new ServerProcess(
-                "rping", "-s", "-v", "-a", "127.0.0.1", "-p", "0", "-S", "100", "--provider", "soft")) {
-            String port = String.valueOf(server.port);
-            String pings = run(
-                    "rping",
-                    "-c",
-                    "-v",
-                    "-V",
-                    "-a",
-                    "127.0.0.1",
-                    "-p",
-                    port,
-                    "-C",
-                    "20",
-                    "-S",
-                    "100",
-                    "--provider",
-                    "soft");
-            assertThat(pings.lines()).hasSize(20).allMatch(line -> line.startsWith("ping data: rdma-ping-"));
-            assertThat(pings).contains("rdma-ping-19: ");
-            assertThat(server.awaitEnd()).hasSize(20).allMatch(line -> line.startsWith("server ping data: rdma-ping-"));
-        }
-    }
-
-    @Test
-    void rpingNoticesSizesThatDiffer() throws Exception {
-        try (ServerProcess server = new ServerProcess(
-                "rping", "-s", "-P", "-a", "127.0.0.1", "-p", "0", "-S", "50", "--provider", "soft")) {
-            StringWriter err = new StringWriter();
-            int code = new picocli.CommandLine(new Rping())
-                    .setErr(new PrintWriter(err))
-                    .setExecutionExceptionHandler((failure, command, parsed) -> {
-                        command.getErr().println(failure.getMessage());
-                        return 1;
-                    })
-                    .execute(
-                            "-c",
-                            "-a",
-                            "127.0.0.1",
-                            "-p",
-                            String.valueOf(server.port),
-                            "-C",
-                            "1",
-                            "-S",
-                            "100",
-                            "--provider",
-                            "soft");
-            assertThat(code).isEqualTo(1);
-            assertThat(err.toString()).contains("disconnected");
-            server.stop();
-        }
-    }
-
     @ParameterizedTest
     @CsvSource({
         "echo-server, echo-client --count 20, echo 64 B x1",
@@ -156,15 +94,6 @@ class ChannelSamplesTest {
             assertThat(number(first, "perSecond")).isPositive();
             server.stop();
         }
-    }
-
-    @Test
-    void theDemoPrintsFiguresAsJson() throws Exception {
-        Map<String, Object> answer = json(run("demo", "--json", "--provider", "soft", "--millis", "5"));
-        assertThat(answer.get("provider")).isEqualTo("soft");
-        List<Object> operations = ((List<?>) answer.get("operations"))
-                .stream().<Object>map(row -> ((Map<?, ?>) row).get("operation")).toList();
-        assertThat(operations).startsWith("echo 64 B").contains("read 4 KiB", "fetch-and-add");
     }
 
     private static double number(Map<?, ?> of, String name) {
@@ -226,7 +155,7 @@ class ChannelSamplesTest {
     private static String complaintOf(String line) {
         StringWriter err = new StringWriter();
         String[] args = line.split(" ");
-        assertThat(Main.commandLine(args).setErr(new PrintWriter(err, true)).execute(args))
+        assertThat(Samples.commandLine(args).setErr(new PrintWriter(err, true)).execute(args))
                 .isEqualTo(1);
         assertThat(err.toString().lines()).hasSize(1);
         return err.toString();
@@ -244,7 +173,7 @@ class ChannelSamplesTest {
 
     @Test
     void saysThatNobodyListens() {
-        assertThat(Main.run("echo-client", "--provider", "soft", "--port", "1", "--count", "1"))
+        assertThat(Samples.run("echo-client", "--provider", "soft", "--port", "1", "--count", "1"))
                 .isEqualTo(1);
     }
 }

@@ -36,7 +36,7 @@ class RpcSamplesTest {
                     "--sun-misc-unsafe-memory-access=allow",
                     "-cp",
                     System.getProperty("java.class.path"),
-                    Main.class.getName()));
+                    Samples.class.getName()));
             all.addAll(List.of(command, "--provider", "soft", "--port", "0", "--transport", transport));
             process = new ProcessBuilder(all)
                     .redirectError(ProcessBuilder.Redirect.INHERIT)
@@ -67,7 +67,7 @@ class RpcSamplesTest {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         System.setOut(new PrintStream(out, true, StandardCharsets.UTF_8));
         try {
-            assertThat(Main.run(command)).as("exit code").isZero();
+            assertThat(Samples.run(command)).as("exit code").isZero();
         } finally {
             System.setOut(before);
         }
@@ -125,8 +125,8 @@ class RpcSamplesTest {
 
     @Test
     void saysThatNobodyListens() {
-        assertThat(Main.run("grpc-client", "--provider", "soft", "--port", "1", "--count", "1"))
+        assertThat(Samples.run("grpc-client", "--provider", "soft", "--port", "1", "--count", "1"))
                 .isEqualTo(1);
-        assertThat(Main.run("http-client", "--provider", "soft", "--port", "1")).isEqualTo(1);
+        assertThat(Samples.run("http-client", "--provider", "soft", "--port", "1")).isEqualTo(1);
     }
 }

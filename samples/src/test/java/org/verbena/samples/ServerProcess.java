@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** A server's process, which has said that it listens. */
+/** A server's process, which has said that it listens. The tests of the {@code verbena} command use it too. */
 public final class ServerProcess implements AutoCloseable {
     private static final Pattern PORT = Pattern.compile(":(\\d+) \\(soft\\)");
 
@@ -34,8 +34,13 @@ public final class ServerProcess implements AutoCloseable {
         port = Integer.parseInt(found.group(1));
     }
 
-    /** A JVM of its own that runs a command. Runs are short: one compiler and a simple collector are enough. */
+    /** A JVM of its own that runs a sample. */
     public static List<String> commandLine(String... command) {
+        return commandLine(Samples.class, command);
+    }
+
+    /** A JVM of its own that runs a program. Runs are short: one compiler and a simple collector are enough. */
+    public static List<String> commandLine(Class<?> program, String... command) {
         List<String> all = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-XX:TieredStopAtLevel=1",
@@ -44,7 +49,7 @@ public final class ServerProcess implements AutoCloseable {
                 "--sun-misc-unsafe-memory-access=allow",
                 "-cp",
                 System.getProperty("java.class.path"),
-                Main.class.getName()));
+                program.getName()));
         all.addAll(List.of(command));
         return all;
     }

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 class BomTest {
     /** Programs, not libraries. */
     private static final List<String> NOT_PUBLISHED =
-            List.of("verbena-flight", "verbena-samples", "verbena-bench", "verbena-it");
+            List.of("verbena-flight", "verbena-samples", "verbena-tools", "verbena-bench", "verbena-it");
 
     private final Path root = SnippetsTest.root();
     private final Pom parent;

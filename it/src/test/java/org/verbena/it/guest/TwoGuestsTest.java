@@ -13,7 +13,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.samples.Main;
+import org.verbena.tools.Main;
 
 /**
  * What needs a network that is not the machine's own: {@code it/lab/two-guests} with its jobs. It runs on the host, and where

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.verbena.samples.rping.ChannelRping;
+import org.verbena.tools.interop.rping.ChannelRping;
 import org.verbena.transport.spi.Patience;
 
 /** rping on the Channel API with C's, both ways: on verbs over each device, and on the soft provider against the kernel's iWARP. */

@@ -3,7 +3,7 @@ package org.verbena.it.lab;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
-import org.verbena.samples.Main;
+import org.verbena.tools.Main;
 
 /** What a command of {@code verbena} printed, run in this JVM. */
 record Command(int exitCode, String out, String err) {

@@ -52,7 +52,7 @@ class DevicesCommandTest {
     @Test
     void watchesAsynchronousEventsAsCDoes() {
         try (PeerProgram theirs = PeerProgram.start("ibv_asyncwatch", "-d", "rxe0");
-                PeerProgram ours = PeerProgram.startJava("org.verbena.samples.Main", "asyncwatch", "-d", "rxe0")) {
+                PeerProgram ours = PeerProgram.startJava("org.verbena.tools.Main", "asyncwatch", "-d", "rxe0")) {
             theirs.awaitLine("async event FD", Patience.LIMIT);
             ours.awaitLine("async event FD", Patience.LIMIT);
             PeerProgram.run(Patience.LIMIT, "ip", "address", "add", "10.77.0.77/24", "dev", "roce");

@@ -11,7 +11,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaServer;
-import org.verbena.samples.Main;
+import org.verbena.tools.Main;
 import org.verbena.transport.spi.Patience;
 
 /** What the doctor says of the lab's devices, and of faults that are made on purpose. */

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.api.RdmaClient;
-import org.verbena.samples.Main;
+import org.verbena.tools.Main;
 import org.verbena.transport.spi.Patience;
 
 /** A server that may lock hardly any memory: it listens, can serve nobody, and says so to both sides. */

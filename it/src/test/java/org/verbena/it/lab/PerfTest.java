@@ -21,7 +21,7 @@ class PerfTest {
     @EnumSource
     void measuresOnVerbs(LabDevice device) {
         try (PeerProgram server = PeerProgram.startJava(
-                "org.verbena.samples.Main", "perf", "server", "--host", device.address(), "--port", PORT)) {
+                "org.verbena.tools.Main", "perf", "server", "--host", device.address(), "--port", PORT)) {
             server.awaitLine("perf server listens on .*\\(verbs\\)", Patience.LIMIT);
             // A JVM that has just started may load classes for longer than a connection waits.
             Patience.until(
@@ -63,7 +63,7 @@ class PerfTest {
     @EnumSource
     void comparesWithPerftestAndQperf(LabDevice device) {
         try (PeerProgram server = PeerProgram.startJava(
-                "org.verbena.samples.Main",
+                "org.verbena.tools.Main",
                 "perf",
                 "server",
                 "--host",

@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.verbena.samples.Main;
+import org.verbena.tools.Main;
 import org.verbena.transport.spi.Patience;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.Verbs;

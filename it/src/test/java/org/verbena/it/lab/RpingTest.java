@@ -21,8 +21,8 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.verbena.samples.command.CommandFailure;
-import org.verbena.samples.rping.RpingClient;
-import org.verbena.samples.rping.RpingServer;
+import org.verbena.tools.interop.rping.RpingClient;
+import org.verbena.tools.interop.rping.RpingServer;
 import org.verbena.transport.spi.Patience;
 
 /**

@@ -27,7 +27,7 @@ import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.EventChannel;
 import org.verbena.cm.InfinibandAddress;
 import org.verbena.cm.PortSpace;
-import org.verbena.samples.Main;
+import org.verbena.tools.Main;
 import org.verbena.transport.spi.Patience;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.MemoryRegion;

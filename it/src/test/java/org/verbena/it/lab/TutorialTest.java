@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
-import org.verbena.samples.Main;
+import org.verbena.tools.Main;
 import org.verbena.transport.spi.Patience;
 
 /** The programs of the tutorial with a C program of the same conversation, both ways, and with themselves. */

@@ -28,7 +28,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
-import org.verbena.samples.Main;
+import org.verbena.samples.Samples;
 import org.verbena.samples.ServerProcess;
 import picocli.CommandLine;
 
@@ -56,7 +56,7 @@ class FileTransferTest {
         StringWriter out = new StringWriter();
         StringWriter err = new StringWriter();
         CommandLine command =
-                Main.commandLine().setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
+                Samples.commandLine().setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
         int exitCode = command.execute(args);
         return new Answer(exitCode, out.toString(), err.toString());
     }

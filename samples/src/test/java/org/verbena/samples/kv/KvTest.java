@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.verbena.samples.Main;
+import org.verbena.samples.Samples;
 import org.verbena.samples.ServerProcess;
 import org.verbena.samples.command.CommandFailure;
 import picocli.CommandLine;
@@ -62,7 +62,7 @@ class KvTest {
         StringWriter out = new StringWriter();
         StringWriter err = new StringWriter();
         CommandLine line =
-                Main.commandLine("kv-client").setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
+                Samples.commandLine("kv-client").setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
         List<String> args = new ArrayList<>(List.of("kv-client"));
         args.addAll(List.of(command));
         args.addAll(List.of("--provider", "soft", "--port", "" + port));
@@ -452,7 +452,7 @@ class KvTest {
         assertThat(run(1).exitCode()).isEqualTo(2);
         assertThat(run(1, "lock", "a", "--lease", "1").exitCode()).isEqualTo(2);
         assertThat(run(1, "bench", "--count", "0").exitCode()).isEqualTo(2);
-        assertThat(Main.commandLine("kv-server")
+        assertThat(Samples.commandLine("kv-server")
                         .setErr(new PrintWriter(PrintWriter.nullWriter()))
                         .execute("kv-server", "--slots", "0"))
                 .isEqualTo(2);

@@ -1,0 +1,25 @@
+package org.verbena.tools;
+
+import java.io.PrintWriter;
+import java.util.concurrent.Callable;
+import picocli.AutoComplete;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+
+/** What a shell needs to complete commands and options. */
+@Command(
+        name = "completion",
+        description = "Prints the completion script for bash and zsh: source <(verbena completion)")
+final class Completion implements Callable<Integer> {
+    @CommandLine.Spec
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CommandLine.Model.CommandSpec spec;
+
+    @Override
+    public Integer call() {
+        PrintWriter out = spec.commandLine().getOut();
+        out.print(AutoComplete.bash("verbena", Main.commandLine()));
+        out.flush();
+        return CommandLine.ExitCode.OK;
+    }
+}

@@ -1,0 +1,143 @@
+package org.verbena.tools;
+
+import io.netty.buffer.ByteBuf;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import org.verbena.api.Exchange;
+import org.verbena.api.MessageHandler;
+import org.verbena.api.RdmaChannel;
+import org.verbena.api.RdmaClient;
+import org.verbena.api.RdmaServer;
+import org.verbena.samples.command.PortNumber;
+import org.verbena.samples.command.Report;
+import org.verbena.samples.command.Verbosity;
+import org.verbena.samples.echo.EchoClient;
+import org.verbena.samples.table.Table;
+import org.verbena.samples.table.TableClient;
+import org.verbena.samples.table.TableServer;
+import org.verbena.transport.ProviderChoice;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+
+/** Both ends in one process: echo at several sizes, one-sided operations, one table. */
+@Command(
+        name = "demo",
+        description = "Demonstrates Verbena in a few seconds, with both ends in one process.",
+        footer =
+                "%nBy default it runs on the loopback address; give --host an RDMA device's address to use that device.")
+final class Demo implements Callable<Integer> {
+    private static final int[] SIZES = {64, 1 << 10, 16 << 10, 128 << 10, 1 << 20};
+    private static final int ROWS = 256;
+    private static final int ROW_BYTES = 4096;
+
+    /** So many, or for so long, whichever is over first: nine lines of at most a second each. */
+    private static final int MOST = 100_000;
+
+    private static final String EACH_MILLIS = "800";
+
+    private static final long WARM_UP_NANOS = TimeUnit.MILLISECONDS.toNanos(300);
+
+    @Option(
+            names = "--millis",
+            paramLabel = "N",
+            defaultValue = EACH_MILLIS,
+            description = "The longest time to measure each line, in milliseconds (${DEFAULT-VALUE}).")
+    private int eachMillis;
+
+    @Option(
+            names = "--host",
+            paramLabel = "ADDR",
+            defaultValue = "127.0.0.1",
+            description = "The address that both ends use (${DEFAULT-VALUE}).")
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private String host;
+
+    @Option(
+            names = "--provider",
+            paramLabel = "auto|verbs|soft|shm",
+            description =
+                    "verbs: RDMA devices; soft: iWARP in Java; auto: verbs where a device serves the address, else soft (auto).")
+    private String provider = ProviderChoice.configured();
+
+    @Option(
+            names = "--port",
+            paramLabel = "N",
+            defaultValue = "0",
+            converter = PortNumber.class,
+            description = "Port; 0 for any free port.")
+    private int port;
+
+    @Mixin
+    @SuppressWarnings({"NullAway.Init", "UnusedVariable"}) // picocli sets it, and it acts by itself
+    private Verbosity verbosity;
+
+    @Mixin
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private Report report;
+
+    @CommandLine.Spec
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CommandLine.Model.CommandSpec spec;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        if (eachMillis < 1) {
+            throw new ParameterException(spec.commandLine(), "--millis must be 1 or more, not " + eachMillis);
+        }
+        long eachNanos = TimeUnit.MILLISECONDS.toNanos(eachMillis);
+        MemorySegment memory = Arena.global().allocate(Table.lengthBytes(ROWS, ROW_BYTES), ROW_BYTES);
+        MessageHandler tellsOfTheTable = TableServer.handler(memory, ROWS, ROW_BYTES);
+        try (RdmaServer server = RdmaServer.builder()
+                        .provider(provider)
+                        .bind(host, port, (exchange, message) -> answer(exchange, message, tellsOfTheTable));
+                RdmaClient client = RdmaClient.builder().provider(provider).connect(host, server.port())) {
+            RdmaChannel channel = client.channel();
+            report.line("Verbena on " + client.provider() + ", " + channel.localAddress() + " to "
+                    + channel.remoteAddress());
+            report.line("");
+            report.member("provider", client.provider())
+                    .member("local", channel.localAddress())
+                    .member("remote", channel.remoteAddress())
+                    .member("atomics", channel.capabilities().atomics());
+            EchoClient.run(client, MOST, 1, SIZES[0], Math.min(WARM_UP_NANOS, eachNanos));
+            for (int size : SIZES) {
+                report.row("echo " + sizeName(size), EchoClient.run(client, MOST, 1, size, eachNanos), size);
+            }
+            report.row("echo 64 B x64", EchoClient.run(client, 4 * MOST, 64, 64, eachNanos), 64);
+            Table table = TableClient.table(client);
+            TableClient.checkARow(channel, table);
+            report.row("read 4 KiB", TableClient.reads(channel, table, MOST, 1, eachNanos), ROW_BYTES);
+            report.row("write 4 KiB", TableClient.writes(channel, table, MOST, 1, eachNanos), ROW_BYTES);
+            if (channel.capabilities().atomics()) {
+                report.row("fetch-and-add", TableClient.adds(channel, table, MOST, 1, eachNanos), Long.BYTES);
+            } else {
+                report.line("fetch-and-add          the device has no atomics");
+            }
+            report.line("");
+            report.line("Every reply and row was checked. Times include both ends, on one machine.");
+            report.end();
+        }
+        return CommandLine.ExitCode.OK;
+    }
+
+    /** An empty request asks for the table; anything else comes back. */
+    private static void answer(Exchange exchange, ByteBuf message, MessageHandler tellsOfTheTable) throws Exception {
+        if (message.isReadable()) {
+            exchange.send(message.retain());
+        } else {
+            tellsOfTheTable.onMessage(exchange, message);
+        }
+    }
+
+    private static String sizeName(int bytes) {
+        if (bytes >= 1 << 20) {
+            return (bytes >> 20) + " MiB";
+        }
+        return bytes >= 1 << 10 ? (bytes >> 10) + " KiB" : bytes + " B";
+    }
+}

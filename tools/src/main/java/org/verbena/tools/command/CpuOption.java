@@ -1,0 +1,146 @@
+package org.verbena.tools.command;
+
+import org.verbena.samples.command.CommandFailure;
+import io.netty.util.concurrent.DefaultThreadFactory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.tools.ffm.CpuAffinity;
+import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.TypeConversionException;
+
+/** A mixin for commands that measure: which processors event loops run on. */
+public final class CpuOption {
+    @Option(
+            names = "--cpu",
+            paramLabel = "LIST",
+            converter = Parser.class,
+            description =
+                    "Bind event loops to these processors, such as 0,2-3: the first loop to the first of them, and"
+                            + " so on, from the start again if there are more loops. Linux only.")
+    private @Nullable CpuList list;
+
+    @Spec(Spec.Target.MIXEE)
+    @SuppressWarnings("NullAway.Init") // picocli sets it
+    private CommandSpec spec;
+
+    /**
+     * Makes the loops of a command, each bound to its processor if that is wanted.
+     *
+     * @param provider {@code auto}, {@code verbs}, {@code soft}
+     * @param threads how many; 0 for as many as there are processors in the list, and Netty's default without one
+     * @param options how the loops wait
+     * @throws ParameterException the list has a processor that is not there, or this is not Linux
+     */
+    public RdmaEventLoopGroup newGroup(String provider, int threads, CompletionLoopOptions options) {
+        if (list == null) {
+            return new RdmaEventLoopGroup(provider, threads, options);
+        }
+        List<Integer> wanted = list.cpus;
+        check(wanted);
+        ProviderChoice choice = ProviderChoice.choose(provider, null);
+        ThreadFactory unbound =
+                new DefaultThreadFactory("verbena-" + choice.provider().name());
+        AtomicInteger made = new AtomicInteger();
+        return new RdmaEventLoopGroup(
+                choice,
+                threads == 0 ? wanted.size() : threads,
+                loop -> {
+                    int cpu = wanted.get(made.getAndIncrement() % wanted.size());
+                    return unbound.newThread(() -> {
+                        pin(cpu);
+                        loop.run();
+                    });
+                },
+                options);
+    }
+
+    private static void pin(int cpu) {
+        int errno = CpuAffinity.pin(cpu);
+        if (errno != 0) {
+            throw new CommandFailure(
+                    errno == CpuAffinity.EINVAL
+                            ? "this process has no processor " + cpu + " (sched_setaffinity: EINVAL)"
+                            : "sched_setaffinity(processor " + cpu + "): errno " + errno);
+        }
+    }
+
+    /** Tries each of them, on a thread that ends then. */
+    private void check(List<Integer> wanted) {
+        if (!System.getProperty("os.name").equals("Linux")) {
+            throw wrong("it needs Linux, and this is " + System.getProperty("os.name"));
+        }
+        AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+        Thread trial = Thread.ofPlatform().name("cpu").start(() -> {
+            try {
+                wanted.forEach(CpuOption::pin);
+            } catch (CommandFailure | LinkageError missing) {
+                failure.set(missing);
+            }
+        });
+        try {
+            trial.join();
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            throw wrong("it was interrupted");
+        }
+        Throwable why = failure.get();
+        if (why != null) {
+            throw wrong(String.valueOf(why.getMessage()));
+        }
+    }
+
+    private ParameterException wrong(String what) {
+        return new ParameterException(spec.commandLine(), "--cpu: " + what);
+    }
+
+    /** A type of its own: picocli would convert the elements of a list. */
+    record CpuList(List<Integer> cpus) {}
+
+    /** Numbers and ranges with commas. */
+    static final class Parser implements ITypeConverter<CpuList> {
+        @Override
+        public CpuList convert(String text) {
+            List<Integer> cpus = new ArrayList<>();
+            for (String part : text.split(",", -1)) {
+                int dash = part.indexOf('-');
+                int first = number(text, dash < 0 ? part : part.substring(0, dash));
+                int last = dash < 0 ? first : number(text, part.substring(dash + 1));
+                if (first > last) {
+                    throw malformed(text);
+                }
+                for (int cpu = first; cpu <= last; cpu++) {
+                    cpus.add(cpu);
+                }
+            }
+            return new CpuList(List.copyOf(cpus));
+        }
+
+        private static int number(String text, String digits) {
+            try {
+                int cpu = Integer.parseInt(digits);
+                if (cpu >= 0 && cpu <= CpuAffinity.HIGHEST_CPU) {
+                    return cpu;
+                }
+            } catch (NumberFormatException notOne) {
+                // the same as one that is out of range
+            }
+            throw malformed(text);
+        }
+
+        private static TypeConversionException malformed(String text) {
+            return new TypeConversionException("'" + text
+                    + "' is not a list of processors such as 0,2-3, of numbers to " + CpuAffinity.HIGHEST_CPU);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+package org.verbena.tools.perf;
+
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.Future;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.verbena.api.RdmaChannel;
+import org.verbena.samples.ring.Ring;
+import org.verbena.transport.spi.RemoteMemory;
+
+/** Records in rings of memory that the peer writes: one at the server, and one here for what comes back. */
+final class PerfRing implements PerfSubject {
+    /** The longest record. */
+    static final int MOST_BYTES = 8 << 20;
+
+    private static final int LEAST_CAPACITY = 64 << 10;
+    /** A record is at most a quarter of its ring; twice that lets it fill while room is given back. */
+    private static final int RECORDS = 8;
+
+    /** The largest ring. */
+    static final int MOST_CAPACITY = RECORDS * MOST_BYTES;
+
+    private final PerfConnection connection;
+    private final RdmaChannel channel;
+    private final Echoes echoes;
+    private @Nullable Ring last;
+
+    PerfRing(PerfConnection connection) {
+        this.connection = connection;
+        channel = connection.client().channel();
+        echoes = new Echoes(channel.eventLoop());
+        channel.closeFuture().addListener(closed -> echoes.fail("the server closed the connection"));
+    }
+
+    /** How large a ring is for records of that length, so many at once. */
+    static int capacityBytes(int bytes, int window) {
+        return Math.clamp(bytes * Math.max(RECORDS, 2L * window), LEAST_CAPACITY, MOST_CAPACITY);
+    }
+
+    @Override
+    public Supplier<Future<?>> operation(PerfTest test, boolean isLatency, int bytes, PerfClient.Load load)
+            throws InterruptedException {
+        int capacityBytes = capacityBytes(bytes, load.window());
+        Ring ring = new Ring(channel, capacityBytes, Integer.MAX_VALUE, record -> echoes.arrived());
+        // Behind the one before, which takes what belongs to it until the server has the new one.
+        channel.pipeline().addLast(ring);
+        RemoteMemory token =
+                connection.ring(isLatency ? PerfProtocol.ECHO : PerfProtocol.COUNT, capacityBytes, ring.token());
+        Ring before = last;
+        last = ring;
+        channel.eventLoop()
+                .submit(() -> {
+                    if (before != null) {
+                        channel.pipeline().remove(before);
+                    }
+                    ring.begin(token);
+                })
+                .sync();
+        Supplier<Future<?>> sending = () -> ring.send(PerfConnection.filled(channel, bytes));
+        return isLatency ? () -> echoes.expect(sending.get()) : sending;
+    }
+
+    @Override
+    public EventLoop loop() {
+        return channel.eventLoop();
+    }
+
+    @Override
+    public long arrived() throws InterruptedException {
+        return connection.counted();
+    }
+
+    @Override
+    public void close() {}
+}

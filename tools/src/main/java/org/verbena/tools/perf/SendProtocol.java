@@ -1,0 +1,116 @@
+package org.verbena.tools.perf;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.nio.ByteBuffer;
+
+/**
+ * How the test {@code send} keeps to the receives of its peer, since a channel with framing RAW has no credits.
+ *
+ * <p>The client connects for each size, with this record as private data. The server posts {@code receives} receives of
+ * {@code bytes} before it accepts. Half of them are the client's credits: the other half covers those that the server's
+ * program has been given and that are about to be posted again. A message that comes back is a credit that comes back.
+ * Of messages that go one way, the server acknowledges each half of the credits, with {@link PerfProtocol#COUNT} and
+ * how many it has had (a long), so that two acknowledgements at most are under way; it says the same with
+ * {@link PerfProtocol#HOW_MANY} when it is asked, by a message of that byte alone.
+ *
+ * <p>Where both ends send, the client posts as many receives, and the server sends with as many credits from {@link
+ * PerfProtocol#BOTH}, a byte alone, to {@link PerfProtocol#STOP}, which it answers with how many it has sent. The
+ * server's messages begin with {@link PerfProtocol#BOTH}. The client acknowledges each half of the credits as well,
+ * with {@link #TAKEN} and how many it has had (a long). Both post {@link #CONTROL_RECEIVES} more for all that has no
+ * credit.
+ *
+ * @param bytes the longest message of the client, 1 to {@link #MOST_BYTES}
+ * @param receives how many the server posts, {@link #LEAST_RECEIVES} to {@link #MOST_RECEIVES}
+ * @param isBidirectional whether the server sends as well
+ */
+record SendProtocol(int bytes, int receives, boolean isBidirectional) {
+    /** How many of the server's messages the client has had. */
+    static final byte TAKEN = 't';
+
+    /** Two credits and their cover of such messages are {@link #MOST_MEMORY_BYTES}. */
+    static final int MOST_BYTES = 16 << 20;
+
+    private static final int MOST_MEMORY_BYTES = 64 << 20;
+    private static final int LEAST_RECEIVES = 4;
+
+    /** Devices hold some thousands of receives for a queue pair. */
+    private static final int MOST_RECEIVES = 2048;
+
+    /**
+     * Three acknowledgements at most are under way, since each stands for a third of the credits at least, and three
+     * more may be about to be posted again; two are for what the client asks and the server answers.
+     */
+    private static final int CONTROL_RECEIVES = 8;
+
+    /** Where a rate says when messages start, as many may be under way as with the default window. */
+    private static final int RATED_WINDOW = 64;
+
+    private static final int ENCODED_BYTES = 2 * Integer.BYTES + 1;
+
+    private static final int ANSWER_BYTES = 1 + Long.BYTES;
+
+    SendProtocol {
+        if (bytes < 1
+                || bytes > MOST_BYTES
+                || receives < LEAST_RECEIVES
+                || receives > MOST_RECEIVES
+                || (long) bytes * receives > MOST_MEMORY_BYTES) {
+            throw new IllegalArgumentException("no server posts " + receives + " receives of " + bytes + " bytes");
+        }
+    }
+
+    /** For messages of that size, of which so many are to be under way if memory allows; 0 where a rate was given. */
+    static SendProtocol of(int bytes, int window, boolean isBidirectional) {
+        int wanted = 2 * Math.min(window == 0 ? RATED_WINDOW : window, MOST_RECEIVES / 2);
+        return new SendProtocol(
+                bytes, Math.max(LEAST_RECEIVES, Math.min(wanted, MOST_MEMORY_BYTES / bytes / 2 * 2)), isBidirectional);
+    }
+
+    /** From private data, which may have zeros behind. */
+    static SendProtocol decode(byte[] privateData) {
+        if (privateData.length < ENCODED_BYTES) {
+            throw new IllegalArgumentException("a client that says nothing of its sends");
+        }
+        ByteBuffer data = ByteBuffer.wrap(privateData);
+        return new SendProtocol(data.getInt(), data.getInt(), data.get() != 0);
+    }
+
+    byte[] encode() {
+        return ByteBuffer.allocate(ENCODED_BYTES)
+                .putInt(bytes)
+                .putInt(receives)
+                .put((byte) (isBidirectional ? 1 : 0))
+                .array();
+    }
+
+    /** How many messages a client may have sent that the server is not known to have taken. */
+    int credits() {
+        return receives / 2;
+    }
+
+    /** After how many messages the server acknowledges. */
+    int acknowledgedAfter() {
+        return Math.max(1, credits() / 2);
+    }
+
+    /** How many receives the server posts altogether, and the client. */
+    int posted() {
+        return isBidirectional ? receives + CONTROL_RECEIVES : receives;
+    }
+
+    /** The longest message of the client, acknowledgements included. */
+    int requestBytes() {
+        return isBidirectional ? Math.max(bytes, ANSWER_BYTES) : bytes;
+    }
+
+    /** The longest message of the server. */
+    int answerBytes(boolean isLatency) {
+        return isLatency || isBidirectional ? Math.max(bytes, ANSWER_BYTES) : ANSWER_BYTES;
+    }
+
+    /** What one end says of its count. */
+    static ByteBuf answer(byte what, long count) {
+        return Unpooled.buffer(ANSWER_BYTES).writeByte(what).writeLong(count);
+    }
+}

@@ -1,0 +1,99 @@
+package org.verbena.tools.perf;
+
+/**
+ * What a C program is to measure, and what {@code perf} has measured before it.
+ *
+ * @param test which
+ * @param isLatency latency or bandwidth
+ * @param bytes of one operation
+ * @param connections over how many at once
+ * @param window operations under way on each
+ * @param isBidirectional whether both ends send at once
+ * @param seconds how long, for programs that are told a time
+ * @param count how many operations in all, for programs that are told a number
+ */
+record ToolRun(
+        PerfTest test,
+        boolean isLatency,
+        int bytes,
+        int connections,
+        int window,
+        boolean isBidirectional,
+        int seconds,
+        int count) {
+    private static final int WORDS = 8;
+    private static final int MOST_CONNECTIONS = 4096;
+    private static final int MOST_WINDOW = 1 << 16;
+    private static final int MOST_SECONDS = 3600;
+    /** Fewer operations say nothing. */
+    static final int LEAST_COUNT = 100;
+
+    private static final int MOST_COUNT = 100_000_000;
+
+    /** Checks it, as it may have come from a peer: what comes of it is part of a command line. */
+    ToolRun {
+        check("bytes", bytes, 1, PerfProtocol.MOST_MEMORY_BYTES);
+        check("connections", connections, 1, MOST_CONNECTIONS);
+        check("window", window, 1, MOST_WINDOW);
+        check("seconds", seconds, 1, MOST_SECONDS);
+        check("count", count, LEAST_COUNT, MOST_COUNT);
+    }
+
+    private static void check(String what, int value, int least, int most) {
+        if (value < least || value > most) {
+            throw new IllegalArgumentException(what + " must be " + least + " to " + most + ", not " + value);
+        }
+    }
+
+    /** The same as what was measured, for about as long. */
+    static ToolRun of(PerfTest test, PerfFigures measured, double seconds) {
+        return new ToolRun(
+                test,
+                measured.mode().equals("lat"),
+                measured.bytes(),
+                measured.connections(),
+                Math.max(1, measured.window()),
+                measured.bidirectional(),
+                Math.clamp(Math.round(seconds), 1, MOST_SECONDS),
+                Math.clamp(measured.count(), LEAST_COUNT, MOST_COUNT));
+    }
+
+    int countOfEachConnection() {
+        return Math.max(LEAST_COUNT, count / connections);
+    }
+
+    /** As words, for a peer. */
+    String encode() {
+        return String.join(
+                " ",
+                test.name(),
+                "" + isLatency,
+                "" + bytes,
+                "" + connections,
+                "" + window,
+                "" + isBidirectional,
+                "" + seconds,
+                "" + count);
+    }
+
+    /**
+     * What a peer sent.
+     *
+     * @throws IllegalArgumentException it is no such thing
+     */
+    static ToolRun decode(String text) {
+        String[] words = text.split(" ", -1);
+        if (words.length != WORDS) {
+            throw new IllegalArgumentException(words.length + " words instead of " + WORDS);
+        }
+        return new ToolRun(
+                PerfTest.valueOf(words[0]),
+                Boolean.parseBoolean(words[1]),
+                Integer.parseInt(words[2]),
+                Integer.parseInt(words[3]),
+                Integer.parseInt(words[4]),
+                Boolean.parseBoolean(words[5]),
+                Integer.parseInt(words[6]),
+                Integer.parseInt(words[7]));
+    }
+}
