@@ -78,8 +78,27 @@ EXPORT int stub_taken_events(void) { return taken_events; }
 EXPORT int stub_acked_events(void) { return acked_events; }
 EXPORT void stub_log(int on) { logging = on; }
 
+static volatile int pausing, paused;
+
+/* Holds every call that comes from now on inside of this library, until it is switched off. */
+EXPORT void stub_pause(int on) { pausing = on; }
+
+/* How many calls are held. */
+EXPORT int stub_paused(void) { return __sync_fetch_and_add(&paused, 0); }
+
+static void pause_if_asked(void)
+{
+	if (!pausing)
+		return;
+	__sync_add_and_fetch(&paused, 1);
+	while (pausing)
+		usleep(200);
+	__sync_sub_and_fetch(&paused, 1);
+}
+
 static int failing(const char *function)
 {
+	pause_if_asked();
 	if (!failures_asked)
 		return 0;
 	for (int i = 0; i < MAX_FAILURES; i++)

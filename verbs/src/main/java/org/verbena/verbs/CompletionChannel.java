@@ -109,9 +109,13 @@ public final class CompletionChannel extends VerbsObject {
      * @throws VerbsException the device is gone
      */
     public @Nullable CompletionQueue tryGetEvent() {
-        long channel = nativeAddress();
-        setBlocking(false);
-        return getEvent(channel);
+        hold(); // and no lambda: this is called for each wake-up
+        try {
+            setBlocking(false);
+            return getEvent(nativeAddress());
+        } finally {
+            release();
+        }
     }
 
     /**
@@ -147,8 +151,8 @@ public final class CompletionChannel extends VerbsObject {
         long deadline = System.nanoTime() + timeout.toNanos();
         long left = timeout.toNanos();
         while (true) {
-            nativeAddress();
-            FileDescriptors.awaitReadable(pollfd, left);
+            long now = left;
+            runWhileOpen(ignored -> FileDescriptors.awaitReadable(pollfd, now));
             CompletionQueue queue = tryGetEvent();
             left = deadline - System.nanoTime();
             if (queue != null || left <= 0) {

@@ -88,10 +88,10 @@ public final class CompletionQueue extends VerbsObject {
             int vector,
             Set<CompletionField> fields,
             Set<CompletionQueueFlag> flags) {
-        MemorySegment function = context.extendedOperation("ibv_create_cq_ex", VerbsContext.CREATE_CQ_EX);
         String asked = ", " + fields + (flags.isEmpty() ? "" : ", " + flags);
         return create(context, entries, channel, vector, fields, asked, (errno, number, device) -> {
             try (Arena arena = Arena.ofConfined()) {
+                MemorySegment function = context.extendedOperation("ibv_create_cq_ex", VerbsContext.CREATE_CQ_EX);
                 MemorySegment attr = arena.allocate(IbvCqInitAttrEx.LAYOUT);
                 attr.set(CStruct.U32, IbvCqInitAttrEx.CQE, entries);
                 attr.set(CStruct.PTR, IbvCqInitAttrEx.CQ_CONTEXT, number);
@@ -185,7 +185,7 @@ public final class CompletionQueue extends VerbsObject {
      * @return at least the requested value
      */
     public int entries() {
-        return Pointers.readInt(nativeAddress() + IbvCq.CQE);
+        return whileOpen(arena -> Pointers.readInt(nativeAddress() + IbvCq.CQE));
     }
 
     /**
@@ -229,7 +229,8 @@ public final class CompletionQueue extends VerbsObject {
         if (entries < 1) {
             throw new IllegalArgumentException("entries " + entries + " is below 1");
         }
-        Calls.check("ibv_resize_cq", "cqe=" + entries, LibIbverbs.resizeCq(nativeAddress(), entries));
+        runWhileOpen(arena ->
+ Calls.check("ibv_resize_cq", "cqe=" + entries, LibIbverbs.resizeCq(nativeAddress(), entries)));
     }
 
     /**
@@ -240,8 +241,8 @@ public final class CompletionQueue extends VerbsObject {
      * @throws VerbsException the device refused, or does not support it
      */
     public void moderate(int count, int periodMicros) {
-        MemorySegment function = context.extendedOperation("ibv_modify_cq", VerbsContext.MODIFY_CQ);
-        try (Arena arena = Arena.ofConfined()) {
+        runWhileOpen(arena -> {
+            MemorySegment function = context.extendedOperation("ibv_modify_cq", VerbsContext.MODIFY_CQ);
             MemorySegment attr = arena.allocate(IbvModifyCqAttr.LAYOUT);
             attr.set(CStruct.U32, IbvModifyCqAttr.ATTR_MASK, 1);
             attr.set(CStruct.U16, IbvModifyCqAttr.MODERATE + IbvModerateCq.CQ_COUNT, (short)
@@ -252,7 +253,7 @@ public final class CompletionQueue extends VerbsObject {
                     "ibv_modify_cq",
                     "count=" + count + ", period=" + periodMicros,
                     VerbsOps.modifyCq(function, nativeAddress(), attr.address()));
-        }
+        });
     }
 
     /**

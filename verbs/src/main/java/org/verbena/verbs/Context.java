@@ -39,8 +39,8 @@ import org.verbena.verbs.work.CompletionField;
 
 /**
  * An open device. Everything else is created on it and closed before it. Any thread, except {@link
- * #tryGetAsyncEvent()}: one thread at a time. While {@link #queryDevice()} or {@link #queryPort} runs on another thread it is not closed
- * either: {@link #close()} refuses, as it does while objects are made.
+ * #tryGetAsyncEvent()}: one thread at a time. While a call runs on another thread, {@link #close()} refuses, as it does
+ * while objects are made.
  *
  * <p>Source: ibv_open_device(3)
  */
@@ -110,15 +110,12 @@ public final class Context extends VerbsObject {
      * @throws VerbsException the device refused
      */
     public DeviceAttributes queryDevice() {
-        hold(this);
-        try (Arena arena = Arena.ofConfined()) {
+        return whileOpen(arena -> {
             MemorySegment errno = Errno.newCapture(arena);
             MemorySegment attr = arena.allocate(IbvDeviceAttr.LAYOUT);
             Calls.check("ibv_query_device", "", LibIbverbs.queryDevice(errno, nativeAddress(), attr.address()), errno);
             return DeviceQueries.device(attr);
-        } finally {
-            release(this);
-        }
+        });
     }
 
     /**
@@ -130,8 +127,7 @@ public final class Context extends VerbsObject {
      */
     public PortAttributes queryPort(int port) {
         byte number = portNumber(port);
-        hold(this);
-        try (Arena arena = Arena.ofConfined()) {
+        return whileOpen(arena -> {
             MemorySegment errno = Errno.newCapture(arena);
             MemorySegment attr = arena.allocate(IbvPortAttr.LAYOUT);
             // As the header's inline does: the function in verbs_context knows the struct's size; the exported one, for
@@ -143,9 +139,7 @@ public final class Context extends VerbsObject {
                     : LibIbverbs.queryPort(errno, nativeAddress(), number, attr.address());
             Calls.check("ibv_query_port", "port=" + port, result, errno);
             return DeviceQueries.port(attr);
-        } finally {
-            release(this);
-        }
+        });
     }
 
     /**
@@ -158,14 +152,14 @@ public final class Context extends VerbsObject {
      */
     public GidEntry queryGid(int port, int index) {
         portNumber(port);
-        try (Arena arena = Arena.ofConfined()) {
+        return whileOpen(arena -> {
             MemorySegment entry = arena.allocate(IbvGidEntry.LAYOUT);
             int result = LibIbverbs.queryGidEx(nativeAddress(), port, index, entry.address(), 0, IbvGidEntry.SIZE);
             if (result != 0) {
                 throw Failures.failure("ibv_query_gid_ex", "port=" + port + ", index=" + index, Math.abs(result));
             }
             return DeviceQueries.gid(entry);
-        }
+        });
     }
 
     /**
@@ -175,12 +169,12 @@ public final class Context extends VerbsObject {
      * @throws VerbsException the device refused
      */
     public List<GidEntry> queryGids() {
-        int entries = 0;
-        int ports = queryDevice().ports();
-        for (int port = 1; port <= ports; port++) {
-            entries += queryPort(port).gidTableEntries();
-        }
-        try (Arena arena = Arena.ofConfined()) {
+        return whileOpen(arena -> {
+            int entries = 0;
+            int ports = queryDevice().ports();
+            for (int port = 1; port <= ports; port++) {
+                entries += queryPort(port).gidTableEntries();
+            }
             MemorySegment table = arena.allocate(IbvGidEntry.LAYOUT, Math.max(entries, 1));
             long found = LibIbverbs.queryGidTable(nativeAddress(), table.address(), entries, 0, IbvGidEntry.SIZE);
             if (found < 0) {
@@ -191,7 +185,7 @@ public final class Context extends VerbsObject {
                 gids.add(DeviceQueries.gid(table.asSlice(i * IbvGidEntry.SIZE, IbvGidEntry.SIZE)));
             }
             return List.copyOf(gids);
-        }
+        });
     }
 
     static Gid readGid(MemorySegment struct, long offset) {
@@ -215,7 +209,7 @@ public final class Context extends VerbsObject {
      */
     public int queryPkey(int port, int index) {
         byte number = portNumber(port);
-        try (Arena arena = Arena.ofConfined()) {
+        return whileOpen(arena -> {
             MemorySegment errno = Errno.newCapture(arena);
             MemorySegment pkey = arena.allocate(CStruct.U16);
             Calls.check(
@@ -224,7 +218,7 @@ public final class Context extends VerbsObject {
                     LibIbverbs.queryPkey(errno, nativeAddress(), number, index, pkey.address()),
                     errno);
             return Short.toUnsignedInt(Pointers.bigEndian(pkey.get(CStruct.U16, 0)));
-        }
+        });
     }
 
     /**
@@ -237,7 +231,7 @@ public final class Context extends VerbsObject {
      */
     public int pkeyIndex(int port, int pkey) {
         byte number = portNumber(port);
-        try (Arena arena = Arena.ofConfined()) {
+        return whileOpen(arena -> {
             MemorySegment errno = Errno.newCapture(arena);
             int index = LibIbverbs.getPkeyIndex(errno, nativeAddress(), number, Pointers.bigEndian((short) pkey));
             if (index < 0) {
@@ -247,7 +241,7 @@ public final class Context extends VerbsObject {
                         "the port's table has no such key; queryPkey lists those it has");
             }
             return index;
-        }
+        });
     }
 
     /**
@@ -274,7 +268,7 @@ public final class Context extends VerbsObject {
      * @throws VerbsException the device refused
      */
     public ExtendedDeviceAttributes queryDeviceExtended() {
-        try (Arena arena = Arena.ofConfined()) {
+        return whileOpen(arena -> {
             MemorySegment errno = Errno.newCapture(arena);
             MemorySegment attr = arena.allocate(IbvDeviceAttrEx.LAYOUT);
             long function = operation(VerbsContext.QUERY_DEVICE_EX);
@@ -289,7 +283,7 @@ public final class Context extends VerbsObject {
             }
             Calls.check("ibv_query_device_ex", "", result, errno);
             return DeviceQueries.extended(attr);
-        }
+        });
     }
 
     /**
@@ -299,8 +293,8 @@ public final class Context extends VerbsObject {
      * @throws VerbsException the device has none
      */
     public long queryRawClock() {
-        MemorySegment function = extendedOperation("ibv_query_rt_values_ex", VerbsContext.QUERY_RT_VALUES);
-        try (Arena arena = Arena.ofConfined()) {
+        return whileOpen(arena -> {
+            MemorySegment function = extendedOperation("ibv_query_rt_values_ex", VerbsContext.QUERY_RT_VALUES);
             MemorySegment values = arena.allocate(IbvValuesEx.LAYOUT);
             values.set(CStruct.U32, IbvValuesEx.COMP_MASK, 1);
             Calls.check(
@@ -309,7 +303,7 @@ public final class Context extends VerbsObject {
                     VerbsOps.queryRtValues(function, nativeAddress(), values.address()));
             return values.get(CStruct.U64, IbvValuesEx.RAW_CLOCK_TV_SEC) * 1_000_000_000L
                     + values.get(CStruct.U64, IbvValuesEx.RAW_CLOCK_TV_NSEC);
-        }
+        });
     }
 
     /**
@@ -344,7 +338,7 @@ public final class Context extends VerbsObject {
      * @return a file descriptor that stays the context's
      */
     public int commandFd() {
-        return Pointers.readInt(nativeAddress() + IbvContext.CMD_FD);
+        return whileOpen(arena -> Pointers.readInt(nativeAddress() + IbvContext.CMD_FD));
     }
 
     /**
@@ -355,14 +349,11 @@ public final class Context extends VerbsObject {
      * @throws VerbsException there is no such domain, or the provider cannot share
      */
     public ProtectionDomain importProtectionDomain(int handle) {
-        hold(this);
-        try {
+        return whileOpen(arena -> {
             long pd = Calls.create(
                     "ibv_import_pd", "handle=" + handle, errno -> LibIbverbs.importPd(errno, nativeAddress(), handle));
             return own(pd, made -> new ProtectionDomain(made, this, LibIbverbs::unimportPd), LibIbverbs::unimportPd);
-        } finally {
-            release(this);
-        }
+        });
     }
 
     /**
@@ -445,9 +436,9 @@ public final class Context extends VerbsObject {
     public ProtectionDomain allocateParentDomain(ProtectionDomain domain, @Nullable ThreadDomain threads) {
         VerbsObject[] parents =
                 threads == null ? new VerbsObject[] {this, domain} : new VerbsObject[] {this, domain, threads};
-        MemorySegment function = extendedOperation("ibv_alloc_parent_domain", VerbsContext.ALLOC_PARENT_DOMAIN);
         hold(parents);
         try (Arena arena = Arena.ofConfined()) {
+            MemorySegment function = extendedOperation("ibv_alloc_parent_domain", VerbsContext.ALLOC_PARENT_DOMAIN);
             MemorySegment attr = arena.allocate(IbvParentDomainInitAttr.LAYOUT);
             attr.set(CStruct.PTR, IbvParentDomainInitAttr.PD, domain.nativeAddress());
             attr.set(CStruct.PTR, IbvParentDomainInitAttr.TD, threads == null ? 0 : threads.nativeAddress());
@@ -510,7 +501,7 @@ public final class Context extends VerbsObject {
     public AddressVector addressOfSender(
             int port, WorkCompletions completions, int index, MemorySegment globalRouteHeader) {
         byte number = portNumber(port);
-        try (Arena arena = Arena.ofConfined()) {
+        return whileOpen(arena -> {
             MemorySegment errno = Errno.newCapture(arena);
             MemorySegment grh = arena.allocate(IbvGrh.LAYOUT);
             MemorySegment.copy(globalRouteHeader, 0, grh, 0, IbvGrh.SIZE);
@@ -527,7 +518,7 @@ public final class Context extends VerbsObject {
                             attr.address()),
                     errno);
             return AddressVector.read(attr, 0);
-        }
+        });
     }
 
     /**
@@ -538,7 +529,7 @@ public final class Context extends VerbsObject {
      * @throws VerbsException it cannot be resolved
      */
     public EthernetAddress resolveEthernet(AddressVector address) {
-        try (Arena arena = Arena.ofConfined()) {
+        return whileOpen(arena -> {
             MemorySegment errno = Errno.newCapture(arena);
             MemorySegment attr = arena.allocate(IbvAhAttr.LAYOUT);
             address.write(attr, 0);
@@ -553,7 +544,7 @@ public final class Context extends VerbsObject {
             int id = Short.toUnsignedInt(vlan.get(CStruct.U16, 0));
             return new EthernetAddress(
                     mac.toArray(CStruct.U8), id <= EthernetAddress.MAX_VLAN ? id : EthernetAddress.NO_VLAN);
-        }
+        });
     }
 
     /**
@@ -565,9 +556,9 @@ public final class Context extends VerbsObject {
      * @throws VerbsException there is no such queue pair, or the device has no XRC
      */
     public SharedQueuePair openQueuePair(XrcDomain domain, int number) {
-        MemorySegment function = extendedOperation("ibv_open_qp", VerbsContext.OPEN_QP);
         hold(domain);
         try (Arena arena = Arena.ofConfined()) {
+            MemorySegment function = extendedOperation("ibv_open_qp", VerbsContext.OPEN_QP);
             MemorySegment attr = arena.allocate(IbvQpOpenAttr.LAYOUT);
             attr.set(CStruct.U32, IbvQpOpenAttr.COMP_MASK, SharedQueuePair.OPEN_MASK);
             attr.set(CStruct.U32, IbvQpOpenAttr.QP_NUM, number);
@@ -658,7 +649,7 @@ public final class Context extends VerbsObject {
      * @throws VerbsException the device is gone
      */
     public @Nullable AsyncEvent tryGetAsyncEvent() {
-        try (Arena arena = Arena.ofConfined()) {
+        return whileOpen(arena -> {
             MemorySegment errno = Errno.newCapture(arena);
             if (!asyncNonBlocking) {
                 FileDescriptors.setBlocking(errno, asyncFd(), false);
@@ -677,7 +668,7 @@ public final class Context extends VerbsObject {
             } finally {
                 LibIbverbs.ackAsyncEvent(event.address());
             }
-        }
+        });
     }
 
     /**

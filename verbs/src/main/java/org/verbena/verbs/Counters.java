@@ -98,8 +98,7 @@ public final class Counters extends VerbsObject {
 
     private void attach(CounterKind kind, int index, @Nullable Flow flow) {
         Ranges.check("index", index, 0, MAX_INDEX);
-        hold(this);
-        try (Arena arena = Arena.ofConfined()) {
+        runWhileOpen(arena -> {
             MemorySegment function = context.extendedOperation(
                     "ibv_attach_counters_point_flow", VerbsContext.ATTACH_COUNTERS_POINT_FLOW);
             MemorySegment attr = arena.allocate(IbvCounterAttachAttr.LAYOUT);
@@ -114,9 +113,7 @@ public final class Counters extends VerbsObject {
                 flow.alsoLieOn(this);
             }
             values.accumulateAndGet(index + 1, Math::max);
-        } finally {
-            release(this);
-        }
+        });
     }
 
     /**
@@ -132,8 +129,7 @@ public final class Counters extends VerbsObject {
         if (count == 0) {
             throw new IllegalStateException(this + " count nothing: attach a kind first");
         }
-        hold(this);
-        try (Arena arena = Arena.ofConfined()) {
+        return whileOpen(arena -> {
             MemorySegment function = context.extendedOperation("ibv_read_counters", VerbsContext.READ_COUNTERS);
             MemorySegment numbers = arena.allocate(CStruct.U64, count);
             Calls.check(
@@ -142,9 +138,7 @@ public final class Counters extends VerbsObject {
                     VerbsOps.readCounters(
                             function, nativeAddress(), numbers.address(), count, preferCached ? PREFER_CACHED : 0));
             return numbers.toArray(CStruct.U64);
-        } finally {
-            release(this);
-        }
+        });
     }
 
     /**

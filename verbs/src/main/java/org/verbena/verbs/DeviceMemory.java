@@ -34,10 +34,10 @@ public final class DeviceMemory extends VerbsObject {
         if (lengthBytes < 1) {
             throw new IllegalArgumentException("lengthBytes " + lengthBytes + " is below 1");
         }
-        MemorySegment function = context.extendedOperation("ibv_alloc_dm", VerbsContext.ALLOC_DM);
-        MemorySegment free = context.extendedOperation("ibv_free_dm", VerbsContext.FREE_DM);
         hold(context);
         try (Arena arena = Arena.ofConfined()) {
+            MemorySegment function = context.extendedOperation("ibv_alloc_dm", VerbsContext.ALLOC_DM);
+            MemorySegment free = context.extendedOperation("ibv_free_dm", VerbsContext.FREE_DM);
             MemorySegment attr = arena.allocate(IbvAllocDmAttr.LAYOUT);
             attr.set(CStruct.SIZE, IbvAllocDmAttr.LENGTH, lengthBytes);
             attr.set(CStruct.U32, IbvAllocDmAttr.LOG_ALIGN_REQ, Ranges.check("alignmentLog2", alignmentLog2, 0, 63));
@@ -82,7 +82,7 @@ public final class DeviceMemory extends VerbsObject {
      * @return the handle
      */
     public int handle() {
-        return Pointers.readInt(nativeAddress() + IbvDm.HANDLE);
+        return whileOpen(arena -> Pointers.readInt(nativeAddress() + IbvDm.HANDLE));
     }
 
     /**
@@ -94,6 +94,7 @@ public final class DeviceMemory extends VerbsObject {
      */
     public void copyFrom(MemorySegment source, long offsetBytes) {
         Objects.checkFromIndexSize(offsetBytes, source.byteSize(), lengthBytes);
+        runWhileOpen(arena -> {
         long dm = nativeAddress();
         Calls.check(
                 "ibv_memcpy_to_dm",
@@ -104,6 +105,7 @@ public final class DeviceMemory extends VerbsObject {
                         offsetBytes,
                         source.address(),
                         source.byteSize()));
+        });
     }
 
     /**
@@ -115,6 +117,7 @@ public final class DeviceMemory extends VerbsObject {
      */
     public void copyTo(long offsetBytes, MemorySegment target) {
         Objects.checkFromIndexSize(offsetBytes, target.byteSize(), lengthBytes);
+        runWhileOpen(arena -> {
         long dm = nativeAddress();
         Calls.check(
                 "ibv_memcpy_from_dm",
@@ -125,6 +128,7 @@ public final class DeviceMemory extends VerbsObject {
                         dm,
                         offsetBytes,
                         target.byteSize()));
+        });
     }
 
     @Override

@@ -56,15 +56,12 @@ public final class FlowAction extends VerbsObject {
      * @throws VerbsException the device refused
      */
     public void modify(EspParameters parameters) {
-        hold(this);
-        try (Arena arena = Arena.ofConfined()) {
+        runWhileOpen(arena -> {
             MemorySegment function =
                     context.extendedOperation("ibv_modify_flow_action_esp", VerbsContext.MODIFY_FLOW_ACTION_ESP);
             Calls.check("ibv_modify_flow_action_esp", parameters.toString(), (int)
                     parameters.apply(arena, attr -> VerbsOps.modifyFlowActionEsp(function, nativeAddress(), attr)));
-        } finally {
-            release(this);
-        }
+        });
     }
 
     /**

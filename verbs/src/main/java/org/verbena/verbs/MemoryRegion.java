@@ -288,7 +288,7 @@ public final class MemoryRegion extends VerbsObject {
      */
     public void reregister(MemorySegment other, Set<AccessFlag> rights) {
         int mask = checkRegistration(other, rights);
-        try (Arena arena = Arena.ofConfined()) {
+        runWhileOpen(arena -> {
             MemorySegment errno = Errno.newCapture(arena);
             long mr = nativeAddress();
             int result = LibIbverbs.reregMr(
@@ -312,7 +312,7 @@ public final class MemoryRegion extends VerbsObject {
             MemorySegment struct = Pointers.view(mr, IbvMr.SIZE);
             localKey = struct.get(CStruct.U32, IbvMr.LKEY);
             remoteKey = struct.get(CStruct.U32, IbvMr.RKEY);
-        }
+        });
     }
 
     private static String withSpace(String hint) {
@@ -330,8 +330,8 @@ public final class MemoryRegion extends VerbsObject {
      */
     public void advise(AdviceKind kind, boolean wait, long offsetBytes, int pieceBytes) {
         Objects.checkFromIndexSize(offsetBytes, pieceBytes, lengthBytes);
-        MemorySegment function = domain.context().extendedOperation("ibv_advise_mr", VerbsContext.ADVISE_MR);
-        try (Arena arena = Arena.ofConfined()) {
+        runWhileOpen(arena -> {
+            MemorySegment function = domain.context().extendedOperation("ibv_advise_mr", VerbsContext.ADVISE_MR);
             MemorySegment sge = arena.allocate(IbvSge.LAYOUT);
             sge.set(CStruct.U64, IbvSge.ADDR, address + offsetBytes);
             sge.set(CStruct.U32, IbvSge.LENGTH, pieceBytes);
@@ -341,7 +341,7 @@ public final class MemoryRegion extends VerbsObject {
                     kind + ", offset=" + offsetBytes + ", length=" + pieceBytes,
                     VerbsOps.adviseMr(
                             function, domain.nativeAddress(), kind.value(), wait ? ADVISE_FLUSH : 0, sge.address(), 1));
-        }
+        });
     }
 
     /** {@code IBV_ADVISE_MR_FLAG_FLUSH}. */
@@ -353,7 +353,7 @@ public final class MemoryRegion extends VerbsObject {
      * @return the handle
      */
     public int handle() {
-        return Pointers.readInt(nativeAddress() + IbvMr.HANDLE);
+        return whileOpen(arena -> Pointers.readInt(nativeAddress() + IbvMr.HANDLE));
     }
 
     /**

@@ -38,10 +38,10 @@ public final class MemoryWindow extends VerbsObject {
 
     static MemoryWindow allocate(ProtectionDomain domain, WindowType type) {
         Context context = domain.context();
-        MemorySegment function = context.requiredInlineOperation("ibv_alloc_mw", IbvContextOps.ALLOC_MW);
-        MemorySegment deallocate = context.requiredInlineOperation("ibv_dealloc_mw", IbvContextOps.DEALLOC_MW);
         hold(domain);
         try {
+            MemorySegment function = context.requiredInlineOperation("ibv_alloc_mw", IbvContextOps.ALLOC_MW);
+            MemorySegment deallocate = context.requiredInlineOperation("ibv_dealloc_mw", IbvContextOps.DEALLOC_MW);
             long mw = Calls.create(
                     "ibv_alloc_mw",
                     type.toString(),
@@ -70,7 +70,7 @@ public final class MemoryWindow extends VerbsObject {
      * @return rkey: of type 1 after {@link #bind}, of type 2 the one it was allocated with, whose upper 24 bits stay
      */
     public int remoteKey() {
-        return Pointers.readInt(nativeAddress() + IbvMw.RKEY);
+        return whileOpen(arena -> Pointers.readInt(nativeAddress() + IbvMw.RKEY));
     }
 
     /**

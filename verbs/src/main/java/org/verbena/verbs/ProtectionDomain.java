@@ -91,7 +91,7 @@ public final class ProtectionDomain extends VerbsObject {
      * @return the handle
      */
     public int handle() {
-        return Pointers.readInt(nativeAddress() + IbvPd.HANDLE);
+        return whileOpen(arena -> Pointers.readInt(nativeAddress() + IbvPd.HANDLE));
     }
 
     /**

@@ -3,6 +3,7 @@ package org.verbena.verbs;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -176,10 +177,10 @@ public final class QueuePair extends VerbsObject {
 
     static QueuePair createExtended(ProtectionDomain domain, QueuePairOptions options, QueuePairExtension extension) {
         Context context = domain.context();
-        MemorySegment function = context.extendedOperation("ibv_create_qp_ex", VerbsContext.CREATE_QP_EX);
         VerbsObject[] parents = parents(domain, options, extension);
         hold(parents);
         try (Arena arena = Arena.ofConfined()) {
+            MemorySegment function = context.extendedOperation("ibv_create_qp_ex", VerbsContext.CREATE_QP_EX);
             MemorySegment attr = toNative(arena, domain, options, extension);
             String arguments = options.type() + ", " + options.capabilities() + ", " + extension;
             long qp = Calls.createQueue(
@@ -428,7 +429,7 @@ public final class QueuePair extends VerbsObject {
      * @return the state
      */
     public QueuePairState lastKnownState() {
-        return QueuePairState.of(Pointers.readInt(nativeAddress() + IbvQp.STATE));
+        return whileOpen(arena -> QueuePairState.of(Pointers.readInt(nativeAddress() + IbvQp.STATE)));
     }
 
     /**
@@ -447,13 +448,13 @@ public final class QueuePair extends VerbsObject {
                     : lastKnownState();
             QueuePairTransition.check(options.type(), from, attributes);
         }
-        try (Arena arena = Arena.ofConfined()) {
+        runWhileOpen(arena -> {
             Calls.check(
                     "ibv_modify_qp",
                     this + ", " + attributes,
                     LibIbverbs.modifyQp(
                             nativeAddress(), attributes.toNative(arena).address(), attributes.mask()));
-        }
+        });
     }
 
     /**
@@ -465,11 +466,8 @@ public final class QueuePair extends VerbsObject {
      * @throws VerbsException the device refused
      */
     public QueuePairAttributes query(QueuePairAttribute first, QueuePairAttribute... others) {
-        int mask = first.value();
-        for (QueuePairAttribute other : others) {
-            mask |= other.value();
-        }
-        try (Arena arena = Arena.ofConfined()) {
+        int mask = NativeConstant.mask(EnumSet.of(first, others));
+        return whileOpen(arena -> {
             MemorySegment attr = arena.allocate(IbvQpAttr.LAYOUT);
             MemorySegment init = arena.allocate(IbvQpInitAttr.LAYOUT);
             Calls.check(
@@ -477,7 +475,7 @@ public final class QueuePair extends VerbsObject {
                     toString(),
                     LibIbverbs.queryQp(nativeAddress(), attr.address(), mask, init.address()));
             return QueuePairAttributes.read(attr, mask);
-        }
+        });
     }
 
     /**
@@ -511,11 +509,11 @@ public final class QueuePair extends VerbsObject {
      * @throws VerbsException the provider does not support it
      */
     public EnhancedConnection queryEnhancedConnection() {
-        try (Arena arena = Arena.ofConfined()) {
+        return whileOpen(arena -> {
             MemorySegment ece = arena.allocate(IbvEce.LAYOUT);
             Calls.check("ibv_query_ece", toString(), LibIbverbs.queryEce(nativeAddress(), ece.address()));
             return new EnhancedConnection(ece.get(CStruct.U32, IbvEce.VENDOR_ID), ece.get(CStruct.U32, IbvEce.OPTIONS));
-        }
+        });
     }
 
     /**
@@ -525,12 +523,12 @@ public final class QueuePair extends VerbsObject {
      * @throws VerbsException the provider does not support it
      */
     public void setEnhancedConnection(EnhancedConnection enhanced) {
-        try (Arena arena = Arena.ofConfined()) {
+        runWhileOpen(arena -> {
             MemorySegment ece = arena.allocate(IbvEce.LAYOUT);
             ece.set(CStruct.U32, IbvEce.VENDOR_ID, enhanced.vendorId());
             ece.set(CStruct.U32, IbvEce.OPTIONS, enhanced.options());
             Calls.check("ibv_set_ece", enhanced.toString(), LibIbverbs.setEce(nativeAddress(), ece.address()));
-        }
+        });
     }
 
     /**
@@ -540,9 +538,9 @@ public final class QueuePair extends VerbsObject {
      * @throws VerbsException the device refused, or does not support it
      */
     public void modifyRateLimit(RateLimit limit) {
-        MemorySegment function =
+        runWhileOpen(arena -> {
+            MemorySegment function =
                 domain.context().extendedOperation("ibv_modify_qp_rate_limit", VerbsContext.MODIFY_QP_RATE_LIMIT);
-        try (Arena arena = Arena.ofConfined()) {
             MemorySegment attr = arena.allocate(IbvQpRateLimitAttr.LAYOUT);
             attr.set(CStruct.U32, IbvQpRateLimitAttr.RATE_LIMIT, limit.kilobitsPerSecond());
             attr.set(CStruct.U32, IbvQpRateLimitAttr.MAX_BURST_SZ, limit.maxBurstBytes());
@@ -551,7 +549,7 @@ public final class QueuePair extends VerbsObject {
                     "ibv_modify_qp_rate_limit",
                     limit.toString(),
                     VerbsOps.modifyQpRateLimit(function, nativeAddress(), attr.address()));
-        }
+        });
     }
 
     /**
@@ -561,7 +559,7 @@ public final class QueuePair extends VerbsObject {
      * @return false if not, or if the device does not report it
      */
     public boolean isDataInOrder(WorkRequestOpcode opcode) {
-        return LibIbverbs.queryQpDataInOrder(nativeAddress(), opcode.value(), 0) == 1;
+        return whileOpen(arena -> LibIbverbs.queryQpDataInOrder(nativeAddress(), opcode.value(), 0) == 1);
     }
 
     /**
@@ -573,7 +571,7 @@ public final class QueuePair extends VerbsObject {
      * @throws VerbsException the device refused
      */
     public void attachMulticast(Gid group, int lid) {
-        try (Arena arena = Arena.ofConfined()) {
+        runWhileOpen(arena -> {
             MemorySegment gid = arena.allocate(Gid.BYTES, Long.BYTES);
             Context.writeGid(gid, 0, group);
             Calls.check(
@@ -581,7 +579,7 @@ public final class QueuePair extends VerbsObject {
                     this + ", " + group,
                     LibIbverbs.attachMcast(nativeAddress(), gid.address(), (short) lid));
             attachedGroups.add(group);
-        }
+        });
     }
 
     /**
@@ -592,7 +590,7 @@ public final class QueuePair extends VerbsObject {
      * @throws VerbsException the device refused
      */
     public void detachMulticast(Gid group, int lid) {
-        try (Arena arena = Arena.ofConfined()) {
+        runWhileOpen(arena -> {
             MemorySegment gid = arena.allocate(Gid.BYTES, Long.BYTES);
             Context.writeGid(gid, 0, group);
             Calls.check(
@@ -600,7 +598,7 @@ public final class QueuePair extends VerbsObject {
                     this + ", " + group,
                     LibIbverbs.detachMcast(nativeAddress(), gid.address(), (short) lid));
             attachedGroups.remove(group);
-        }
+        });
     }
 
     /**

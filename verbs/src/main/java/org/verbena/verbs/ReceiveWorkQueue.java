@@ -167,7 +167,7 @@ public final class ReceiveWorkQueue extends VerbsObject {
      * @return the state
      */
     public WorkQueueState lastKnownState() {
-        return WorkQueueState.of(Pointers.readInt(nativeAddress() + IbvWq.STATE));
+        return whileOpen(arena -> WorkQueueState.of(Pointers.readInt(nativeAddress() + IbvWq.STATE)));
     }
 
     /**
@@ -223,8 +223,7 @@ public final class ReceiveWorkQueue extends VerbsObject {
             WorkQueueState assumed,
             Set<WorkQueueFlag> on,
             Set<WorkQueueFlag> off) {
-        hold(this);
-        try (Arena arena = Arena.ofConfined()) {
+        runWhileOpen(arena -> {
             MemorySegment function = domain.context().extendedOperation("ibv_modify_wq", VerbsContext.MODIFY_WQ);
             MemorySegment attr = arena.allocate(IbvWqAttr.LAYOUT);
             attr.set(CStruct.U32, IbvWqAttr.ATTR_MASK, mask);
@@ -234,9 +233,7 @@ public final class ReceiveWorkQueue extends VerbsObject {
             attr.set(CStruct.U32, IbvWqAttr.FLAGS_MASK, NativeConstant.mask(on) | NativeConstant.mask(off));
             Calls.check(
                     "ibv_modify_wq", this + ", " + what, VerbsOps.modifyWq(function, nativeAddress(), attr.address()));
-        } finally {
-            release(this);
-        }
+        });
     }
 
     @Override

@@ -102,10 +102,10 @@ public final class SharedReceiveQueue extends VerbsObject {
         Ranges.check("maxSges", maxSges, 1, Integer.MAX_VALUE);
         domain.context().checkOwns(completions, completions.context(), domain);
         domain.context().checkOwns(xrc, xrc.context(), domain);
-        MemorySegment function = domain.context().extendedOperation("ibv_create_srq_ex", VerbsContext.CREATE_SRQ_EX);
         VerbsObject[] parents = {domain, xrc, completions};
         hold(parents);
         try (Arena arena = Arena.ofConfined()) {
+            MemorySegment function = domain.context().extendedOperation("ibv_create_srq_ex", VerbsContext.CREATE_SRQ_EX);
             MemorySegment attr = arena.allocate(IbvSrqInitAttrEx.LAYOUT);
             attr.set(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_WR, depthWrs);
             attr.set(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_SGE, maxSges);
@@ -205,12 +205,12 @@ public final class SharedReceiveQueue extends VerbsObject {
      * @throws VerbsException it is not for XRC, or the device has no XRC
      */
     public int number() {
-        MemorySegment function = domain.context().extendedOperation("ibv_get_srq_num", VerbsContext.GET_SRQ_NUM);
-        try (Arena arena = Arena.ofConfined()) {
+        return whileOpen(arena -> {
+            MemorySegment function = domain.context().extendedOperation("ibv_get_srq_num", VerbsContext.GET_SRQ_NUM);
             MemorySegment number = arena.allocate(CStruct.U32);
             Calls.check("ibv_get_srq_num", toString(), VerbsOps.getSrqNum(function, nativeAddress(), number.address()));
             return number.get(CStruct.U32, 0);
-        }
+        });
     }
 
     /**
@@ -276,11 +276,11 @@ public final class SharedReceiveQueue extends VerbsObject {
     }
 
     private int query(long field) {
-        try (Arena arena = Arena.ofConfined()) {
+        return whileOpen(arena -> {
             MemorySegment attr = arena.allocate(IbvSrqAttr.LAYOUT);
             Calls.check("ibv_query_srq", toString(), LibIbverbs.querySrq(nativeAddress(), attr.address()));
             return attr.get(CStruct.U32, field);
-        }
+        });
     }
 
     /**
@@ -304,14 +304,14 @@ public final class SharedReceiveQueue extends VerbsObject {
     }
 
     private void modify(long field, int value, int mask) {
-        try (Arena arena = Arena.ofConfined()) {
+        runWhileOpen(arena -> {
             MemorySegment attr = arena.allocate(IbvSrqAttr.LAYOUT);
             attr.set(CStruct.U32, field, value);
             Calls.check(
                     "ibv_modify_srq",
                     (mask == LIMIT ? "srq_limit=" : "max_wr=") + value,
                     LibIbverbs.modifySrq(nativeAddress(), attr.address(), mask));
-        }
+        });
     }
 
     @Override

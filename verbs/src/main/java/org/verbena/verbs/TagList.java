@@ -166,6 +166,7 @@ public final class TagList extends WorkQueue {
      */
     public int handle(int slot) {
         Objects.checkIndex(slot, capacityWrs());
+        owner.nativeAddress();
         if ((added & (1L << slot)) == 0) {
             throw new IllegalStateException("slot " + slot + " of " + owner
                     + " holds no tag that the device has taken: flush first, and ask before the slot is used again");

@@ -21,10 +21,10 @@ public final class ThreadDomain extends VerbsObject {
     }
 
     static ThreadDomain allocate(Context context) {
-        MemorySegment function = context.extendedOperation("ibv_alloc_td", VerbsContext.ALLOC_TD);
-        MemorySegment free = context.extendedOperation("ibv_dealloc_td", VerbsContext.DEALLOC_TD);
         hold(context);
         try (Arena arena = Arena.ofConfined()) {
+            MemorySegment function = context.extendedOperation("ibv_alloc_td", VerbsContext.ALLOC_TD);
+            MemorySegment free = context.extendedOperation("ibv_dealloc_td", VerbsContext.DEALLOC_TD);
             MemorySegment attr = arena.allocate(IbvTdInitAttr.LAYOUT);
             long td = Calls.create(
                     "ibv_alloc_td",

@@ -1,10 +1,14 @@
 package org.verbena.verbs;
 
+import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
+import java.util.Objects;
 import java.util.Set;
+import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.LongConsumer;
 import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
@@ -14,8 +18,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Objects form a tree (a queue pair depends on a protection domain and on completion queues, and these on a
  * context). {@link #close()} is idempotent and refuses, naming them, while children are open; any later call throws
- * {@link IllegalStateException}. Creating and closing may happen on any thread. Polling and posting belong to one
- * thread at a time, and so does closing the queue: nothing here locks on the data path.
+ * {@link IllegalStateException}. Creating, querying, changing and closing may happen on any thread: {@link #close()}
+ * refuses while such a call is under way. Polling and posting belong to one thread at a time, and so does closing the
+ * queue: nothing here locks on the data path.
  */
 public abstract sealed class VerbsObject implements AutoCloseable
         permits Context,
@@ -44,7 +49,8 @@ public abstract sealed class VerbsObject implements AutoCloseable
     private volatile VerbsObject[] parents;
 
     private final Set<VerbsObject> children = Collections.newSetFromMap(new IdentityHashMap<>()); // guarded by this
-    private int childrenBeingMade; // guarded by this
+    /** Calls of C under way about this object, and children being made on it. Guarded by this. */
+    private int holds;
 
     /** The C object; 0 from the moment closing begins. Written under this object's lock, read by every thread. */
     private volatile long address;
@@ -119,7 +125,8 @@ public abstract sealed class VerbsObject implements AutoCloseable
     /**
      * Gives the object back. Does nothing if that has been done.
      *
-     * @throws IllegalStateException children are open, or being made on another thread: the message names them
+     * @throws IllegalStateException children are open, or another thread makes one or is in a call about this: the
+     *     message says which
      * @throws VerbsException the system refused; the object stays open
      */
     @Override
@@ -130,7 +137,7 @@ public abstract sealed class VerbsObject implements AutoCloseable
             if (closing == 0) {
                 return;
             }
-            if (!children.isEmpty() || childrenBeingMade > 0) {
+            if (!children.isEmpty() || holds > 0) {
                 throw new IllegalStateException(this + " cannot be closed: still open are " + nameChildren()
                         + ". Close what depends on it first.");
             }
@@ -168,19 +175,27 @@ public abstract sealed class VerbsObject implements AutoCloseable
      * @throws IllegalStateException one of them is closed
      */
     static void hold(VerbsObject... parents) {
-        for (int i = 0; i < parents.length; i++) {
-            VerbsObject parent = parents[i];
-            synchronized (parent) {
-                if (parent.address != 0) {
-                    parent.childrenBeingMade++;
-                    continue;
-                }
-            }
-            for (int j = 0; j < i; j++) {
-                parents[j].release();
-            }
-            throw parent.closedException();
+        for (VerbsObject parent : parents) {
+            Objects.requireNonNull(parent);
         }
+        for (int i = 0; i < parents.length; i++) {
+            try {
+                parents[i].hold();
+            } catch (IllegalStateException closed) {
+                for (int j = 0; j < i; j++) {
+                    parents[j].release();
+                }
+                throw closed;
+            }
+        }
+    }
+
+    /** Keeps this from being closed until {@link #release()}; allocates nothing. */
+    final synchronized void hold() {
+        if (address == 0) {
+            throw closedException();
+        }
+        holds++;
     }
 
     /**
@@ -192,6 +207,35 @@ public abstract sealed class VerbsObject implements AutoCloseable
         for (VerbsObject parent : parents) {
             parent.release();
         }
+    }
+
+    /**
+     * Calls C about this object, which {@link #close()} refuses to close meanwhile. Every call that any thread may make
+     * goes this way; posting and polling do not, as they belong to the thread that closes.
+     *
+     * @param call what to do, with memory that is freed when it is done
+     * @return what it returned
+     * @throws IllegalStateException this is closed
+     */
+    final <T extends @Nullable Object> T whileOpen(Function<Arena, T> call) {
+        hold();
+        try (Arena arena = Arena.ofConfined()) {
+            return call.apply(arena);
+        } finally {
+            release();
+        }
+    }
+
+    /**
+     * As {@link #whileOpen}, for a call without a result.
+     *
+     * @param call what to do
+     */
+    final void runWhileOpen(Consumer<Arena> call) {
+        whileOpen(arena -> {
+            call.accept(arena);
+            return this;
+        });
     }
 
     /**
@@ -213,8 +257,9 @@ public abstract sealed class VerbsObject implements AutoCloseable
         parent.adopt(this);
     }
 
-    private synchronized void release() {
-        childrenBeingMade--;
+    /** Undoes {@link #hold()}. */
+    final synchronized void release() {
+        holds--;
     }
 
     private synchronized void adopt(VerbsObject child) {
@@ -251,11 +296,11 @@ public abstract sealed class VerbsObject implements AutoCloseable
         for (int i = 0; i < NAMED_CHILDREN && open.hasNext(); i++) {
             names.append(i == 0 ? "" : ", ").append(open.next());
         }
-        int more = Math.max(0, children.size() - NAMED_CHILDREN) + childrenBeingMade;
+        int more = Math.max(0, children.size() - NAMED_CHILDREN) + holds;
         if (more > 0) {
             names.append(names.isEmpty() ? "" : " and ")
                     .append(more)
-                    .append(children.isEmpty() ? " being made" : " more");
+                    .append(children.isEmpty() ? " in use by calls of other threads" : " more");
         }
         return names.toString();
     }

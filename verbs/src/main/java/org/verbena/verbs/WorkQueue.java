@@ -1,11 +1,11 @@
 package org.verbena.verbs;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvSge;
+import org.verbena.verbs.ffm.NativeHeap;
 import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.memory.AccessFlag;
 
@@ -37,8 +37,6 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
     private final boolean passesEmptyPieces;
     private final long slotBytes;
     private final long nextOffset;
-
-    private final Arena arena = Arena.ofShared();
 
     /** Slots, then SGEs, then what subclasses need, then the pointer through which C names a refused work request. */
     final MemorySegment memory;
@@ -80,15 +78,13 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
         this.sgesAt = capacityWrs * slotBytes;
         long extraAt = sgesAt + (long) capacityWrs * maxSges * IbvSge.SIZE;
         this.refusedAt = (extraAt + capacityWrs * extraBytesPerSlot + Long.BYTES - 1) / Long.BYTES * Long.BYTES;
-        this.memory = arena.allocate(refusedAt + Long.BYTES, CACHE_LINE_BYTES);
+        this.memory = NativeHeap.allocate(refusedAt + Long.BYTES);
         this.base = memory.address();
         for (int i = 0; i < capacityWrs; i++) {
             link(i, i + 1 < capacityWrs ? base + (i + 1) * slotBytes : 0);
             memory.set(CStruct.PTR, i * slotBytes + sgListOffset, base + sgesOf(i));
         }
     }
-
-    private static final long CACHE_LINE_BYTES = 64;
 
     private long sgesOf(long slot) {
         return sgesAt + slot * maxSges * IbvSge.SIZE;
@@ -354,8 +350,9 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
         };
     }
 
-    /** Gives the native memory back, when the owner is destroyed. */
+    /** Frees the native memory, when the owner is destroyed: from then on its address is 0, and nothing can be begun. */
     final void free() {
-        arena.close();
+        discard();
+        NativeHeap.free(memory);
     }
 }

@@ -1,6 +1,5 @@
 package org.verbena.verbs;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
 import org.verbena.verbs.ffm.CStruct;
@@ -10,6 +9,7 @@ import org.verbena.verbs.ffm.IbvMwBindInfo;
 import org.verbena.verbs.ffm.IbvQpEx;
 import org.verbena.verbs.ffm.IbvSge;
 import org.verbena.verbs.ffm.NativeConstant;
+import org.verbena.verbs.ffm.NativeHeap;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.WorkRequestOps;
@@ -43,7 +43,6 @@ public final class WorkRequestBuilder {
     private final int operations;
     private final int maxSges;
     private final int maxInlineBytes;
-    private final Arena arena = Arena.ofShared();
     private final MemorySegment scratch;
     private final MemorySegment start;
     private final MemorySegment complete;
@@ -70,8 +69,8 @@ public final class WorkRequestBuilder {
         this.abort = function(IbvQpEx.WR_ABORT);
         this.setSge = function(IbvQpEx.WR_SET_SGE);
         this.setInline = function(IbvQpEx.WR_SET_INLINE_DATA);
-        this.scratch = arena.allocate(
-                Math.max(maxSges * Math.max(IbvSge.SIZE, IbvDataBuf.SIZE), IbvMwBindInfo.SIZE), Long.BYTES);
+        this.scratch = NativeHeap.allocate(
+                Math.max(maxSges * Math.max(IbvSge.SIZE, IbvDataBuf.SIZE), IbvMwBindInfo.SIZE));
     }
 
     private MemorySegment function(long offset) {
@@ -607,6 +606,6 @@ public final class WorkRequestBuilder {
 
     /** Gives the native memory back, when the queue pair is destroyed. */
     void free() {
-        arena.close();
+        NativeHeap.free(scratch);
     }
 }

@@ -35,10 +35,10 @@ public final class XrcDomain extends VerbsObject {
     }
 
     static XrcDomain open(Context context, int fd, int openFlags) {
-        MemorySegment function = context.extendedOperation("ibv_open_xrcd", VerbsContext.OPEN_XRCD);
-        MemorySegment close = context.extendedOperation("ibv_close_xrcd", VerbsContext.CLOSE_XRCD);
         hold(context);
         try (Arena arena = Arena.ofConfined()) {
+            MemorySegment function = context.extendedOperation("ibv_open_xrcd", VerbsContext.OPEN_XRCD);
+            MemorySegment close = context.extendedOperation("ibv_close_xrcd", VerbsContext.CLOSE_XRCD);
             MemorySegment attr = arena.allocate(IbvXrcdInitAttr.LAYOUT);
             attr.set(CStruct.U32, IbvXrcdInitAttr.COMP_MASK, FD_AND_OFLAGS);
             attr.set(CStruct.I32, IbvXrcdInitAttr.FD, fd);
