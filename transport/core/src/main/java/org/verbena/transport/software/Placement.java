@@ -39,8 +39,12 @@ public final class Placement {
      * @param totalBytes room in all pieces
      * @param pieces how many there will be
      * @param held whether somebody else keeps the regions open until the message has ended
+     * @throws IllegalStateException a message is in progress, whose receive would be lost
      */
     public void begin(long id, int totalBytes, int pieces, boolean held) {
+        if (active) {
+            throw new IllegalStateException("work " + id + " where " + workId + " is in progress");
+        }
         workId = id;
         capacityBytes = totalBytes;
         count = pieces;

@@ -33,7 +33,13 @@ final class RingReceiver {
     /** Where the pieces of a write go, between two of them. */
     private @Nullable SoftwareMemory writeTarget;
 
-    private boolean inMessage;
+    /** The opcode of the message in progress, {@link Ring#PADDING} if there is none. */
+    private byte messageOpcode = Ring.PADDING;
+
+    /** How long it is to be, as its first piece has said. */
+    private int messageTotalBytes;
+
+    /** How much of it has come. */
     private int messageBytes;
 
     /** The endpoint. */
@@ -80,7 +86,7 @@ final class RingReceiver {
 
     /** Whether the last record was within a message. */
     boolean isUnfinished() {
-        return inMessage || read.isActive();
+        return isInMessage() || read.isActive();
     }
 
     /**
@@ -94,7 +100,9 @@ final class RingReceiver {
         int bytes = 0;
         while (records < TURN_RECORDS && bytes < TURN_BYTES && owner.isOpen() && ring.next()) {
             records++;
-            bytes += ring.payloadBytes();
+            if (ring.opcode() != Ring.PADDING) {
+                bytes += ring.payloadBytes();
+            }
             handle();
             if (owner.isOpen()) {
                 ring.consume();
@@ -125,20 +133,31 @@ final class RingReceiver {
         }
     }
 
-    /** Checks that pieces follow each other; gives whether this one may go on. */
+    private boolean isInMessage() {
+        return messageOpcode != Ring.PADDING;
+    }
+
+    /** Checks that the piece is the next of the message in progress, or the first of one. */
     private void checkOrder() {
-        if (ring.has(Ring.FIRST) == inMessage) {
-            throw new RingException(inMessage ? "a message within another" : "the rest of no message");
+        if (ring.has(Ring.FIRST) == isInMessage()) {
+            throw new RingException(isInMessage() ? "a message within another" : "the rest of no message");
         }
-        if (!inMessage) {
+        if (!isInMessage()) {
+            messageOpcode = ring.opcode();
+            messageTotalBytes = ring.totalBytes();
             messageBytes = 0;
+        } else if (ring.opcode() != messageOpcode || ring.totalBytes() != messageTotalBytes) {
+            throw new RingException("a piece with opcode " + ring.opcode() + " of " + ring.totalBytes()
+                    + " bytes in a message with opcode " + messageOpcode + " of " + messageTotalBytes);
         }
         messageBytes += ring.payloadBytes();
-        boolean complete = messageBytes == ring.totalBytes();
-        if (messageBytes < 0 || messageBytes > ring.totalBytes() || complete != ring.has(Ring.LAST)) {
-            throw new RingException("a message of " + ring.totalBytes() + " bytes with " + messageBytes);
+        boolean complete = messageBytes == messageTotalBytes;
+        if (messageBytes < 0 || messageBytes > messageTotalBytes || complete != ring.has(Ring.LAST)) {
+            throw new RingException("a message of " + messageTotalBytes + " bytes with " + messageBytes);
         }
-        inMessage = !complete;
+        if (complete) {
+            messageOpcode = Ring.PADDING;
+        }
     }
 
     private void onSend() {
@@ -226,7 +245,7 @@ final class RingReceiver {
     }
 
     private void onWritten() {
-        if (ring.totalBytes() < 0 || inMessage) {
+        if (ring.totalBytes() < 0 || isInMessage()) {
             throw new RingException("a write of " + ring.totalBytes() + " bytes, or within a message");
         }
         if (!owner.takeReceive(receive)) {
