@@ -11,8 +11,22 @@ public interface DirectAccess {
     boolean publish(SoftwareMemory memory);
 
     /**
-     * Closes memory that was opened. When this returns, the peer writes it no more, and does not get what it has not read
-     * completely by then.
+     * Closes memory that was opened, without waiting for anybody. From now on the peer does not get what it has not read
+     * completely, and begins no write; it may be in the middle of one.
      */
     void withdraw(SoftwareMemory memory);
+
+    /**
+     * Whether the peer is still in the middle of a write that it had begun when the memory was withdrawn. Not for longer
+     * than about a second: a connection ends whose peer takes longer.
+     */
+    boolean isVisited(SoftwareMemory memory);
+
+    /**
+     * Runs an action once the memory, which was withdrawn, is not {@linkplain #isVisited visited}.
+     *
+     * @param memory withdrawn
+     * @param action runs now, or on the connection's loop
+     */
+    void whenLeft(SoftwareMemory memory, Runnable action);
 }

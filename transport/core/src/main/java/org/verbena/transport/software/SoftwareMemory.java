@@ -1,10 +1,12 @@
 package org.verbena.transport.software;
 
+import io.netty.util.concurrent.FastThreadLocalThread;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RegisteredMemory;
@@ -13,11 +15,15 @@ import org.verbena.transport.spi.RegisteredMemory;
  * Registered memory. Work requests of this side hold it by reference count. A peer's access does not hold it: it
  * {@linkplain #tryEnter() enters} for the moment of a copy or a system call, and {@link #deregister()} waits for those
  * moments to pass; so once the owner's {@code close()} has returned, and no work of this side is out, nobody touches the
- * memory any more.
+ * memory any more. On an event loop, {@code close()} does not wait for a peer that writes the memory by itself
+ * ({@link DirectAccess}); {@link #whenGone} says when it has left.
  */
 public final class SoftwareMemory extends RegisteredMemory {
     private static final AtomicIntegerFieldUpdater<SoftwareMemory> VISITS =
             AtomicIntegerFieldUpdater.newUpdater(SoftwareMemory.class, "visits");
+
+    /** Between two looks at whether a peer has left, by a thread that may wait: a copy takes about as long. */
+    private static final long NANOS_BETWEEN_LOOKS = 20_000;
 
     /** Set in {@link #visits} when nobody may enter any more. */
     private static final int GONE = 1 << 31;
@@ -82,10 +88,27 @@ public final class SoftwareMemory extends RegisteredMemory {
             Thread.onSpinWait();
             inside = visits;
         }
-        withdraw();
+        List<DirectAccess> from = withdraw();
         domain.forget(this);
         if (owner != null) {
             owner.forget(this);
+        }
+        for (DirectAccess by : from) {
+            awaitVisitor(by);
+        }
+    }
+
+    /** Waits for a peer that writes by itself; a loop goes on, and the memory is gone later. */
+    private void awaitVisitor(DirectAccess by) {
+        if (Thread.currentThread() instanceof FastThreadLocalThread) {
+            if (by.isVisited(this)) {
+                Runnable left = delayGone();
+                by.whenLeft(this, left);
+            }
+            return;
+        }
+        while (by.isVisited(this)) {
+            LockSupport.parkNanos(NANOS_BETWEEN_LOOKS);
         }
     }
 
@@ -116,12 +139,18 @@ public final class SoftwareMemory extends RegisteredMemory {
         }
     }
 
-    private synchronized void withdraw() {
-        List<DirectAccess> from = opened;
-        if (from != null) {
+    /** Closes it to the peers that it was opened to; gives them. */
+    private List<DirectAccess> withdraw() {
+        List<DirectAccess> from;
+        synchronized (this) {
+            from = opened;
             opened = null;
-            from.forEach(by -> by.withdraw(this));
         }
+        if (from == null) {
+            return List.of();
+        }
+        from.forEach(by -> by.withdraw(this));
+        return from;
     }
 
     /**
@@ -180,7 +209,8 @@ public final class SoftwareMemory extends RegisteredMemory {
             return false;
         }
         invalidated = true;
-        withdraw();
+        // The peer that sends it back has done with it.
+        List<DirectAccess> _ = withdraw();
         return true;
     }
 

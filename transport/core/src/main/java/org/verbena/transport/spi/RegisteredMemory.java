@@ -16,6 +16,8 @@ public abstract class RegisteredMemory implements AutoCloseable {
             AtomicIntegerFieldUpdater.newUpdater(RegisteredMemory.class, "references");
     private static final AtomicIntegerFieldUpdater<RegisteredMemory> CLOSED =
             AtomicIntegerFieldUpdater.newUpdater(RegisteredMemory.class, "closed");
+    private static final AtomicIntegerFieldUpdater<RegisteredMemory> DELAYS =
+            AtomicIntegerFieldUpdater.newUpdater(RegisteredMemory.class, "delays");
     private static final AtomicReferenceFieldUpdater<RegisteredMemory, @Nullable Runnable> WHEN_GONE =
             AtomicReferenceFieldUpdater.newUpdater(RegisteredMemory.class, Runnable.class, "whenGone");
 
@@ -34,6 +36,10 @@ public abstract class RegisteredMemory implements AutoCloseable {
     private volatile int references = 1;
     private volatile int closed;
     private volatile @Nullable Runnable whenGone;
+
+    /** What {@link #whenGone} waits for: that nothing holds the memory, and whatever {@link #delayGone} was called for. */
+    @SuppressWarnings("UnusedVariable") // DELAYS reads it
+    private volatile int delays = 1;
 
     /**
      * Called by a provider.
@@ -172,12 +178,28 @@ public abstract class RegisteredMemory implements AutoCloseable {
         int now = REFERENCES.decrementAndGet(this);
         if (now == 0) {
             deregister();
+            endDelay();
+        } else if (now < 0) {
+            throw new IllegalStateException("registered memory was released more often than retained");
+        }
+    }
+
+    /**
+     * Called within {@link #deregister()}: the memory is not gone before something else has happened as well.
+     *
+     * @return to be run once when it has, on any thread
+     */
+    protected final Runnable delayGone() {
+        DELAYS.incrementAndGet(this);
+        return this::endDelay;
+    }
+
+    private void endDelay() {
+        if (DELAYS.decrementAndGet(this) == 0) {
             Runnable action = WHEN_GONE.getAndSet(this, Gone.GONE);
             if (action != null) {
                 action.run();
             }
-        } else if (now < 0) {
-            throw new IllegalStateException("registered memory was released more often than retained");
         }
     }
 

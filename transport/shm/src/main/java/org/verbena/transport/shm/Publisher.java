@@ -1,10 +1,12 @@
 package org.verbena.transport.shm;
 
+import io.netty.util.concurrent.EventExecutor;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.software.DirectAccess;
 import org.verbena.transport.software.SoftwareMemory;
 import org.verbena.transport.spi.MemoryDomain.Access;
@@ -17,14 +19,29 @@ import org.verbena.transport.spi.MemoryDomain.Access;
 final class Publisher implements DirectAccess {
     private final SharedFiles files;
     private final RegionTable table;
-    private final Executor loop;
+    private final EventExecutor loop;
     private final Announcer announcer;
 
-    /** Under the lock, as all that follows: entries of the table. */
-    private final Map<SoftwareMemory, Integer> entries = new HashMap<>();
+    /** How long a peer may be in the middle of a piece: far longer than the copy takes. */
+    private static final long VISIT_NANOS = 1_000_000_000;
+
+    /** Between two looks of the loop at whether a peer has left. */
+    private static final int MILLIS_BETWEEN_LOOKS = 1;
+
+    /** Under the lock, as all that follows: what is open. */
+    private final Map<SoftwareMemory, Opening> entries = new HashMap<>();
+
+    /** Memory that is closed while the peer is writing it, and when it was closed. */
+    private final Map<SoftwareMemory, Long> visits = new HashMap<>();
+
+    /** The connection has ended: frees the table once nothing in it matters any more. */
+    private @Nullable Runnable whenUnused;
 
     private final Map<SharedFiles.Entry, Runnable> announced = new HashMap<>();
     private boolean closed;
+
+    /** An entry of the table. */
+    private record Opening(int number, boolean isWritable) {}
 
     /** Tells the peer of files; called on the loop. */
     interface Announcer {
@@ -36,7 +53,7 @@ final class Publisher implements DirectAccess {
         void onStuck();
     }
 
-    Publisher(SharedFiles files, RegionTable table, Executor loop, Announcer announcer) {
+    Publisher(SharedFiles files, RegionTable table, EventExecutor loop, Announcer announcer) {
         this.files = files;
         this.table = table;
         this.loop = loop;
@@ -56,30 +73,75 @@ final class Publisher implements DirectAccess {
             file.whenFreed(whenFreed);
             return false;
         }
+        int rights = rights(memory, file);
         int entry = table.add(
                 memory.remoteKey(),
                 file.number,
                 memory.address(),
                 memory.lengthBytes(),
                 memory.address() - file.address,
-                rights(memory, file));
+                rights);
         if (entry >= 0) {
-            entries.put(memory, entry);
+            entries.put(memory, new Opening(entry, (rights & ~RegionTable.READ) != 0));
         }
         return entry >= 0;
     }
 
     @Override
     public synchronized void withdraw(SoftwareMemory memory) {
-        Integer entry = entries.remove(memory);
+        Opening entry = entries.remove(memory);
         if (entry != null) {
             remove(memory, entry);
         }
     }
 
-    private void remove(SoftwareMemory memory, int entry) {
-        if (!table.remove(entry, memory.remoteKey())) {
+    private void remove(SoftwareMemory memory, Opening entry) {
+        table.remove(entry.number);
+        if (entry.isWritable && table.isVisited(memory.remoteKey())) {
+            visits.put(memory, System.nanoTime());
+        }
+    }
+
+    @Override
+    public boolean isVisited(SoftwareMemory memory) {
+        boolean isStuck;
+        synchronized (this) {
+            Long since = visits.get(memory);
+            if (since == null) {
+                return false;
+            }
+            isStuck = table.isVisited(memory.remoteKey());
+            if (isStuck && System.nanoTime() - since < VISIT_NANOS && !loop.isShuttingDown()) {
+                return true;
+            }
+            visits.remove(memory);
+            freeUnused();
+        }
+        if (isStuck) {
             onLoop(announcer::onStuck);
+        }
+        return false;
+    }
+
+    /** Frees the table if the connection has ended and no visit is looked for in it. */
+    private void freeUnused() {
+        Runnable free = whenUnused;
+        if (free != null && visits.isEmpty()) {
+            whenUnused = null;
+            free.run();
+        }
+    }
+
+    @Override
+    public void whenLeft(SoftwareMemory memory, Runnable action) {
+        if (!isVisited(memory)) {
+            action.run();
+            return;
+        }
+        try {
+            loop.schedule(() -> whenLeft(memory, action), MILLIS_BETWEEN_LOOKS, TimeUnit.MILLISECONDS);
+        } catch (RejectedExecutionException ended) {
+            whenLeft(memory, action); // which waits for nobody on a loop that ends
         }
     }
 
@@ -95,14 +157,22 @@ final class Publisher implements DirectAccess {
     /** The peer may use no memory any more, or not yet. */
     void withdrawAll() {
         for (SoftwareMemory memory : takeAll(false)) {
-            memory.forget(this);
+            whenLeft(memory, () -> memory.forget(this));
         }
     }
 
-    /** The connection has ended, and its table goes. */
-    void close() {
+    /**
+     * The connection has ended, and its table goes.
+     *
+     * @param free frees it; run at once, or when the peer has left what it is writing
+     */
+    void close(Runnable free) {
         for (SoftwareMemory memory : takeAll(true)) {
-            memory.forget(this);
+            whenLeft(memory, () -> memory.forget(this));
+        }
+        synchronized (this) {
+            whenUnused = free;
+            freeUnused();
         }
     }
 

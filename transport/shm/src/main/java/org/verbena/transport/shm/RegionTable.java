@@ -32,9 +32,6 @@ final class RegionTable {
     static final int WRITE = 2;
     static final int ATOMIC = 4;
 
-    /** How long a peer may be in the middle of a piece: far longer than the copy takes. */
-    private static final long VISIT_NANOS = 1_000_000_000;
-
     private static final int FILE = 4;
     private static final int ADDRESS = 8;
     private static final int LENGTH = 16;
@@ -83,26 +80,24 @@ final class RegionTable {
     }
 
     /**
-     * Owner: removes an entry. What was written into the memory before it is seen by nobody who still finds the entry.
+     * Owner: removes an entry. What is written into the memory afterwards reaches no peer: one that has copied it finds
+     * the entry gone when it looks again.
      *
      * @param number of the entry
-     * @param key its key
-     * @return false if the peer is in the middle of writing, and does not finish
      */
-    boolean remove(int number, int key) {
+    void remove(int number) {
         INT.setVolatile(memory, base + (long) number * ENTRY_BYTES, 0);
         VarHandle.fullFence();
-        if ((int) INT.getVolatile(memory, base + VISIT) != key) {
-            return true;
-        }
-        long start = System.nanoTime();
-        while ((int) INT.getVolatile(memory, base + VISIT) == key) {
-            if (System.nanoTime() - start > VISIT_NANOS) {
-                return false;
-            }
-            Thread.onSpinWait();
-        }
-        return true;
+    }
+
+    /**
+     * Owner, once the entry is removed: whether the peer says that it is still writing. It may say so at any time and for
+     * any key, so nobody waits for it without a limit, nor on a loop, nor with a lock.
+     *
+     * @param key of an entry that gave the right to write
+     */
+    boolean isVisited(int key) {
+        return (int) INT.getVolatile(memory, base + VISIT) == key;
     }
 
     /**

@@ -67,9 +67,8 @@ final class ShmEndpoint extends SoftwareEndpoint
         void close() {
             in.close();
             direct.close();
-            publisher.close();
             peerFiles.close();
-            arena.close();
+            publisher.close(arena::close);
         }
     }
 
