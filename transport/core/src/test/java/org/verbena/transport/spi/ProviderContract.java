@@ -21,6 +21,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -2088,6 +2089,64 @@ public abstract class ProviderContract {
         assertThat(server.awaitReceive().status()).isEqualTo(WorkStatus.FLUSHED);
         assertThat(server.awaitDisconnected()).isNull();
         assertThat(pair.client().awaitDisconnected()).isNull();
+    }
+
+    /** A send that has succeeded is received, also by a peer that is slow and answers while the sender goes away. */
+    @ParameterizedTest
+    @ValueSource(ints = {64, 16 << 10})
+    void receivesWhatWasSentBeforeTheSenderWent(int bytes) throws InterruptedException {
+        int messages = 128;
+        CountDownLatch gone = new CountDownLatch(1);
+        AtomicInteger sent = new AtomicInteger();
+        AtomicInteger received = new AtomicInteger();
+        RecordingEndpointHandler client = newHandler("client");
+        RecordingEndpointHandler server = newHandler("server");
+        client.whenSent((endpoint, completion) -> countSuccess(completion, sent));
+        server.whenReceived((endpoint, completion) -> {
+            countSuccess(completion, received);
+            if (completion.workId() == 0) {
+                awaitUninterruptibly(gone);
+            }
+            boolean unused = server.post(endpoint, new WorkRequest(1).asSend(completion.workId(), 0));
+        });
+        connectPair(OPTIONS, OPTIONS, client, server);
+        RegisteredMemory sink = region(server, bytes, Access.LOCAL_WRITE);
+        RegisteredMemory source = region(client, bytes);
+        for (int i = 0; i < messages; i++) {
+            server.receive(i, sink, 0, bytes);
+        }
+        client.run(endpoint -> {
+            for (int i = 0; i < messages; i++) {
+                assertThat(client.post(endpoint, sendOf(i, source, 0, bytes))).isTrue();
+            }
+            endpoint.flush();
+        });
+        client.awaitSend();
+        Patience.until("the first is received", () -> received.get() == 1);
+        // A sender that sleeps has to be woken for an answer: that it cannot be must harm nothing.
+        Thread.sleep(50);
+        client.run(Endpoint::disconnect);
+        client.run(endpoint -> {}); // it has left
+        gone.countDown();
+        server.awaitDisconnected();
+        client.awaitDisconnected();
+        assertThat(received.get())
+                .as("messages received, of those sent with success")
+                .isGreaterThanOrEqualTo(sent.get());
+    }
+
+    private static void countSuccess(Completion completion, AtomicInteger count) {
+        if (completion.status() == WorkStatus.SUCCESS) {
+            count.incrementAndGet();
+        }
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
     }
 
     @ParameterizedTest

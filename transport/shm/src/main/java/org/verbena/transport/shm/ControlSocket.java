@@ -5,11 +5,15 @@ import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoRegistration;
 import io.netty.channel.nio.NioIoEvent;
 import io.netty.channel.nio.NioIoOps;
+import io.netty.util.concurrent.ScheduledFuture;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.software.SoftwareIoHandler;
 
@@ -18,10 +22,18 @@ import org.verbena.transport.software.SoftwareIoHandler;
  * end is the peer's. One thread: the loop's.
  */
 final class ControlSocket extends LoopSocket {
+    private static final Logger LOG = LoggerFactory.getLogger(ControlSocket.class);
+
     private Owner owner;
+
+    /** How long a peer that does not read may keep a socket open that this side is done with. */
+    private static final int LAST_WORDS_MILLIS = 5_000;
 
     /** Null while there is nothing. */
     private @Nullable ArrayDeque<ByteBuffer> unsent;
+
+    /** This side is done with the socket, which closes when all is sent, or at this task. */
+    private @Nullable ScheduledFuture<?> lastMoment;
 
     /** The owner of a socket. An exception that it throws ends the connection through {@link #onFailure}. */
     interface Owner {
@@ -64,38 +76,66 @@ final class ControlSocket extends LoopSocket {
     }
 
     /**
-     * Sends bytes, or keeps them until they can be sent.
+     * Sends bytes, or keeps them until they can be sent. That the peer is gone is found by who reads: what it said
+     * before counts.
      *
      * @param bytes this socket's from now on
-     * @throws IOException the peer is gone
      */
-    void send(ByteBuffer bytes) throws IOException {
+    void send(ByteBuffer bytes) {
         ArrayDeque<ByteBuffer> waiting = unsent;
-        if (waiting == null) {
-            channel().write(bytes);
-        }
-        if (bytes.hasRemaining()) {
-            if (waiting == null) {
-                waiting = new ArrayDeque<>();
-                unsent = waiting;
-            }
+        if (waiting != null) {
             waiting.add(bytes);
+        } else if (!write(bytes)) {
+            waiting = new ArrayDeque<>();
+            waiting.add(bytes);
+            unsent = waiting;
             await(NioIoOps.READ_AND_WRITE);
         }
     }
 
-    private void sendMore() throws IOException {
+    /** Writes what goes; gives whether nothing is left. */
+    private boolean write(ByteBuffer bytes) {
+        try {
+            channel().write(bytes);
+            return !bytes.hasRemaining();
+        } catch (IOException e) {
+            LOG.debug("nothing more goes to {}: {}", this, e.toString());
+            return true;
+        }
+    }
+
+    private void sendMore() {
         ArrayDeque<ByteBuffer> waiting = unsent;
         while (waiting != null && !waiting.isEmpty()) {
-            ByteBuffer next = waiting.getFirst();
-            channel().write(next);
-            if (next.hasRemaining()) {
+            if (!write(waiting.getFirst())) {
                 return;
             }
             waiting.remove();
         }
         unsent = null;
-        await(NioIoOps.READ);
+        if (lastMoment == null) {
+            await(NioIoOps.READ);
+        } else {
+            closeNow();
+        }
+    }
+
+    /** Closes the socket when what was said is sent, or the peer does not read it in time. The owner is not called again. */
+    void closeWhenSent() {
+        if (unsent == null || loop().isShuttingDown()) {
+            closeNow();
+        } else if (lastMoment == null) {
+            lastMoment = loop().schedule(this::closeNow, LAST_WORDS_MILLIS, TimeUnit.MILLISECONDS);
+            await(NioIoOps.WRITE);
+        }
+    }
+
+    @Override
+    protected void onClosing() {
+        ScheduledFuture<?> pending = lastMoment;
+        if (pending != null) {
+            pending.cancel(false);
+        }
     }
 
     @Override
@@ -105,7 +145,7 @@ final class ControlSocket extends LoopSocket {
             if ((ready & NioIoOps.WRITE.value()) != 0) {
                 sendMore();
             }
-            if (!isClosed() && (ready & NioIoOps.READ.value()) != 0) {
+            if (!isClosed() && lastMoment == null && (ready & NioIoOps.READ.value()) != 0) {
                 owner.onReadable();
             }
         } catch (Throwable t) {
@@ -115,11 +155,17 @@ final class ControlSocket extends LoopSocket {
 
     @Override
     public void onTick() {
-        owner.onTick();
+        if (lastMoment == null) {
+            owner.onTick();
+        }
     }
 
     @Override
     public void onLoopEnding() {
-        owner.onLoopEnding();
+        if (lastMoment == null) {
+            owner.onLoopEnding();
+        } else {
+            closeNow();
+        }
     }
 }

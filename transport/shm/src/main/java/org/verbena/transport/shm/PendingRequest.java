@@ -159,12 +159,8 @@ final class PendingRequest extends IncomingRequest<ControlSocket, ShmEndpoint> i
 
     @Override
     protected void reject(ControlSocket socket, byte[] reason) {
-        try {
-            socket.send(new Handshake.Reply(false, 0, ShmContext.PID, reason).encode());
-        } catch (IOException e) {
-            LOG.debug("rejecting {}", remoteAddress(), e);
-        }
-        socket.closeNow();
+        socket.send(new Handshake.Reply(false, 0, ShmContext.PID, reason).encode());
+        socket.closeWhenSent();
     }
 
     @Override

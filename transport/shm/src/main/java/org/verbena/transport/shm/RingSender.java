@@ -21,8 +21,8 @@ final class RingSender {
     /** A smaller piece of a message is not worth a record, unless it is the last. */
     private static final int LEAST_PIECE_BYTES = 4096;
 
-    /** What is copied directly before others have their turn. */
-    private static final int DIRECT_BYTES = 1 << 20;
+    /** What is copied before others have their turn. */
+    private static final int TURN_BYTES = 1 << 20;
 
     private final RingWriter ring;
     private final SendRing sends;
@@ -44,8 +44,11 @@ final class RingSender {
 
     private boolean blocked;
 
-    /** Others have their turn before more is copied directly. */
+    /** Others have their turn before more is copied. */
     private boolean pausing;
+
+    /** Copied in this turn. */
+    private int turnBytes;
 
     /** Where the last record ends that changes the peer's memory: a read must see that. */
     private long lastChange;
@@ -153,18 +156,16 @@ final class RingSender {
     void pump() throws RefusedException {
         blocked = false;
         pausing = false;
-        int directBytes = 0;
-        while (!blocked && !inboundReads.isEmpty()) {
+        turnBytes = 0;
+        while (!blocked && !pausing && !inboundReads.isEmpty()) {
             answer();
+            pausing = turnBytes >= TURN_BYTES;
         }
-        while (!blocked && next < sends.tail() && !waitsForAnswers()) {
+        while (!blocked && !pausing && next < sends.tail() && !waitsForAnswers()) {
             int slot = sends.slot(next);
             if (isDirect(slot)) {
-                directBytes += proceedDirectly(slot);
-                if (directBytes >= DIRECT_BYTES) {
-                    pausing = next < sends.tail();
-                    return;
-                }
+                turnBytes += proceedDirectly(slot);
+                pausing = turnBytes >= TURN_BYTES;
                 continue;
             }
             indirect = true;
@@ -181,6 +182,7 @@ final class RingSender {
                 }
                 proceed();
             }
+            pausing = turnBytes >= TURN_BYTES;
         }
     }
 
@@ -248,9 +250,14 @@ final class RingSender {
         return ring.publish();
     }
 
-    /** Asks the peer to wake this side when there is room; false if there is already. */
+    /** This side will sleep: asks the peer to wake it when there is room, if that is missing; false if it is there. */
     boolean awaitRoom() {
-        return ring.awaitRoom();
+        return !blocked || ring.awaitRoom();
+    }
+
+    /** This side looks for room itself again. */
+    void endWait() {
+        ring.endWait();
     }
 
     private boolean waitsForAnswers() {
@@ -303,8 +310,9 @@ final class RingSender {
                 lastChange = ring.tail();
             }
             nextBytes += bytes;
-        } while (nextBytes < total);
-        return true;
+            turnBytes += bytes;
+        } while (nextBytes < total && turnBytes < TURN_BYTES);
+        return nextBytes == total;
     }
 
     private boolean ask(int slot, byte opcode, int payloadBytes) {
@@ -374,6 +382,7 @@ final class RingSender {
                 source.exit();
             }
         }
+        turnBytes += bytes;
         ring.commit(Ring.READ_RESPONSE, bytes == left ? Ring.LAST : 0, bytes, 0, 0, 0, left, inboundReads.sinkStag());
         if (bytes == left) {
             inboundReads.removeFirst();

@@ -4,8 +4,29 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
-/** The writing end of a {@link Ring}. One thread. */
+/**
+ * The writing end of a {@link Ring}. Confined to the loop's thread.
+ *
+ * <p>A ring that is empty begins again at its start, so that a connection with little to say uses the same few pages:
+ *
+ * <pre>{@code
+ *              head = tail: empty, and this far into the data
+ *                   v
+ * | read           |                                      |
+ * | next record    | padding up to the end                |     what the reader finds: first the padding
+ * }</pre>
+ *
+ * <p>Both ends agree by the padding, which is a record as any other: it is published with the position behind it, and the
+ * reader goes on where it ends. That the ring is empty is the reader's word, as all room is; a reader that lies has its
+ * own records overwritten.
+ */
 final class RingWriter {
+    /** An empty ring begins again from here on: two pages, less than which is not worth it. */
+    private static final int REWIND_BYTES = 8 << 10;
+
+    /** Written between two looks at whether the ring is empty: a look may fetch the line from the reader's processor. */
+    private static final int BYTES_BETWEEN_LOOKS = 2 << 10;
+
     private final MemorySegment memory;
     private final long base;
     private final long data;
@@ -17,8 +38,14 @@ final class RingWriter {
     /** The reader's position when it was last looked at. */
     private long head;
 
+    /** Where it was last looked whether the ring is empty. */
+    private long lookedAt;
+
     /** Where the claimed record begins in the memory. */
     private long record;
+
+    /** The reader was asked to say when there is room. */
+    private boolean waits;
 
     RingWriter(MemorySegment memory, int direction, int ringBytes) {
         this.memory = memory;
@@ -40,7 +67,7 @@ final class RingWriter {
         int needed = Ring.recordBytes(Math.min(wanted, least));
         int at = (int) (tail & size - 1);
         int untilEnd = size - at;
-        int skipped = untilEnd < needed ? untilEnd : 0;
+        int skipped = untilEnd < needed || isToRewind(at, wanted) ? untilEnd : 0;
         long free = size - (tail - head);
         if (free < skipped + needed || free < wanted) {
             look();
@@ -60,6 +87,18 @@ final class RingWriter {
         record = data + at;
         int room = (int) Math.min(free, untilEnd) - Ring.HEADER_BYTES;
         return Math.min(Math.min(wanted, room), maxPayloadBytes);
+    }
+
+    /** Whether to begin again at the start of the data, where the record must fit in front of the padding. */
+    private boolean isToRewind(int at, int wanted) {
+        if (at < REWIND_BYTES
+                || tail - lookedAt < BYTES_BETWEEN_LOOKS
+                || Ring.recordBytes(Math.min(wanted, maxPayloadBytes)) > at) {
+            return false;
+        }
+        lookedAt = tail;
+        look();
+        return head == tail;
     }
 
     private void look() {
@@ -97,7 +136,7 @@ final class RingWriter {
     /**
      * Lets the reader see all records.
      *
-     * @return whether the reader sleeps and must be woken, which this call is the only one to say
+     * @return whether the reader sleeps and must be woken; no later call repeats it
      */
     boolean publish() {
         if (published == tail) {
@@ -138,8 +177,17 @@ final class RingWriter {
      * @return false if it has already
      */
     boolean awaitRoom() {
+        waits = true;
         Ring.set(memory, base + Ring.WAITS, true);
         VarHandle.fullFence();
         return !hasMoreRoom();
+    }
+
+    /** The reader need not say any more when it has read on. */
+    void endWait() {
+        if (waits) {
+            waits = false;
+            Ring.set(memory, base + Ring.WAITS, false);
+        }
     }
 }

@@ -42,9 +42,16 @@ final class ShmEndpoint extends SoftwareEndpoint
     /** What the peer is told when it ends; null for nothing but the end. */
     private @Nullable ByteBuffer lastWords;
 
+    /** How the peer has ended; null before. */
+    private Control.@Nullable Events end;
+
+    /** Records that can have been in the ring then: a peer that goes on writing is not read for ever. */
+    private int recordsLeft;
+
     /** Ticks that the peer has owed something without any progress. */
     private int stalledTicks;
 
+    /** Since the last tick the peer has written or read something. */
     private boolean progress;
 
     /** Polls since there was a record last. The handler's. */
@@ -179,15 +186,14 @@ final class ShmEndpoint extends SoftwareEndpoint
             return 0;
         }
         boolean hasMore = now.reader.hasMore();
-        if (!hasMore && !now.out.hasRoomAgain()) {
+        if (!hasMore && end == null && !now.out.hasRoomAgain()) {
             return 0;
         }
+        progress = true;
         beginTurn();
         int records = 1;
         try {
-            if (hasMore) {
-                records += receive(now);
-            }
+            records += receive(now);
             leaveTurn();
         } catch (Throwable t) {
             onFailure(t);
@@ -195,16 +201,26 @@ final class ShmEndpoint extends SoftwareEndpoint
         return records;
     }
 
+    /** Reads a turn's worth of the ring, and ends the connection if the peer has, and nothing is left. */
     private int receive(Rings now) {
-        progress = true;
         int records = 0;
         try {
-            records = now.in.turn();
-            if (now.reader.release()) {
-                now.control.wakePeer();
+            if (now.reader.hasMore()) {
+                progress = true;
+                records = now.in.turn();
+                if (now.reader.release()) {
+                    wakePeer(now);
+                }
             }
-        } catch (RingException | IllegalStateException | IOException e) {
+        } catch (RingException | IllegalStateException e) {
             broken("what the peer wrote", e);
+        }
+        Control.Events how = end;
+        if (how != null && isConnected()) {
+            recordsLeft -= records;
+            if (recordsLeft <= 0 || !now.reader.hasMore()) {
+                onEnd(now, how);
+            }
         }
         return records;
     }
@@ -216,36 +232,40 @@ final class ShmEndpoint extends SoftwareEndpoint
             return;
         }
         try {
-            do {
-                now.out.pump();
-                if (now.out.publish()) {
-                    now.control.wakePeer();
-                }
-            } while (now.out.isBlocked() && !now.out.awaitRoom());
-            wake(); // an answer may come soon
+            now.out.pump();
+            if (now.out.publish()) {
+                wakePeer(now);
+            }
+            wake(); // an answer, or room, may come soon
             if (now.out.isPausing()) {
                 scheduleTurn();
             }
         } catch (RingSender.RefusedException e) {
             access.denyClosed();
             refuse(WorkStatus.REMOTE_ACCESS_ERROR, e.request(), "a read: " + access.denial());
-        } catch (RingException | IllegalStateException | IOException e) {
+        } catch (RingException | IllegalStateException e) {
             broken("what this side sends", e);
         }
     }
 
-    private void broken(String what, Exception e) {
-        fail(
-                e instanceof IOException
-                        ? new ConnectionException.Lost("the peer " + remoteAddress + " is gone: " + e.getMessage(), e)
-                        : new ConnectionException(what + " to or from " + remoteAddress + ": " + e.getMessage(), e));
+    private void wakePeer(Rings now) {
+        try {
+            now.control.wakePeer();
+        } catch (IOException e) {
+            // It is gone. Its end of the socket says so as well, once what it left in the ring has been read.
+            LOG.debug("{} cannot be woken: {}", this, e.toString());
+        }
+    }
+
+    private void broken(String what, RuntimeException e) {
+        fail(new ConnectionException(what + " to or from " + remoteAddress + ": " + e.getMessage(), e));
     }
 
     private void wake() {
         Rings now = rings;
         ControlSocket with = socket;
         if (isConnected() && with != null && now != null && awakeIndex < 0) {
-            now.reader.setSleeping(false);
+            stayAwake(now);
             with.io().wake(this);
         } else {
             idlePolls = 0;
@@ -263,11 +283,17 @@ final class ShmEndpoint extends SoftwareEndpoint
             return true;
         }
         now.reader.setSleeping(true);
-        if (now.reader.hasMore() || now.out.hasRoomAgain()) {
-            now.reader.setSleeping(false);
+        boolean hasRoom = !now.out.awaitRoom();
+        if (hasRoom || now.reader.hasMore() || end != null) {
+            stayAwake(now);
             return false;
         }
         return true;
+    }
+
+    private static void stayAwake(Rings now) {
+        now.reader.setSleeping(false);
+        now.out.endWait();
     }
 
     // Events of the socket.
@@ -282,41 +308,35 @@ final class ShmEndpoint extends SoftwareEndpoint
             return;
         }
         Rings now = rings;
-        if (now == null) {
+        if (now == null || end != null) {
             return;
         }
         beginTurn();
-        Control.Events events;
         try {
-            events = now.control.read();
+            Control.Events events = now.control.read();
+            if (events != Control.Events.WOKEN) {
+                onPeerEnded(now, events);
+            }
         } catch (IOException e) {
-            events = Control.Events.ENDED;
+            onPeerEnded(now, Control.Events.ENDED);
         } catch (RingException e) {
             broken("what the peer says", e);
-            leaveTurn();
-            return;
         }
-        wake();
-        if (events == Control.Events.WOKEN) {
+        if (isConnected()) {
+            wake();
             receive(now);
-        } else {
-            onEnd(now, events);
         }
         leaveTurn();
     }
 
-    /** The peer has ended: what it wrote before still counts. */
+    /** The peer has ended: what it wrote before still counts, however many turns it takes. */
+    private void onPeerEnded(Rings now, Control.Events how) {
+        end = how;
+        recordsLeft = now.reader.mostRecords();
+    }
+
+    /** The peer has ended, and everything is read. */
     private void onEnd(Rings now, Control.Events how) {
-        // No more than fits: a peer that goes on writing is not listened to for ever.
-        int left = now.reader.mostRecords();
-        int records;
-        do {
-            records = receive(now);
-            left -= records;
-        } while (isConnected() && records > 0 && left > 0);
-        if (!isOpen()) {
-            return;
-        }
         switch (how) {
             case DISCONNECTED -> endWithPeer(!now.in.isUnfinished());
             case TERMINATED -> {
@@ -396,11 +416,7 @@ final class ShmEndpoint extends SoftwareEndpoint
 
     private void say(ByteBuffer words) {
         if (isConnected()) {
-            try {
-                requireSocket().send(words);
-            } catch (IOException e) {
-                broken("what this side says", e);
-            }
+            requireSocket().send(words);
         }
     }
 
@@ -462,22 +478,18 @@ final class ShmEndpoint extends SoftwareEndpoint
             return;
         }
         now.io().removeAwake(this);
-        try {
-            if (rings != null) {
-                ByteBuffer words = lastWords;
-                if (words != null) {
-                    now.send(words);
-                } else if (outcome.cause() == null) {
-                    now.send(Control.disconnect());
-                }
-            } else if (setup.isAccepting()) {
-                // Accepted, but not answered: this side cannot do it after all.
-                now.send(setup.rejection(rejection()));
+        if (rings != null) {
+            ByteBuffer words = lastWords;
+            if (words != null) {
+                now.send(words);
+            } else if (outcome.cause() == null) {
+                now.send(Control.disconnect());
             }
-        } catch (IOException e) {
-            LOG.debug("the last words to {}: {}", remoteAddress, e.toString());
+        } else if (setup.isAccepting()) {
+            // Accepted, but not answered: this side cannot do it after all.
+            now.send(setup.rejection(rejection()));
         }
-        now.closeNow();
+        now.closeWhenSent();
     }
 
     private ControlSocket requireSocket() {

@@ -34,7 +34,7 @@ class HostilePeerTest {
     private static final int FILE_BYTES = (int) Ring.fileBytes(RING_BYTES);
 
     /** A client without a provider. */
-    private static final class Attacker implements AutoCloseable {
+    static final class Attacker implements AutoCloseable {
         private final Arena arena = Arena.ofShared();
         private final SharedFile file;
         final SocketChannel socket;
