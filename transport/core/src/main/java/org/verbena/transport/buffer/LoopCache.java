@@ -4,12 +4,13 @@ import io.netty.util.concurrent.EventExecutor;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Free blocks that one event loop keeps for itself. Everything here belongs to the loop's thread and is free of atomics, but for {@link #foreign}:
- * a stack that other threads push the blocks onto that they release, and that the loop takes whole, so that no entry is ever met twice by a
- * compare-and-set.
+ * Free blocks that one event loop keeps for itself. Everything here belongs to the loop's thread and is free of
+ * atomics, but for {@link #foreign}: a stack that other threads push the blocks onto that they release. It is only
+ * taken whole, by the loop or by whoever finds the pool at its limit, so a compare-and-set never meets an entry twice.
  */
 @SuppressWarnings("ReferenceEquality") // the sentinel is an identity
 final class LoopCache {
@@ -51,7 +52,7 @@ final class LoopCache {
     /** The fewest blocks of each class since the last trim: that many were not needed. */
     private final int[] lowest;
 
-    /** Written by releasing threads and, to take or to close it, by the loop. */
+    /** Written by any thread: to push a block or to take all of them; by the loop to close it. */
     @SuppressWarnings("unused") // through FOREIGN
     private volatile @Nullable Block foreign;
 
@@ -60,6 +61,9 @@ final class LoopCache {
 
     private long allocations;
     private long releases;
+
+    /** A task of the loop is to flush. */
+    private final AtomicBoolean flushAsked = new AtomicBoolean();
 
     private boolean detached;
     private @Nullable Future<?> trimming;
@@ -162,7 +166,40 @@ final class LoopCache {
                 return;
             }
             block.next = top;
-        } while (!FOREIGN.weakCompareAndSetRelease(this, top, block));
+        } while (!FOREIGN.weakCompareAndSet(this, top, block));
+        // In this order: whoever waits watches first, and then takes the stack.
+        if (pool.isWatched()) {
+            giveForeignBack();
+        }
+    }
+
+    /** Returns to the shared part what other threads have released. Any thread. */
+    void giveForeignBack() {
+        Block list = takeForeign();
+        if (list != null) {
+            pool.giveShared(list, true);
+        }
+    }
+
+    private @Nullable Block takeForeign() {
+        Block top;
+        do {
+            top = (Block) FOREIGN.getVolatile(this);
+            if (top == null || top == DETACHED) {
+                return null;
+            }
+        } while (!FOREIGN.weakCompareAndSet(this, top, null));
+        return top;
+    }
+
+    /** Has the loop return all free blocks to the shared part, as soon as it runs. Any thread. */
+    void askToFlush() {
+        if (flushAsked.compareAndSet(false, true)) {
+            RegisteredBufferPool.executeOn(loop, () -> {
+                flushAsked.set(false);
+                flushAll();
+            });
+        }
     }
 
     private void giveOwn(Block block) {
@@ -179,7 +216,7 @@ final class LoopCache {
 
     /** Takes in what other threads have released. */
     private void collect() {
-        Block block = (Block) FOREIGN.getAndSet(this, null);
+        Block block = takeForeign();
         while (block != null) {
             Block following = block.next;
             giveOwn(block);

@@ -243,12 +243,42 @@ public final class RegisteredBufferPool implements AutoCloseable {
 
     /**
      * Starts or stops watching for released memory. While the pool is watched, released buffers bypass the caches of
-     * loops, so that the waiting party finds them. To miss nothing, watch first, then try to allocate, then wait.
+     * loops, so that the waiting party finds them. To miss nothing, watch first, then {@link #recall}, then try to
+     * allocate, then wait.
      *
      * @param watch whether to notify the listener when memory comes back
      */
     public void watch(boolean watch) {
         watched = watch;
+    }
+
+    /**
+     * Moves free blocks from the caches of loops to the shared part, where anyone can take them: at once the calling
+     * loop's, and what threads have released that are not the block's loop; the other loops move theirs as soon as they
+     * run. Notifies the listener of what moves while the pool is {@linkplain #watch watched}. Any thread.
+     */
+    public void recall() {
+        for (LoopCache cache : attachedCaches()) {
+            if (cache.isOwnedByCurrentThread()) {
+                cache.flushAll();
+            } else {
+                cache.giveForeignBack();
+                cache.askToFlush();
+            }
+        }
+    }
+
+    private List<LoopCache> attachedCaches() {
+        lock.lock();
+        try {
+            return List.copyOf(caches);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    boolean isWatched() {
+        return watched;
     }
 
     /**
@@ -362,7 +392,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
         letGo(leaving);
     }
 
-    private static void executeOn(EventExecutor loop, Runnable task) {
+    static void executeOn(EventExecutor loop, Runnable task) {
         try {
             loop.execute(task);
         } catch (RejectedExecutionException ended) {
@@ -388,55 +418,39 @@ public final class RegisteredBufferPool implements AutoCloseable {
     /** Takes a block for so many bytes, or null at the limit. */
     @Nullable Block takeBlock(int bytes) {
         LoopCache cache = LoopCaches.of(this);
-        if (bytes > options.chunkBytes()) {
-            Block block = takeDedicated(bytes);
-            if (block == null && cache != null) {
-                cache.flushAll();
-                block = takeDedicated(bytes);
-            }
-            return refusedIfNull(block);
-        }
-        int sizeClass = SizeClasses.indexOf(bytes);
-        if (cache == null || !cache.keeps(sizeClass)) {
-            Block block = takeShared(sizeClass, 1, true);
-            if (block == null && cache != null) {
-                cache.flushAll();
-                block = takeShared(sizeClass, 1, true);
-            }
-            return refusedIfNull(block);
-        }
-        Block block = cache.take(sizeClass);
+        Block block = takeBlock(bytes, cache);
         if (block == null) {
-            cache.flushAll();
-            block = cache.take(sizeClass);
-        }
-        return refusedIfNull(block);
-    }
-
-    private @Nullable Block refusedIfNull(@Nullable Block block) {
-        if (block == null) {
-            refusals.increment();
-            askLoopsToFlush();
+            collectFree();
+            block = takeBlock(bytes, cache);
+            if (block == null) {
+                refusals.increment();
+            }
         }
         return block;
+    }
+
+    private @Nullable Block takeBlock(int bytes, @Nullable LoopCache cache) {
+        if (bytes > options.chunkBytes()) {
+            return takeDedicated(bytes);
+        }
+        int sizeClass = SizeClasses.indexOf(bytes);
+        return cache == null || !cache.keeps(sizeClass) ? takeShared(sizeClass, 1, true) : cache.take(sizeClass);
     }
 
     boolean isClosed() {
         return closed;
     }
 
-    /** Makes other loops give up their free blocks, for the next caller. */
-    private void askLoopsToFlush() {
-        List<LoopCache> attached;
-        lock.lock();
-        try {
-            attached = List.copyOf(caches);
-        } finally {
-            lock.unlock();
-        }
-        for (LoopCache cache : attached) {
-            if (!cache.isOwnedByCurrentThread() && cache.cachedBytes() > 0) {
-                executeOn(cache.loop, cache::flushAll);
+    /** Takes what the calling thread can reach, for itself, and makes other loops give up what they keep, for the next caller. */
+    private void collectFree() {
+        for (LoopCache cache : attachedCaches()) {
+            if (cache.isOwnedByCurrentThread()) {
+                cache.flushAll();
+            } else {
+                cache.giveForeignBack();
+                if (cache.cachedBytes() > 0) {
+                    cache.askToFlush();
+                }
             }
         }
     }
@@ -473,9 +487,13 @@ public final class RegisteredBufferPool implements AutoCloseable {
             }
             if (growBytes > 0) {
                 Chunk chunk = register(growBytes);
-                if (!addIfOpen(chunk)) {
-                    letGo(chunk);
+                Block list = addIfOpen(chunk, sizeClass, slabPages, most, counted);
+                if (list != null) {
+                    // Whoever asked while the chunk was being registered was refused, and there is more than this in it.
+                    tellFreed();
+                    return list;
                 }
+                letGo(chunk);
             } else if (leaving == null) {
                 return null;
             } else {
@@ -484,11 +502,19 @@ public final class RegisteredBufferPool implements AutoCloseable {
         }
     }
 
-    private boolean addIfOpen(Chunk chunk) {
+    /** Adds a new chunk and takes blocks, before others can take them all; null if the pool was closed meanwhile. */
+    private @Nullable Block addIfOpen(Chunk chunk, int sizeClass, int slabPages, int most, boolean counted) {
         lock.lock();
         try {
+            if (closed) {
+                return null;
+            }
             chunk.idleSinceNanos = nanoClock.getAsLong();
-            return !closed && sharedChunks.add(chunk);
+            sharedChunks.add(chunk);
+            if (counted) {
+                allocations++;
+            }
+            return takeFromBin(sizeClass, slabPages, most);
         } finally {
             lock.unlock();
         }
@@ -569,6 +595,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
                 lock.unlock();
             }
             refusals.increment();
+            tellFreed(); // whoever asked meanwhile was refused, and may find room now
             if (failure instanceof OutOfMemoryError) {
                 throw new RegisteredMemoryExhaustedException(
                         "no native memory for a chunk of " + bytes + " bytes (" + failure.getMessage()

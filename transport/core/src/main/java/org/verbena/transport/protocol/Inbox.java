@@ -256,7 +256,11 @@ final class Inbox {
                 return null;
             }
             // The user holds all of it, and may be waiting for the next bytes: they must not wait for memory.
-            copy = ByteBufAllocator.DEFAULT.directBuffer(payload);
+            try {
+                copy = ByteBufAllocator.DEFAULT.directBuffer(payload);
+            } catch (OutOfMemoryError noDirectMemory) {
+                return null; // of the JVM, which may have some later: no reason to lose the segment
+            }
         }
         copy.writeBytes(buffer);
         window.reuse(buffer);
@@ -400,17 +404,18 @@ final class Inbox {
     }
 
     /**
-     * Takes memory for a whole message: when those before it have theirs, the user holds less than this connection's
-     * share of the budget, and it is this connection's turn.
+     * Takes memory for a whole message: when those before it have theirs, the user holds no more than this connection's
+     * share of the budget, and it is this connection's turn. A message of any length comes while the user keeps within
+     * the share: a program that keeps a message for good still gets all others.
      */
     boolean tryAllocateMessage(Inbound inbound) {
         if (!inbound.equals(memoryless.peek())) {
             return false;
         }
         int bytes = inbound.totalBytes;
-        if (isOverShare(bytes)) {
+        if (isOverShare()) {
             heldByUser.watch();
-            if (isOverShare(bytes)) {
+            if (isOverShare()) {
                 stopWaiting(); // others need not wait for this connection's user
                 return false;
             }
@@ -438,9 +443,8 @@ final class Inbox {
         }
     }
 
-    private boolean isOverShare(int bytes) {
-        long already = heldByUser.held();
-        return already > 0 && already + bytes > buffers.shareBytes();
+    private boolean isOverShare() {
+        return heldByUser.held() > buffers.shareBytes();
     }
 
     private void stopWaiting() {

@@ -113,7 +113,7 @@ public interface MessageBuffers {
     boolean isMessageAwaited();
 
     /**
-     * What one connection may have in messages that its user has not released, if it is more than one message.
+     * How much a connection's user may hold in messages and get another one: it has at the most this and one message.
      *
      * @return bytes
      */

@@ -2,12 +2,17 @@ package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.LoggerFactory;
 import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.buffer.ReleaseHook;
 import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.RateLimitedLog;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /** Buffers out of two pools of one device: one pool for both would let either direction starve the other. */
@@ -16,8 +21,14 @@ public final class PooledMessageBuffers implements MessageBuffers {
     private static final int LEAST_DIVISOR = 4;
     /** Receives for speed alone take this part of what receives may take: connections to come find the least that they need. */
     private static final int SPEED_DIVISOR = 2;
-    /** One connection's share: eight that release nothing stop each other, and none that has a message less than that. */
+    /** One connection's share: it gets no further message while its user holds more than this part. */
     private static final int SHARE_DIVISOR = 8;
+
+    /** How often a message asks the JVM again for direct memory that it refused. */
+    private static final long DIRECT_RETRY_MILLIS = 100;
+
+    private static final RateLimitedLog DIRECT_MEMORY_LOG =
+            new RateLimitedLog(LoggerFactory.getLogger(PooledMessageBuffers.class));
 
     private final RegisteredBufferPool sendPool;
     private final RegisteredBufferPool receivePool;
@@ -25,6 +36,8 @@ public final class PooledMessageBuffers implements MessageBuffers {
     private final MemoryQueue queue;
     /** Bytes of messages outside the pool. */
     private final AtomicLong plainBytes = new AtomicLong();
+
+    private final AtomicBoolean retrying = new AtomicBoolean();
 
     private final ReleaseHook plainReleased = this::plainReleased;
 
@@ -83,12 +96,34 @@ public final class PooledMessageBuffers implements MessageBuffers {
             return pooled;
         }
         long maxBytes = receivePool.options().maxRegisteredBytes();
-        if (receivePool.metrics().usedBytes() + plainBytes.addAndGet(capacityBytes) <= maxBytes) {
-            // There is room, but not in one piece: long-lived receives may lie in every chunk.
-            return new PlainMessageBuf(capacityBytes, account, plainReleased);
+        ByteBuf plain = null;
+        try {
+            if (receivePool.metrics().usedBytes() + plainBytes.addAndGet(capacityBytes) <= maxBytes) {
+                // There is room, but not in one piece: long-lived receives may lie in every chunk.
+                plain = new PlainMessageBuf(capacityBytes, account, plainReleased);
+            }
+        } catch (OutOfMemoryError noDirectMemory) {
+            DIRECT_MEMORY_LOG.warn("the JVM has no direct memory for a message of " + capacityBytes
+                    + " bytes, which waits for some: raise -XX:MaxDirectMemorySize, or"
+                    + " org.verbena.buffers.maxRegisteredBytes, which is not part of it (" + noDirectMemory + ")");
+            retryLater();
+        } finally {
+            if (plain == null) {
+                plainBytes.addAndGet(-capacityBytes);
+            }
         }
-        plainBytes.addAndGet(-capacityBytes);
-        return null;
+        return plain;
+    }
+
+    /** Has the first waiter try again in a while: nobody reports when others have freed direct memory of the JVM. */
+    private void retryLater() {
+        if (retrying.compareAndSet(false, true)) {
+            CompletableFuture.delayedExecutor(DIRECT_RETRY_MILLIS, TimeUnit.MILLISECONDS)
+                    .execute(() -> {
+                        retrying.set(false);
+                        queue.freed();
+                    });
+        }
     }
 
     @Override

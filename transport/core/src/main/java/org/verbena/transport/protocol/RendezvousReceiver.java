@@ -241,10 +241,15 @@ final class RendezvousReceiver {
 
     /**
      * Memory outside the pool, for a stream whose user holds all that it may of the pool's and may be waiting for these
-     * bytes; null if it cannot be registered.
+     * bytes; null if there is none now, or it cannot be registered.
      */
     private @Nullable ByteBuf registeredSink(Endpoint endpoint, Inbound inbound) {
-        ByteBuf memory = ByteBufAllocator.DEFAULT.directBuffer(inbound.totalBytes);
+        ByteBuf memory;
+        try {
+            memory = ByteBufAllocator.DEFAULT.directBuffer(inbound.totalBytes);
+        } catch (OutOfMemoryError noDirectMemory) {
+            return null; // of the JVM: try again later
+        }
         try {
             inbound.registration = OperationRegistration.register(
                     memory, 0, inbound.totalBytes, endpoint.connectionMemory(), sinkAccess());

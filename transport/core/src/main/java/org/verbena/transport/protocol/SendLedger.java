@@ -65,6 +65,9 @@ final class SendLedger {
 
     private long retiredAt;
 
+    /** From which work request on to try to grow. */
+    private long growFrom;
+
     @SuppressWarnings("NullAway.Init")
     private RegisteredMemory headerRegion;
 
@@ -106,6 +109,14 @@ final class SendLedger {
         }
     }
 
+    private boolean tryPrepareHeaders(int bytes) {
+        try {
+            return prepareHeaders(bytes);
+        } catch (RdmaException refused) {
+            return false; // by the device, whose limit may be reached: what is sent goes through the ring that there is
+        }
+    }
+
     private boolean prepareHeaders(int bytes) {
         ByteBuf memory = buffers.tryAllocateSend(bytes);
         if (memory == null) {
@@ -127,7 +138,8 @@ final class SendLedger {
     private void grow() {
         ByteBuf before = headers;
         if (before != null) {
-            if (!prepareHeaders(greatestRing * SLOT_BYTES)) {
+            if (!tryPrepareHeaders(greatestRing * SLOT_BYTES)) {
+                growFrom = tail + owners.length; // not again at once: asking the device takes a system call
                 return;
             }
             retired = before;
@@ -171,7 +183,9 @@ final class SendLedger {
 
     /** How many may be posted now. Before the next one is described. */
     int free(Endpoint endpoint) {
-        if (owners.length < greatestRing && owners.length - out() <= Credits.CONTROL_RECEIVES + 1) {
+        if (owners.length < greatestRing
+                && owners.length - out() <= Credits.CONTROL_RECEIVES + 1
+                && tail >= growFrom) {
             grow();
         }
         return Math.min(endpoint.freeSendSlots(), owners.length - out());

@@ -377,4 +377,55 @@ class MessageMemoryTest extends SimulatedPair {
         }
         crowd.close();
     }
+
+    @Test
+    void aProgramThatKeepsALittleStillGetsMessagesLongerThanItsShare() throws Exception {
+        MessageOptions options = MessageOptions.DEFAULTS
+                .withReceives(8, 16 << 10)
+                .withMaxMessageBytes(2 << 20)
+                .withRendezvousThresholdBytes(32 << 10);
+        connect(options, options); // whose share of 4 MiB is 512 KiB
+        settle();
+        keepsOneOf(64 << 10);
+        left.sendPooled(1 << 20); // by rendezvous
+        left.sendHeap(1 << 20); // in fragments
+        left.connection.flush();
+        settle();
+        assertThat(right.received).as("the kept one, and one more").isEqualTo(2);
+        right.kept.removeLast().release();
+        settle();
+        assertThat(right.received).isEqualTo(3);
+        right.kept.removeLast().release();
+        left.sendPooled(700);
+        left.connection.flush();
+        settle();
+        assertThat(right.kept).as("the first, all the time, and the last").hasSize(2);
+        end();
+    }
+
+    @Test
+    void aDeviceThatRegistersNoMoreIsNoReasonToFailWhatIsSent() throws Exception {
+        connected();
+        network.left.domain.refuses = true;
+        List<ByteBuf> all = new ArrayList<>();
+        for (int bytes = 64 << 10; bytes >= 64; bytes /= 2) {
+            try {
+                while (true) {
+                    all.add(left.sendPool.allocate(bytes));
+                }
+            } catch (ProviderException noMore) {
+                assertThat(all).isNotEmpty();
+            }
+        }
+        for (int i = 0; i < 50; i++) {
+            left.sendHeap(0);
+        }
+        left.connection.flush();
+        settle();
+        assertThat(left.failures).isEmpty();
+        assertThat(right.received).isEqualTo(50);
+        all.forEach(ByteBuf::release);
+        network.left.domain.refuses = false;
+        end();
+    }
 }
