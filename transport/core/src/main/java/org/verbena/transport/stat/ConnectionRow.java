@@ -71,6 +71,7 @@ public final class ConnectionRow extends StatRow implements AutoCloseable {
             put(StatLayout.COUNTERS + (long) i * Long.BYTES, values[i]);
         }
         put(StatLayout.STALLED_SINCE, stalledSinceNanos);
+        file().wake();
     }
 
     /**

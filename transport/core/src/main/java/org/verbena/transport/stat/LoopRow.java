@@ -50,6 +50,7 @@ public final class LoopRow extends StatRow implements AutoCloseable {
         put(StatLayout.LOOP_LARGEST_POLL, largestPoll);
         put(StatLayout.LOOP_SPIN_NANOS, spinNanos);
         put(StatLayout.LOOP_LAST_TURN, nowNanos);
+        file().wake();
     }
 
     /** The loop is about to block: it has nothing to do. */
@@ -65,6 +66,7 @@ public final class LoopRow extends StatRow implements AutoCloseable {
     public void runs(long nowNanos) {
         put(StatLayout.LOOP_LAST_TURN, nowNanos);
         put(StatLayout.LOOP_STATE, StatLayout.RUNNING);
+        file().wake();
     }
 
     /** The loop has ended; another may have the row. Idempotent. */

@@ -1,32 +1,24 @@
 package org.verbena.transport.stat;
 
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
-import java.nio.file.FileAlreadyExistsException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The file of counters of a process, which {@code verbena stat} reads. The process maps it, so a reader needs nothing
- * from the process, not even that it runs.
+ * The file of counters of a process, which {@code verbena stat} reads: a reader needs nothing from the process, not even
+ * that it runs. It is laid out here in the heap, and a {@link StatCopier} writes it, so that no loop ever touches a file.
  *
- * <p>What it costs: a connection's counters stay in the heap, where they are anyway, and its loop copies them here at
- * most ten times a second while something happens on the loop, and once more after that. So a flush costs a comparison
- * and a message nothing; a copy is some 25 stores for each connection. Counters that lived here would cost each message
- * bounds checks instead, and only connections with a row would have them. Written at once are a loop's number of polls
- * (a store for each poll), whether it waits (a few stores and a look at the clock for each time that it blocks, which
- * takes microseconds), and the duration of a request (a load and a store; a client has read the clock already, a server
- * reads it). There is no lock, and nothing is allocated for a message. Connections that begin or end take a lock for a
- * moment.
- *
- * <p>All of the file is written once when it is made, so that a full disk fails here rather than at a store.
+ * <p>What it costs: a connection's counters stay where they are, and its loop copies them here at most ten times a
+ * second while something happens on the loop, and once more after that. So a flush costs a comparison and a message
+ * nothing; a copy is some 25 stores for each connection. Counters that lived here would cost each message bounds checks
+ * instead, and only connections with a row would have them. Written at once are a loop's number of polls (a store for
+ * each poll), whether it waits (a few stores and a look at the clock for each time that it blocks, which takes
+ * microseconds), and the duration of a request (a load and a store; a client has read the clock already, a server reads
+ * it). There is no lock, and nothing is allocated for a message. Connections that begin or end take a lock for a moment.
  */
 public final class StatFile {
     /** The system property that switches it off: {@code false}. */
@@ -43,8 +35,8 @@ public final class StatFile {
     /** That of {@link Own}, once it is made: to remove a file must not make one. */
     private static volatile @Nullable StatFile made;
 
-    private final Path path;
     private final MemorySegment memory;
+    private final StatCopier copier;
 
     // Guarded by this.
     private final BitSet loops = new BitSet();
@@ -55,10 +47,12 @@ public final class StatFile {
     private long withoutRow;
     private long endedTotal;
 
-    private StatFile(Path path, MemorySegment memory, int connectionRows) {
-        this.path = path;
-        this.memory = memory;
+    private StatFile(int connectionRows, long pid) {
         this.connectionRows = connectionRows;
+        // An array of long, because numbers are to be aligned.
+        memory = MemorySegment.ofArray(new long[Math.toIntExact(StatLayout.fileBytes(connectionRows) / Long.BYTES)]);
+        copier = new StatCopier(memory, connectionRows);
+        writeHeader(pid);
     }
 
     /** Made when the first event loop is. */
@@ -71,14 +65,12 @@ public final class StatFile {
                 return null;
             }
             try {
-                StatDirectory directory = StatDirectory.ofUser();
-                directory.prepare();
-                directory.sweep();
-                StatFile own = create(directory, connectionRows());
-                own.path.toFile().deleteOnExit();
+                long pid = ProcessHandle.current().pid();
+                StatFile own = new StatFile(withinBounds(connectionRows()), pid);
+                own.copier.start(StatDirectory.ofUser(), pid);
                 made = own;
                 return own;
-            } catch (IOException | RuntimeException refused) {
+            } catch (RuntimeException refused) {
                 LOG.info("verbena stat will not see this process: {}", refused.toString());
                 return null;
             }
@@ -100,7 +92,7 @@ public final class StatFile {
     /**
      * The file of this process.
      *
-     * @return null if it is switched off, or could not be made, which was logged
+     * @return null if it is switched off, or its properties are malformed, which was logged
      */
     public static @Nullable StatFile own() {
         return Own.FILE;
@@ -110,44 +102,34 @@ public final class StatFile {
     public static void removeOwn() {
         StatFile own = made;
         if (own != null) {
-            own.remove();
+            own.copier.close();
         }
     }
 
+    private static int withinBounds(int rows) {
+        return Math.clamp(rows, 1, StatLayout.MAX_CONNECTIONS);
+    }
+
     /**
-     * Makes the file of this process.
+     * Makes the file of this process, which {@link #copy} writes.
      *
      * @param connectionRows how many connections have a row; 1 to 65536, or the nearest of these
      */
     static StatFile create(StatDirectory directory, int connectionRows) throws IOException {
-        int rows = Math.clamp(connectionRows, 1, StatLayout.MAX_CONNECTIONS);
         long pid = ProcessHandle.current().pid();
-        Path path = directory.fileOf(pid);
-        try (FileChannel channel = createAlone(directory, path)) {
-            long bytes = StatLayout.fileBytes(rows);
-            ByteBuffer zeros = ByteBuffer.allocate(1 << 16);
-            for (long written = 0; written < bytes; ) {
-                zeros.clear().limit((int) Math.min(zeros.capacity(), bytes - written));
-                written += channel.write(zeros);
-            }
-            MemorySegment memory = channel.map(FileChannel.MapMode.READ_WRITE, 0, bytes, Arena.global());
-            StatFile file = new StatFile(path, memory, rows);
-            file.writeHeader(pid);
-            return file;
-        } catch (IOException | RuntimeException failed) {
-            Files.deleteIfExists(path);
-            throw failed;
-        }
+        StatFile file = new StatFile(withinBounds(connectionRows), pid);
+        file.copier.open(directory, pid);
+        return file;
     }
 
-    private static FileChannel createAlone(StatDirectory directory, Path path) throws IOException {
-        try {
-            return directory.create(path);
-        } catch (FileAlreadyExistsException anotherProcess) {
-            // Of a process that had the same number: this one has it now.
-            Files.delete(path);
-            return directory.create(path);
-        }
+    /** Writes what has changed since the last time. */
+    void copy() throws IOException {
+        copier.copy();
+    }
+
+    /** The figures change: the file is to follow, within a tenth of a second. Any thread. */
+    void wake() {
+        copier.wake();
     }
 
     private void writeHeader(long pid) {
@@ -179,14 +161,6 @@ public final class StatFile {
 
     private void put(long offset, long value) {
         StatLayout.LONG.setOpaque(memory, offset, value);
-    }
-
-    private void remove() {
-        try {
-            Files.deleteIfExists(path);
-        } catch (IOException left) {
-            LOG.debug("{} stays until the next verbena stat", path, left);
-        }
     }
 
     /**
@@ -295,5 +269,6 @@ public final class StatFile {
             StatLayout.putText(into, StatLayout.ENDED_WHY, StatLayout.ENDED_WHY_BYTES, why);
         });
         put(StatLayout.ENDED_TOTAL, ++endedTotal);
+        wake();
     }
 }

@@ -57,6 +57,7 @@ abstract sealed class StatRow permits LoopRow, ProviderRow, ConnectionRow {
                 change(memory, change);
             }
         }
+        file.wake();
     }
 
     static void change(MemorySegment row, Change change) {
@@ -79,6 +80,7 @@ abstract sealed class StatRow permits LoopRow, ProviderRow, ConnectionRow {
             }
             change(memory, row -> put(StatLayout.IN_USE, 0));
             ended = true;
+            file.wake();
             return true;
         }
     }

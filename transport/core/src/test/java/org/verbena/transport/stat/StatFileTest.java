@@ -43,6 +43,7 @@ class StatFileTest {
     }
 
     private ProcessReading read() throws IOException {
+        file.copy();
         return StatReader.read(path);
     }
 
@@ -285,6 +286,7 @@ class StatFileTest {
     }
 
     private byte[] bytes() throws IOException {
+        file.copy();
         return Files.readAllBytes(path);
     }
 

@@ -1,0 +1,146 @@
+package org.verbena.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.verbena.transport.spi.ChildJvm;
+import org.verbena.transport.spi.Patience;
+
+/** Whatever happens to the file that {@code verbena stat} reads, a process with traffic goes on and says so once. */
+@Timeout(240)
+class StatFileLossTest {
+    private static final String OFF = "verbena stat does not see this process any more";
+    private static final String NEVER_ON = "verbena stat will not see this process";
+
+    @TempDir
+    private Path runtime;
+
+    /** Requests until there is a file named "end"; fails at the first that does. */
+    static final class Traffic {
+        private Traffic() {}
+
+        public static void main(String... arguments) throws Exception {
+            if (arguments.length > 1) {
+                Thread.currentThread().interrupt(); // as the thread of a pool that is being shut down
+            }
+            Path end = Path.of(arguments[0], "end");
+            RdmaEventLoopGroup group = new RdmaEventLoopGroup("soft", 1);
+            System.out.println("interrupted: " + Thread.interrupted());
+            MessageHandler echo = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
+            try (RdmaServer server = RdmaServer.builder().provider("soft").bind("127.0.0.1", 0, echo);
+                    RdmaClient client =
+                            RdmaClient.builder().provider("soft").connect("127.0.0.1", server.port())) {
+                do {
+                    assertThat(client.request(new byte[100]).get(10, TimeUnit.SECONDS))
+                            .hasSize(100);
+                } while (!Files.exists(end));
+            }
+            System.out.println("answered all");
+            group.shutdownGracefully(0, 1, TimeUnit.SECONDS).sync();
+        }
+    }
+
+    private Process start(List<String> prefix, String... more) throws IOException {
+        Path logging = Files.writeString(runtime.resolve("logback.xml"), """
+                <configuration>
+                  <appender name="out" class="ch.qos.logback.core.ConsoleAppender">
+                    <encoder><pattern>%level %msg%n</pattern></encoder>
+                  </appender>
+                  <root level="INFO"><appender-ref ref="out"/></root>
+                </configuration>
+                """);
+        List<String> arguments = new ArrayList<>(List.of(runtime.toString()));
+        arguments.addAll(List.of(more));
+        List<String> command = new ArrayList<>(prefix);
+        command.addAll(ChildJvm.command(
+                List.of("-Dlogback.configurationFile=" + logging), Traffic.class, arguments.toArray(String[]::new)));
+        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+        builder.environment().put("XDG_RUNTIME_DIR", runtime.toString());
+        return builder.start();
+    }
+
+    private String end(Process process) throws Exception {
+        Files.writeString(runtime.resolve("end"), "");
+        String output = process.inputReader().lines().collect(Collectors.joining("\n"));
+        assertThat(process.waitFor(60, TimeUnit.SECONDS)).as(output).isTrue();
+        assertThat(output).contains("answered all");
+        return output;
+    }
+
+    private Path file(Process process) {
+        return runtime.resolve("verbena").resolve(Long.toString(process.pid()));
+    }
+
+    /** Whether so many bytes were written into it: all of it is. */
+    private static boolean isWritten(Path file) {
+        try {
+            return Files.exists(file) && Files.size(file) > 500_000;
+        } catch (IOException gone) {
+            return false;
+        }
+    }
+
+    private static void truncate(Path file) throws IOException {
+        FileChannel.open(file, StandardOpenOption.WRITE, StandardOpenOption.TRUNCATE_EXISTING)
+                .close();
+    }
+
+    @Test
+    void cutToNothing() throws Exception {
+        Process process = start(List.of());
+        Path file = file(process);
+        Patience.until("there is a file", () -> isWritten(file));
+        truncate(file);
+        Patience.until("the rest of it is removed", () -> !Files.exists(file));
+        assertThat(end(process)).containsOnlyOnce(OFF).containsOnlyOnce("was cut to 0 bytes");
+    }
+
+    @Test
+    void removedWithItsDirectory() throws Exception {
+        Process process = start(List.of());
+        Path file = file(process);
+        Patience.until("there is a file", () -> isWritten(file));
+        Files.delete(file);
+        Files.delete(file.getParent());
+        String line = process.inputReader().readLine();
+        while (line != null && !line.contains(OFF)) {
+            line = process.inputReader().readLine();
+        }
+        assertThat(line).contains("was removed");
+        assertThat(end(process)).doesNotContain(OFF);
+    }
+
+    @Test
+    void noDirectoryCanBeMade() throws Exception {
+        Files.writeString(runtime.resolve("verbena"), "in its place");
+        assertThat(end(start(List.of()))).containsOnlyOnce(NEVER_ON).doesNotContain(OFF);
+    }
+
+    /** A limit on the length of files is as good as a disk that is full. */
+    @Test
+    void noRoomForIt() throws Exception {
+        Process process = start(List.of("sh", "-c", "ulimit -f 16; exec \"$@\"", "sh"));
+        assertThat(end(process)).containsOnlyOnce(NEVER_ON);
+        assertThat(file(process)).doesNotExist();
+    }
+
+    @Test
+    void madeThoughTheFirstThreadIsInterrupted() throws Exception {
+        Process process = start(List.of(), "interrupted");
+        Path file = file(process);
+        Patience.until("there is a file", () -> isWritten(file));
+        assertThat(end(process)).contains("interrupted: true").doesNotContain(NEVER_ON, OFF);
+        assertThat(file).doesNotExist();
+    }
+}

@@ -1,0 +1,245 @@
+package org.verbena.transport.stat;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Copies the counters of a process from its heap to its file, on a thread of its own: whatever happens to the file or
+ * its file system delays or ends this thread and nothing else. A mapped file would be quicker, and would end the event
+ * loops of a process whose file somebody truncates (SIGBUS).
+ *
+ * <p>Ten times a second it writes the rows that have changed, each as it was at one time. After two rounds without a
+ * change it sleeps until a loop {@linkplain #wake wakes} it, so an idle process stays idle. When the file cannot be
+ * written any more, the thread logs why and ends.
+ */
+final class StatCopier {
+    private static final Logger LOG = LoggerFactory.getLogger(StatCopier.class);
+
+    /** As often as loops copy the counters of their connections. */
+    private static final long PERIOD_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+    private static final int QUIET_ROUNDS = 2;
+
+    private final MemorySegment live;
+    private final int connectionRows;
+
+    // Confined to the thread.
+    private final byte[] file;
+    private final MemorySegment written;
+    private final byte[] scratch = new byte[StatLayout.CONNECTION_BYTES];
+    private final MemorySegment copy = MemorySegment.ofArray(scratch);
+    private @Nullable FileChannel channel;
+
+    /** Set by the thread before it is closed to other files. */
+    private volatile @Nullable Path path;
+
+    /** Nothing has changed for a while, and the thread waits to be woken. */
+    private volatile boolean asleep;
+
+    private volatile boolean closed;
+
+    private volatile @Nullable Thread thread;
+
+    StatCopier(MemorySegment live, int connectionRows) {
+        this.live = live;
+        this.connectionRows = connectionRows;
+        file = new byte[Math.toIntExact(live.byteSize())];
+        written = MemorySegment.ofArray(file);
+    }
+
+    /** Begins to copy, on a thread of its own, which makes the file first. */
+    void start(StatDirectory directory, long pid) {
+        Thread copier = new Thread(() -> run(directory, pid), "verbena-stat");
+        copier.setDaemon(true);
+        copier.setContextClassLoader(null);
+        thread = copier;
+        copier.start();
+    }
+
+    private void run(StatDirectory directory, long pid) {
+        try {
+            directory.prepare();
+            directory.sweep();
+            open(directory, pid);
+            Runtime.getRuntime().addShutdownHook(new Thread(this::close, "verbena-stat-remove"));
+        } catch (IOException | RuntimeException refused) {
+            LOG.info("verbena stat will not see this process: {}", refused.toString());
+            close();
+            return;
+        }
+        try {
+            copyUntilClosed();
+        } catch (IOException | RuntimeException failed) {
+            if (!closed) {
+                LOG.warn("verbena stat does not see this process any more: {}", failed.toString());
+                close();
+            }
+        }
+    }
+
+    private void copyUntilClosed() throws IOException {
+        int quiet = 0;
+        while (!closed) {
+            quiet = copy() ? 0 : quiet + 1;
+            if (quiet >= QUIET_ROUNDS) {
+                asleep = true;
+                if (copy()) { // in this order: what changes from now on wakes
+                    asleep = false;
+                }
+                while (asleep && !closed) {
+                    LockSupport.park(this);
+                }
+                quiet = 0;
+            }
+            LockSupport.parkNanos(this, PERIOD_NANOS);
+        }
+    }
+
+    /** Something changes. A load, unless the thread sleeps. */
+    void wake() {
+        if (asleep) {
+            asleep = false;
+            LockSupport.unpark(thread);
+        }
+    }
+
+    /** Makes the file, with what is to be in it now. The magic is written last. */
+    void open(StatDirectory directory, long pid) throws IOException {
+        Path made = directory.fileOf(pid);
+        channel = createAlone(directory, made, pid);
+        path = made;
+        MemorySegment.copy(live, 0, written, 0, live.byteSize());
+        write(Long.BYTES, file.length - Long.BYTES);
+        write(0, Long.BYTES);
+    }
+
+    private static FileChannel createAlone(StatDirectory directory, Path path, long pid) throws IOException {
+        try {
+            return directory.create(path);
+        } catch (FileAlreadyExistsException before) {
+            if (isOfThisProcess(path, pid)) {
+                throw new IOException(
+                        path + " has the figures of the Verbena that another class loader of this process has loaded",
+                        before);
+            }
+            // Of a process that had the same number: this one has it now.
+            Files.delete(path);
+            return directory.create(path);
+        }
+    }
+
+    private static boolean isOfThisProcess(Path path, long pid) {
+        try {
+            ProcessStart start = StatReader.start(path);
+            return start.ticks() != 0 && start.equals(ProcessStart.of(pid));
+        } catch (IOException unreadable) {
+            LOG.trace("{} does not say when its process began", path, unreadable);
+            return false;
+        }
+    }
+
+    /**
+     * Writes what has changed.
+     *
+     * @return whether anything has, or could not be read because it was being changed
+     * @throws IOException the file is gone, is cut, or cannot be written
+     */
+    boolean copy() throws IOException {
+        check();
+        boolean changed = false;
+        if (differs(0, StatLayout.HEADER_BYTES)) {
+            MemorySegment.copy(live, 0, written, 0, StatLayout.HEADER_BYTES);
+            write(0, StatLayout.HEADER_BYTES);
+            changed = true;
+        }
+        changed |= copyRows(StatLayout.LOOPS_AT, StatLayout.LOOPS, StatLayout.LOOP_BYTES);
+        changed |= copyRows(StatLayout.PROVIDERS_AT, StatLayout.PROVIDERS, StatLayout.PROVIDER_BYTES);
+        changed |= copyRows(StatLayout.ENDED_AT, StatLayout.ENDED, StatLayout.ENDED_BYTES);
+        changed |= copyRows(StatLayout.CONNECTIONS_AT, connectionRows, StatLayout.CONNECTION_BYTES);
+        return changed;
+    }
+
+    private boolean copyRows(long at, int count, int rowBytes) throws IOException {
+        if (!differs(at, (long) count * rowBytes)) {
+            return false;
+        }
+        for (int i = 0; i < count; i++) {
+            long row = at + (long) i * rowBytes;
+            if (differs(row, rowBytes) && tryCopyRow(row, rowBytes)) {
+                write(row, rowBytes);
+            }
+        }
+        return true;
+    }
+
+    /** False if its texts change just now: it is copied in the next round. */
+    private boolean tryCopyRow(long at, int bytes) {
+        long generation = (long) StatLayout.LONG.getAcquire(live, at + StatLayout.GENERATION);
+        MemorySegment.copy(live, at, copy, 0, bytes);
+        VarHandle.loadLoadFence();
+        if (generation % 2 != 0 || (long) StatLayout.LONG.getOpaque(live, at + StatLayout.GENERATION) != generation) {
+            return false;
+        }
+        MemorySegment.copy(copy, 0, written, at, bytes);
+        return true;
+    }
+
+    private boolean differs(long at, long bytes) {
+        return MemorySegment.mismatch(live, at, at + bytes, written, at, at + bytes) >= 0;
+    }
+
+    private void check() throws IOException {
+        FileChannel to = channel;
+        Path where = path;
+        if (to == null || where == null) {
+            throw new IOException("there is no file");
+        }
+        if (!Files.exists(where, LinkOption.NOFOLLOW_LINKS)) {
+            throw new IOException(where + " was removed");
+        }
+        if (to.size() < file.length) {
+            throw new IOException(where + " was cut to " + to.size() + " bytes");
+        }
+    }
+
+    private void write(long at, int bytes) throws IOException {
+        FileChannel to = channel;
+        if (to == null) {
+            throw new IOException("there is no file");
+        }
+        ByteBuffer buffer = ByteBuffer.wrap(file, Math.toIntExact(at), bytes);
+        for (long offset = at; buffer.hasRemaining(); ) {
+            offset += to.write(buffer, offset);
+        }
+    }
+
+    /** Removes the file: nothing is copied any more. Any thread; idempotent. */
+    void close() {
+        closed = true;
+        Path where = path;
+        try {
+            FileChannel open = channel;
+            if (open != null && Thread.currentThread().equals(thread)) {
+                open.close();
+            }
+            if (where != null) {
+                Files.deleteIfExists(where);
+            }
+        } catch (IOException left) {
+            LOG.debug("{} stays until the next verbena stat", where, left);
+        }
+        LockSupport.unpark(thread);
+    }
+}
