@@ -1,10 +1,13 @@
 package org.verbena.transport;
 
+import java.lang.reflect.InvocationTargetException;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -44,10 +47,13 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
             "org.verbena:verbena-transport-shm");
 
     /** Verbena's own providers, for jars that were packed into one by a tool that does not merge services files. */
-    private static final List<String> CLASSES = List.of(
+    private static final Map<String, String> NAMES_OF_CLASSES = Map.of(
             "org.verbena.transport.verbs.VerbsProvider",
+            NATIVE,
             "org.verbena.transport.soft.SoftProvider",
-            "org.verbena.transport.shm.ShmProvider");
+            "soft",
+            "org.verbena.transport.shm.ShmProvider",
+            "shm");
 
     private static final Logger LOG = LoggerFactory.getLogger(ProviderChoice.class);
 
@@ -212,26 +218,45 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
         static final List<RdmaProvider> PROVIDERS = load();
 
         private static List<RdmaProvider> load() {
-            List<RdmaProvider> found = new ArrayList<>();
-            for (RdmaProvider provider :
-                    ServiceLoader.load(RdmaProvider.class, ProviderChoice.class.getClassLoader())) {
-                found.add(provider);
-            }
+            List<RdmaProvider> found = load(
+                    ServiceLoader.load(RdmaProvider.class, ProviderChoice.class.getClassLoader()));
             if (found.isEmpty()) {
                 // Containers keep a program's jars apart from its libraries': ask the program's loader then.
-                for (RdmaProvider provider : ServiceLoader.load(RdmaProvider.class)) {
-                    found.add(provider);
-                }
+                found = load(ServiceLoader.load(RdmaProvider.class));
             }
-            CLASSES.forEach(name -> addUnlisted(name, found));
+            for (String className : NAMES_OF_CLASSES.keySet()) {
+                addUnlisted(className, found);
+            }
             found.sort(Comparator.comparingInt(RdmaProvider::rank));
             return List.copyOf(found);
         }
 
+        private static List<RdmaProvider> load(ServiceLoader<RdmaProvider> loader) {
+            List<RdmaProvider> found = new ArrayList<>();
+            for (Iterator<ServiceLoader.Provider<RdmaProvider>> all =
+                            loader.stream().iterator();
+                    all.hasNext(); ) {
+                ServiceLoader.Provider<RdmaProvider> next = all.next();
+                try {
+                    found.add(next.get());
+                } catch (ServiceConfigurationError failed) {
+                    Throwable cause = failed.getCause();
+                    found.add(unusable(next.type().getName(), cause == null ? failed : cause));
+                }
+            }
+            return found;
+        }
+
+        private static RdmaProvider unusable(String className, Throwable cause) {
+            String name = NAMES_OF_CLASSES.getOrDefault(className, className);
+            LOG.warn("the RDMA provider {} cannot be used: {}", name, cause.toString());
+            return new UnusableProvider(name, cause);
+        }
+
         /** Adds a provider that is present although no services file names it. */
         private static void addUnlisted(String className, List<RdmaProvider> found) {
-            if (found.stream()
-                    .anyMatch(provider -> provider.getClass().getName().equals(className))) {
+            String name = NAMES_OF_CLASSES.get(className);
+            if (found.stream().anyMatch(provider -> provider.name().equals(name))) {
                 return;
             }
             try {
@@ -241,6 +266,9 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
                         .newInstance());
             } catch (ClassNotFoundException absent) {
                 LOG.trace("{} is not on the class path", className, absent);
+            } catch (InvocationTargetException thrown) {
+                Throwable cause = thrown.getCause();
+                found.add(unusable(className, cause == null ? thrown : cause));
             } catch (ReflectiveOperationException | LinkageError | ClassCastException unusable) {
                 LOG.debug("{} is on the class path but cannot be used", className, unusable);
             }
