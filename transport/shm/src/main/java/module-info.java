@@ -3,7 +3,6 @@
 module org.verbena.transport.shm {
     requires static org.jspecify;
     requires org.slf4j;
-    requires jdk.net;
     requires transitive org.verbena.transport;
 
     exports org.verbena.transport.shm;

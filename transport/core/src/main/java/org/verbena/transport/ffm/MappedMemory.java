@@ -4,13 +4,10 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.StructLayout;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
-import java.lang.invoke.VarHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
@@ -30,10 +27,6 @@ public final class MappedMemory {
     private static final int MAP_PRIVATE_ANONYMOUS = 0x02 | 0x20;
     private static final int MADV_HUGEPAGE = 14;
     private static final long MAP_FAILED = -1;
-    private static final int ENOMEM = 12;
-    private static final Linker.Option ERRNO_CAPTURE = Linker.Option.captureCallState("errno");
-    private static final StructLayout ERRNO_LAYOUT = Linker.Option.captureStateLayout();
-    private static final VarHandle ERRNO = ERRNO_LAYOUT.varHandle(MemoryLayout.PathElement.groupElement("errno"));
     private static final Path SETTING = Path.of("/sys/kernel/mm/transparent_hugepage/enabled");
 
     /** Linked when they are needed: linking is a restricted operation, and the JVM warns of it where it was not allowed. */
@@ -67,16 +60,11 @@ public final class MappedMemory {
             Linker linker = Linker.nativeLinker();
             SymbolLookup symbols = linker.defaultLookup();
             MemorySegment address = symbols.find(name).orElse(null);
-            return address == null ? null : linker.downcallHandle(address, descriptor, ERRNO_CAPTURE);
+            return address == null ? null : linker.downcallHandle(address, descriptor, Errno.CAPTURE);
         }
     }
 
     private MappedMemory() {}
-
-    private static String describe(MemorySegment capture) {
-        int errno = (int) ERRNO.get(capture, 0L);
-        return errno == ENOMEM ? "ENOMEM: the system or this process's limits have no more memory" : "errno " + errno;
-    }
 
     /**
      * Whether memory can be mapped: on Linux, in a program that allows this module native access ({@code --enable-native-access}).
@@ -85,6 +73,15 @@ public final class MappedMemory {
      */
     public static boolean isAvailable() {
         return MappedMemory.class.getModule().isNativeAccessEnabled() && Calls.MMAP != null && Calls.MUNMAP != null;
+    }
+
+    /**
+     * Tells before anything is linked whether this module has native access.
+     *
+     * @throws IllegalCallerException the JVM denies it
+     */
+    public static void checkNativeAccess() {
+        MemorySegment _ = MemorySegment.NULL.reinterpret(1);
     }
 
     /**
@@ -131,9 +128,23 @@ public final class MappedMemory {
      */
     public static MemorySegment mapFile(Arena arena, int descriptor, long lengthBytes, boolean isWritable)
             throws IOException {
-        int protection = isWritable ? PROT_READ_WRITE : PROT_READ;
-        MemorySegment mapped = MemorySegment.ofAddress(mapped(arena, lengthBytes, protection, MAP_SHARED, descriptor))
-                .reinterpret(lengthBytes, arena, null);
+        MemorySegment mapped = mapFile(descriptor, lengthBytes, isWritable);
+        return mapped.reinterpret(arena, MappedMemory::unmap);
+    }
+
+    /**
+     * Maps a file until {@link #unmap} is called. To close an arena that threads share costs a handshake with every
+     * thread of the program, which is too much for what comes and goes with each connection.
+     *
+     * @param descriptor of the file; it may be closed afterwards
+     * @param lengthBytes how much, from its beginning
+     * @param isWritable whether to map it for writing
+     * @return the memory
+     * @throws IOException the file may not be mapped like this, or the system has no more memory
+     */
+    public static MemorySegment mapFile(int descriptor, long lengthBytes, boolean isWritable) throws IOException {
+        long address = mapped(lengthBytes, isWritable ? PROT_READ_WRITE : PROT_READ, MAP_SHARED, descriptor);
+        MemorySegment mapped = MemorySegment.ofAddress(address).reinterpret(lengthBytes);
         return isWritable ? mapped : mapped.asReadOnly();
     }
 
@@ -154,11 +165,11 @@ public final class MappedMemory {
         long address = mapped(arena, lengthBytes + HUGE_PAGE_BYTES);
         long aligned = (address + HUGE_PAGE_BYTES - 1) & -HUGE_PAGE_BYTES;
         try (Arena call = Arena.ofConfined()) {
-            MemorySegment errno = call.allocate(ERRNO_LAYOUT);
+            MemorySegment errno = Errno.newCapture(call);
             int refused = (int) madvise.invokeExact(errno, aligned, lengthBytes, MADV_HUGEPAGE);
             if (refused != 0) {
                 throw new IllegalStateException("madvise(0x" + Long.toHexString(aligned) + ", " + lengthBytes
-                        + ", MADV_HUGEPAGE) failed with " + describe(errno)
+                        + ", MADV_HUGEPAGE) failed with " + Errno.describe(Errno.get(errno))
                         + "; switch BufferPoolOptions.hugePages off");
             }
             return MemorySegment.ofAddress(aligned).reinterpret(lengthBytes, arena, null);
@@ -181,18 +192,22 @@ public final class MappedMemory {
 
     private static long mapped(Arena arena, long lengthBytes, int protection, int flags, int descriptor)
             throws IOException {
+        long address = mapped(lengthBytes, protection, flags, descriptor);
+        MemorySegment.ofAddress(address).reinterpret(lengthBytes, arena, MappedMemory::unmap);
+        return address;
+    }
+
+    private static long mapped(long lengthBytes, int protection, int flags, int descriptor) throws IOException {
         MethodHandle mmap = Calls.MMAP;
-        MethodHandle munmap = Calls.MUNMAP;
-        if (mmap == null || munmap == null) {
+        if (mmap == null || Calls.MUNMAP == null) {
             throw new IllegalStateException("this system has no mmap(2)");
         }
         try (Arena call = Arena.ofConfined()) {
-            MemorySegment errno = call.allocate(ERRNO_LAYOUT);
+            MemorySegment errno = Errno.newCapture(call);
             long address = (long) mmap.invokeExact(errno, 0L, lengthBytes, protection, flags, descriptor, 0L);
             if (address == MAP_FAILED) {
-                throw new IOException("mmap(" + lengthBytes + " bytes) failed with " + describe(errno));
+                throw new ErrnoException("mmap(" + lengthBytes + " bytes)", Errno.get(errno));
             }
-            MemorySegment.ofAddress(address).reinterpret(lengthBytes, arena, mapping -> unmap(munmap, mapping));
             return address;
         } catch (IOException | RuntimeException | Error known) {
             throw known;
@@ -201,9 +216,19 @@ public final class MappedMemory {
         }
     }
 
-    private static void unmap(MethodHandle munmap, MemorySegment mapping) {
+    /**
+     * Unmaps what {@link #mapFile(int, long, boolean)} mapped. Any access that follows, or is under way, ends the
+     * process: the caller has made sure that there is none.
+     *
+     * @param mapping as it was given
+     */
+    public static void unmap(MemorySegment mapping) {
+        MethodHandle munmap = Calls.MUNMAP;
+        if (munmap == null) {
+            throw new IllegalStateException("this system has no munmap(2)");
+        }
         try (Arena call = Arena.ofConfined()) {
-            int refused = (int) munmap.invokeExact(call.allocate(ERRNO_LAYOUT), mapping.address(), mapping.byteSize());
+            int refused = (int) munmap.invokeExact(Errno.newCapture(call), mapping.address(), mapping.byteSize());
             assert refused == 0 : "munmap refused what mmap gave";
         } catch (RuntimeException | Error known) {
             throw known;

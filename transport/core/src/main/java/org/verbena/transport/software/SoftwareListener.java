@@ -78,11 +78,7 @@ public abstract class SoftwareListener implements Listener, LoopMember {
         }
         try {
             localAddress = openChannel();
-            var future = loop.register(this);
-            if (!future.isSuccess()) {
-                throw new IOException("the event loop did not take the socket", future.cause());
-            }
-            registration = future.getNow();
+            register();
         } catch (IOException | RuntimeException e) {
             end(new ConnectionException("listening on " + wanted + ": " + e.getMessage() + hint(e), e));
             return;
@@ -94,6 +90,52 @@ public abstract class SoftwareListener implements Listener, LoopMember {
             return;
         }
         acceptMore(true);
+    }
+
+    private void register() throws IOException {
+        var future = loop.register(this);
+        if (!future.isSuccess()) {
+            throw new IOException("the event loop did not take the socket", future.cause());
+        }
+        registration = future.getNow();
+    }
+
+    /**
+     * Closes the socket and opens it once more, at the same address, which the subclass knows. If that fails, this goes
+     * on as a listener that nobody reaches, and may try again.
+     */
+    protected final void reopen() {
+        SoftwareIoHandler loopHandler = io;
+        if (closed || loopHandler == null) {
+            return;
+        }
+        if (registration != null) {
+            registration.cancel();
+        }
+        try {
+            closeChannel();
+        } catch (IOException e) {
+            LOG.debug("closing {}", this, e);
+        }
+        // As with the end: the system has the socket until the selector has released it.
+        loopHandler.runAfterPoll(() -> {
+            if (closed) {
+                return;
+            }
+            try {
+                localAddress = openChannel();
+                loopHandler.remove(this);
+                register();
+                acceptMore(true);
+            } catch (IOException | RuntimeException e) {
+                onReopenFailure(e);
+            }
+        });
+    }
+
+    /** It could not be {@linkplain #reopen opened once more}. */
+    protected void onReopenFailure(Exception why) {
+        LOG.warn("{} cannot be opened again", this, why);
     }
 
     /** Java has one exception for several reasons; their texts are the operating system's. */

@@ -55,9 +55,8 @@ final class ControlSocket extends LoopSocket {
         this.owner = owner;
     }
 
-    /** Enters the loop, and waits for what the peer says. */
-    void begin() throws IOException {
-        register();
+    /** Connected, and on the loop: waits for what the peer says. */
+    void begin() {
         await(NioIoOps.READ);
     }
 

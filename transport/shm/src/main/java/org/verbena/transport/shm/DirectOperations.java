@@ -20,7 +20,7 @@ final class DirectOperations {
     /** Where the request that was looked up is: its entry, its file and the offset there. */
     private long entry;
 
-    private @Nullable MemorySegment file;
+    private @Nullable PeerFile file;
     private long start;
 
     DirectOperations(RegionTable table, PeerFiles files, SendRing sends) {
@@ -56,15 +56,15 @@ final class DirectOperations {
         if (entry < 0 || (table.rights(entry) & right) == 0) {
             return false;
         }
-        MemorySegment found = files.find(table.file(entry));
+        PeerFile found = files.find(table.file(entry));
         long length = table.lengthBytes(entry);
         long offset = table.offset(entry);
         long within = sends.remoteAddress(slot) - table.address(entry);
         if (found == null
-                || (right != RegionTable.READ && found.isReadOnly())
+                || (right != RegionTable.READ && !found.isWritable)
                 || length < 0
                 || offset < 0
-                || offset > found.byteSize() - length
+                || offset > found.lengthBytes - length
                 || within < 0
                 || within > length - sends.totalBytes(slot)) {
             return false;
@@ -74,8 +74,8 @@ final class DirectOperations {
         return true;
     }
 
-    private MemorySegment file() {
-        MemorySegment found = file;
+    private PeerFile file() {
+        PeerFile found = file;
         if (found == null) {
             throw new IllegalStateException("not found");
         }
@@ -91,7 +91,16 @@ final class DirectOperations {
         }
         int total = sends.totalBytes(slot);
         int bytes = Math.min(total - from, PIECE_BYTES);
-        sink.place(file(), start + from, bytes);
+        PeerFile with = file();
+        MemorySegment memory = with.enter();
+        if (memory == null) {
+            return -1;
+        }
+        try {
+            sink.place(memory, start + from, bytes);
+        } finally {
+            with.exit();
+        }
         if (!table.isStill(entry, sends.remoteKey(slot))) {
             return -1;
         }
@@ -102,32 +111,57 @@ final class DirectOperations {
     }
 
     private int write(int slot, int from) {
-        if (!find(slot, RegionTable.WRITE) || !table.enter(entry, sends.remoteKey(slot))) {
+        if (!find(slot, RegionTable.WRITE)) {
+            return -1;
+        }
+        PeerFile with = file();
+        // First, since to map takes longer than an owner should have to wait for the visit to end.
+        MemorySegment memory = with.enter();
+        if (memory == null) {
             return -1;
         }
         try {
-            int bytes = Math.min(sends.totalBytes(slot) - from, PIECE_BYTES);
-            sends.copyTo(file(), start + from, slot, from, bytes);
-            return bytes;
+            if (!table.enter(entry, sends.remoteKey(slot))) {
+                return -1;
+            }
+            try {
+                int bytes = Math.min(sends.totalBytes(slot) - from, PIECE_BYTES);
+                sends.copyTo(memory, start + from, slot, from, bytes);
+                return bytes;
+            } finally {
+                table.exit();
+            }
         } finally {
-            table.exit();
+            with.exit();
         }
     }
 
     private int atomic(int slot) {
-        if (!find(slot, RegionTable.ATOMIC) || (start & 7) != 0 || !table.enter(entry, sends.remoteKey(slot))) {
+        if (!find(slot, RegionTable.ATOMIC) || (start & 7) != 0) {
+            return -1;
+        }
+        PeerFile with = file();
+        MemorySegment memory = with.enter();
+        if (memory == null) {
             return -1;
         }
         long old;
         try {
-            old = PeerAccess.atomic(
-                    file(),
-                    start,
-                    sends.opcode(slot) == WorkRequest.Opcode.FETCH_AND_ADD,
-                    sends.compareOrAdd(slot),
-                    sends.swap(slot));
+            if (!table.enter(entry, sends.remoteKey(slot))) {
+                return -1;
+            }
+            try {
+                old = PeerAccess.atomic(
+                        memory,
+                        start,
+                        sends.opcode(slot) == WorkRequest.Opcode.FETCH_AND_ADD,
+                        sends.compareOrAdd(slot),
+                        sends.swap(slot));
+            } finally {
+                table.exit();
+            }
         } finally {
-            table.exit();
+            with.exit();
         }
         sends.region(slot, 0).segment().set(ValueLayout.JAVA_LONG_UNALIGNED, sends.offset(slot, 0), old);
         return Long.BYTES;

@@ -7,6 +7,7 @@ import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.shm.ffm.ProcessFiles;
 import org.verbena.transport.spi.EndpointOptions;
 
 /**
@@ -14,13 +15,10 @@ import org.verbena.transport.spi.EndpointOptions;
  * Each begins with its length.
  */
 final class Handshake {
-    private static final long MAGIC = 0x5645_5242_534d_3031L; // VERBSM01
+    private static final long MAGIC = 0x5645_5242_534d_3032L; // VERBSM02
 
     /** Two IPv6 addresses and the greatest private data fit well. */
     private static final int MAX_FRAME_BYTES = 1024;
-
-    private static final byte ACCEPTED = 0;
-    private static final byte REJECTED = 1;
 
     private Handshake() {}
 
@@ -28,7 +26,11 @@ final class Handshake {
      * What the connecting side says.
      *
      * @param pid its process
+     * @param namespace of PIDs that it is in; 0 if it does not know
      * @param descriptor there, of the shared file
+     * @param secretHigh a number that nobody guesses, and that is in the file: who names a file of another process does
+     *     not know it
+     * @param secretLow the rest of it
      * @param ringBytes of one direction
      * @param readDepth reads and atomics that it answers, and that it wants to have out
      * @param from its address
@@ -38,7 +40,10 @@ final class Handshake {
     @SuppressWarnings("ArrayRecordComponent")
     record Request(
             long pid,
+            long namespace,
             int descriptor,
+            long secretHigh,
+            long secretLow,
             int ringBytes,
             int readDepth,
             InetSocketAddress from,
@@ -49,7 +54,10 @@ final class Handshake {
             ByteBuffer frame = begin();
             frame.putLong(MAGIC)
                     .putLong(pid)
+                    .putLong(namespace)
                     .putInt(descriptor)
+                    .putLong(secretHigh)
+                    .putLong(secretLow)
                     .putInt(ringBytes)
                     .putInt(readDepth);
             put(frame, from);
@@ -65,7 +73,10 @@ final class Handshake {
                 }
                 Request made = new Request(
                         frame.getLong(),
+                        frame.getLong(),
                         frame.getInt(),
+                        frame.getLong(),
+                        frame.getLong(),
                         frame.getInt(),
                         frame.getInt(),
                         address(frame),
@@ -76,7 +87,8 @@ final class Handshake {
                     throw new IOException("wants a ring of " + ring + " bytes");
                 }
                 if (made.readDepth < 0 || made.readDepth > 128 || made.pid < 1 || made.descriptor < 0) {
-                    throw new IOException("sent a connect request that is out of range: " + made);
+                    throw new IOException("sent a connect request that is out of range: process " + made.pid
+                            + ", descriptor " + made.descriptor + ", reads " + made.readDepth);
                 }
                 return made;
             } catch (BufferUnderflowException e) {
@@ -85,23 +97,64 @@ final class Handshake {
         }
     }
 
+    /** What the accepting side has decided. */
+    enum Verdict {
+        ACCEPTED(0),
+        REJECTED(1),
+        /** It would have accepted, and cannot map the connecting side's file. */
+        CANNOT_SHARE(2);
+
+        private final byte number;
+
+        Verdict(int number) {
+            this.number = (byte) number;
+        }
+
+        private static Verdict of(byte number) throws IOException {
+            for (Verdict each : values()) {
+                if (each.number == number) {
+                    return each;
+                }
+            }
+            throw new IOException("the answer is neither yes nor no: " + number);
+        }
+    }
+
     /**
      * What the accepting side answers.
      *
-     * @param accepted or rejected
+     * @param verdict its decision
      * @param readDepth as in the request
      * @param pid its process
+     * @param namespace of PIDs that it is in; 0 if it does not know
+     * @param descriptor there, of the shared file, until this side has spoken; -1 for none
      * @param privateData of its program
      */
     @SuppressWarnings("ArrayRecordComponent")
-    record Reply(boolean accepted, int readDepth, long pid, byte[] privateData) {
+    record Reply(Verdict verdict, int readDepth, long pid, long namespace, int descriptor, byte[] privateData) {
+
+        static Reply accepted(int readDepth, int descriptor, byte[] privateData) {
+            return new Reply(
+                    Verdict.ACCEPTED,
+                    readDepth,
+                    ShmContext.PID,
+                    ProcessFiles.pidNamespace(),
+                    descriptor,
+                    privateData);
+        }
+
+        static Reply refused(Verdict verdict, byte[] reason) {
+            return new Reply(verdict, 0, ShmContext.PID, ProcessFiles.pidNamespace(), -1, reason);
+        }
 
         ByteBuffer encode() {
             ByteBuffer frame = begin();
             frame.putLong(MAGIC)
-                    .put(accepted ? ACCEPTED : REJECTED)
+                    .put(verdict.number)
                     .putInt(readDepth)
-                    .putLong(pid);
+                    .putLong(pid)
+                    .putLong(namespace)
+                    .putInt(descriptor);
             put(frame, privateData);
             return end(frame);
         }
@@ -111,9 +164,16 @@ final class Handshake {
                 if (frame.getLong() != MAGIC) {
                     throw new IOException("the answer is of another version");
                 }
-                Reply made = new Reply(frame.get() == ACCEPTED, frame.getInt(), frame.getLong(), bytes(frame));
+                Reply made = new Reply(
+                        Verdict.of(frame.get()),
+                        frame.getInt(),
+                        frame.getLong(),
+                        frame.getLong(),
+                        frame.getInt(),
+                        bytes(frame));
                 if (made.readDepth < 0 || made.readDepth > 128 || made.pid < 1) {
-                    throw new IOException("the answer is out of range: " + made);
+                    throw new IOException(
+                            "the answer is out of range: process " + made.pid + ", reads " + made.readDepth);
                 }
                 return made;
             } catch (BufferUnderflowException e) {

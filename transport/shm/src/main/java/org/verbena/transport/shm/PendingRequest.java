@@ -41,6 +41,7 @@ final class PendingRequest extends IncomingRequest<ControlSocket, ShmEndpoint> i
         try {
             ControlSocket made = new ControlSocket(listener.loop(), channel, this);
             setSocket(made);
+            made.register();
             made.begin();
             startTimeout();
             onReadable();
@@ -67,16 +68,20 @@ final class PendingRequest extends IncomingRequest<ControlSocket, ShmEndpoint> i
             Handshake.Reader reading = reader;
             if (reading == null) {
                 // Nothing may come before the answer.
-                drop(
-                        now.channel().read(ByteBuffer.allocate(1)) < 0
-                                ? "disconnected before it was accepted"
-                                : "sent more than its request before it was answered");
+                int read = now.channel().read(ByteBuffer.allocate(1));
+                if (read != 0) { // else the request itself was reported, and had been read already to make room
+                    drop(
+                            read < 0
+                                    ? "disconnected before it was accepted"
+                                    : "sent more than its request before it was answered");
+                }
                 return;
             }
             ByteBuffer frame = reading.read(now.channel());
             if (frame != null) {
                 reader = null;
                 request = Handshake.Request.decode(frame);
+                listener.complete(this);
                 ask();
             } else if (reading.isEnded()) {
                 LOG.debug("a client of {} disconnected without a request", listener);
@@ -87,14 +92,19 @@ final class PendingRequest extends IncomingRequest<ControlSocket, ShmEndpoint> i
         }
     }
 
+    /** Makes room for another one. */
+    void evict() {
+        drop("sent no complete request before too many newer clients came");
+    }
+
     private void onTimeout() {
         if (request == null) {
             drop("sent no complete request within " + handshakeMillis() + " ms");
         } else if (!isEnded() && tryDecide()) {
-            LOG.warn(
-                    "the connect request of {} was neither accepted nor rejected within {} ms; rejecting it",
-                    remoteAddress(),
-                    handshakeMillis());
+            listener.context()
+                    .local()
+                    .warn("the connect request of " + remoteAddress() + " was neither accepted nor rejected within "
+                            + handshakeMillis() + " ms; rejecting it");
             reject0(new byte[0]);
         }
     }
@@ -108,7 +118,7 @@ final class PendingRequest extends IncomingRequest<ControlSocket, ShmEndpoint> i
 
     private void drop(String why) {
         if (!isEnded()) {
-            LOG.warn("dropped a client of {} that {}", listener, why);
+            listener.context().strangers().warn("dropped a client of " + listener + " that " + why);
             close();
         }
     }
@@ -159,7 +169,7 @@ final class PendingRequest extends IncomingRequest<ControlSocket, ShmEndpoint> i
 
     @Override
     protected void reject(ControlSocket socket, byte[] reason) {
-        socket.send(new Handshake.Reply(false, 0, ShmContext.PID, reason).encode());
+        socket.send(Handshake.Reply.refused(Handshake.Verdict.REJECTED, reason).encode());
         socket.closeWhenSent();
     }
 

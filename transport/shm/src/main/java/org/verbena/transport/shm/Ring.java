@@ -30,6 +30,10 @@ final class Ring {
     static final int HEAD = 128;
     static final int SLEEPS = 256;
     static final int WAITS = 384;
+
+    /** Of the first direction: what the connecting side proves with that the file is its own. */
+    static final int SECRET = 512;
+
     static final int CONTROL_BYTES = 4096;
 
     static final int MIN_BYTES = 16 << 10;
@@ -93,6 +97,16 @@ final class Ring {
     /** Where a direction begins: 0 is from the side that connected to the side that accepted. */
     static long base(int direction, int ringBytes) {
         return direction * ((long) CONTROL_BYTES + ringBytes);
+    }
+
+    static void putSecret(MemorySegment memory, long high, long low) {
+        memory.set(ValueLayout.JAVA_LONG, SECRET, high);
+        memory.set(ValueLayout.JAVA_LONG, SECRET + Long.BYTES, low);
+    }
+
+    static boolean hasSecret(MemorySegment memory, long high, long low) {
+        return memory.get(ValueLayout.JAVA_LONG, SECRET) == high
+                && memory.get(ValueLayout.JAVA_LONG, SECRET + Long.BYTES) == low;
     }
 
     static long position(MemorySegment memory, long at) {

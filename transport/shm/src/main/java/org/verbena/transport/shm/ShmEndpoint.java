@@ -2,7 +2,6 @@ package org.verbena.transport.shm;
 
 import io.netty.channel.IoEventLoop;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
@@ -62,7 +61,8 @@ final class ShmEndpoint extends SoftwareEndpoint
 
     /** The mapped file and the ends of its rings. */
     private record Rings(
-            Arena arena,
+            MemorySegment memory,
+            @Nullable PeerProcess process,
             RingReader reader,
             RingReceiver in,
             RingSender out,
@@ -75,7 +75,11 @@ final class ShmEndpoint extends SoftwareEndpoint
             in.close();
             direct.close();
             peerFiles.close();
-            publisher.close(arena::close);
+            // Whoever accessed it afterwards would end the process: the owner of these parts has none any more.
+            publisher.close(() -> PeerMappings.ALL.removeRing(memory));
+            if (process != null) {
+                process.leave();
+            }
         }
     }
 
@@ -89,7 +93,7 @@ final class ShmEndpoint extends SoftwareEndpoint
         super(loop, context.domain(), options, handler, remoteAddress, initiator);
         this.context = context;
         access = new PeerAccess(domain, connectionMemory);
-        setup = new ShmSetup(this, loop, context.options(), options, remoteAddress);
+        setup = new ShmSetup(this, loop, context, options, remoteAddress);
     }
 
     static void checkOptions(EndpointOptions options) {
@@ -138,14 +142,14 @@ final class ShmEndpoint extends SoftwareEndpoint
     /**
      * Both sides have agreed.
      *
-     * @param arena of the mapping; this endpoint's from now on
-     * @param memory the mapped file
-     * @param peer its process
+     * @param memory the mapped file; this endpoint's from now on
+     * @param peer its process, which this endpoint leaves; null if its files are not to be mapped
      * @param ringBytes of one direction
      * @param depth reads and atomics out, in each direction
      * @param privateData of the peer
      */
-    void becomeConnected(Arena arena, MemorySegment memory, long peer, int ringBytes, int depth, byte[] privateData) {
+    void becomeConnected(
+            MemorySegment memory, @Nullable PeerProcess peer, int ringBytes, int depth, byte[] privateData) {
         InboundReads inboundReads = new InboundReads(depth);
         int side = initiator ? 0 : 1;
         PeerFiles peerFiles = new PeerFiles(peer);
@@ -158,8 +162,11 @@ final class ShmEndpoint extends SoftwareEndpoint
                 new Publisher(context.files(), new RegionTable(memory, Ring.table(side, ringBytes)), loop, this);
         access.publishWith(publisher);
         Control control = new Control(requireSocket(), peerFiles);
-        rings = new Rings(arena, reader, in, out, control, direct, peerFiles, publisher);
+        rings = new Rings(memory, peer, reader, in, out, control, direct, peerFiles, publisher);
         becomeConnected(depth, privateData);
+        if (initiator && isConnected()) {
+            setup.showThatPeerIsKnown(control);
+        }
         wake();
     }
 
@@ -311,6 +318,7 @@ final class ShmEndpoint extends SoftwareEndpoint
         if (now == null || end != null) {
             return;
         }
+        setup.onPeerSpeaks();
         beginTurn();
         try {
             Control.Events events = now.control.read();

@@ -6,6 +6,7 @@ import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -15,12 +16,23 @@ import org.verbena.transport.software.SoftwareListener;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.ListenerHandler;
 
-/** Listens on a Unix socket and reads the requests of those that connect. One thread: the loop's. */
+/**
+ * Listens on a Unix socket and reads the requests of those that connect. When it has its maximum of them, the oldest
+ * without a complete request is dropped for the next one. A socket whose name was removed gets it again. One thread: the
+ * loop's.
+ */
 final class ShmListener extends SoftwareListener {
     private static final Logger LOG = LoggerFactory.getLogger(ShmListener.class);
 
+    /** Clients that wait in a backlog that nobody finds any more. */
+    private static final int MOST_LEFT = 4096;
+
     private final ShmContext context;
     private final Set<PendingRequest> pending = new HashSet<>();
+
+    /** Those whose request is not complete, oldest first. */
+    private final Set<PendingRequest> unfinished = new LinkedHashSet<>();
+
     private SocketDirectory.@Nullable Bound bound;
 
     ShmListener(
@@ -35,11 +47,58 @@ final class ShmListener extends SoftwareListener {
 
     @Override
     protected InetSocketAddress openChannel() throws IOException {
-        SocketDirectory.Bound made =
-                SocketDirectory.open(context.options().directory()).bind(wanted, options.backlog());
+        SocketDirectory.Bound made = bind(bound == null ? wanted : bound.address());
         bound = made;
-        made.channel().configureBlocking(false);
         return made.address();
+    }
+
+    private SocketDirectory.Bound bind(InetSocketAddress address) throws IOException {
+        SocketDirectory.Bound made =
+                SocketDirectory.open(context.options().directory()).bind(address, options.backlog());
+        try {
+            made.channel().configureBlocking(false);
+            return made;
+        } catch (IOException e) {
+            made.close();
+            throw e;
+        }
+    }
+
+    /** Clean-up scripts and the end of a login session remove names, and whole directories. */
+    @Override
+    public void onTick() {
+        SocketDirectory.Bound old = bound;
+        if (old == null || isClosed() || old.hasName()) {
+            return;
+        }
+        if (old.channel().isOpen()) {
+            takeTheRest(old.channel());
+            context.local()
+                    .warn(this + " is not to be found: its name was removed from " + old.directory()
+                            + ", and is made again; exclude the directory from clean-up, or set"
+                            + " org.verbena.shm.directory");
+        }
+        reopen();
+    }
+
+    /** Clients that found it while it had its name. */
+    private void takeTheRest(ServerSocketChannel from) {
+        try {
+            for (int i = 0; i < MOST_LEFT && !isFull(); i++) {
+                SocketChannel left = from.accept();
+                if (left == null) {
+                    return;
+                }
+                begin(left);
+            }
+        } catch (IOException e) {
+            LOG.debug("accepting the rest on {}", this, e);
+        }
+    }
+
+    @Override
+    protected void onReopenFailure(Exception why) {
+        context.local().warn(this + " is not to be found, and cannot be yet: " + why.getMessage());
     }
 
     @Override
@@ -59,39 +118,63 @@ final class ShmListener extends SoftwareListener {
         return selectableChannel().accept();
     }
 
+    /** Whether none can be dropped for another one. */
     @Override
     protected boolean isFull() {
-        return pending.size() >= context.options().maxHandshakes();
+        int most = context.options().maxHandshakes();
+        return pending.size() > most || (pending.size() == most && unfinished.isEmpty());
     }
 
+    private void makeRoom() {
+        while (pending.size() >= context.options().maxHandshakes() && !unfinished.isEmpty()) {
+            PendingRequest oldest = unfinished.iterator().next();
+            // Its request may have come, and the loop has not looked yet.
+            oldest.onReadable();
+            if (unfinished.contains(oldest)) {
+                oldest.evict();
+            }
+        }
+    }
+
+    /** Mostly the process has no descriptors left: those of silent clients are the first to spare. */
     @Override
     protected boolean makesRoom(IOException failure) {
-        LOG.warn(
-                "accepting on {} fails, and pauses for {} ms: {} (does 'ulimit -n' allow enough descriptors?)",
-                localAddress(),
-                PAUSE_MILLIS,
-                failure.toString());
-        return false;
+        boolean any = !unfinished.isEmpty();
+        context.local()
+                .warn("accepting on " + localAddress() + " fails, and "
+                        + (any ? "drops a client without a request" : "pauses for " + PAUSE_MILLIS + " ms") + ": "
+                        + failure + " (does 'ulimit -n' allow enough descriptors?)");
+        if (any) {
+            unfinished.iterator().next().evict();
+        }
+        return any;
     }
 
     @Override
     protected void begin(SocketChannel accepted) throws IOException {
         try {
             accepted.configureBlocking(false);
-            bound().directory().checkUser(accepted);
         } catch (IOException | RuntimeException e) {
-            LOG.warn("refused a connection to {}: {}", localAddress(), e.toString());
+            LOG.debug("a connection to {} ended immediately", localAddress(), e);
             accepted.close();
             return;
         }
+        makeRoom();
         PendingRequest request = new PendingRequest(this);
         pending.add(request);
+        unfinished.add(request);
         request.begin(accepted);
+    }
+
+    /** A request can be decided on. */
+    void complete(PendingRequest request) {
+        unfinished.remove(request);
     }
 
     /** A request has been decided on, or dropped. */
     void ended(PendingRequest request) {
-        if (pending.remove(request) && pending.size() == context.options().maxHandshakes() - 1) {
+        unfinished.remove(request);
+        if (pending.remove(request) && pending.size() + 1 >= context.options().maxHandshakes()) {
             acceptMore(true);
         }
     }

@@ -12,13 +12,13 @@ import org.verbena.transport.spi.OptionProperties;
  *     kernel provides it page by page, when it is first used. The connecting side decides
  * @param handshakeTimeoutMillis how long a client may take to send its request after connecting, and the program to
  *     accept or reject it, 1 or more
- * @param maxHandshakes connections of one listener that are not accepted yet, 1 or more; beyond that, further clients
- *     wait in the socket's backlog
+ * @param maxHandshakes connections of one listener that are not accepted yet, 1 or more; beyond that, the oldest
+ *     without a complete request makes room, and if all have one, further clients wait in the socket's backlog
  * @param stallTimeoutMillis how long a peer that owes something (a response, room in its ring) may do nothing before the
  *     connection is closed, 1000 or more; 0 waits forever
  * @param sharedReceiveDepth the depth of a loop's shared receive queue, 1 to 2^20
- * @param directory where the sockets of this user's servers are; null for {@code $XDG_RUNTIME_DIR/verbena-shm}, or without
- *     that {@code /tmp/verbena-shm-<uid>}. Both sides need the same
+ * @param directory where the sockets of this user's servers are; null for {@code $XDG_RUNTIME_DIR/verbena-shm}, or
+ *     without that {@code verbena-shm-<uid>} in {@code java.io.tmpdir}. Both sides need the same
  */
 public record ShmOptions(
         int ringBytes,

@@ -3,53 +3,88 @@ package org.verbena.transport.shm;
 import io.netty.channel.IoEventLoop;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.SocketException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
+import java.security.SecureRandom;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.shm.ffm.ProcessFiles;
 import org.verbena.transport.shm.ffm.SharedFile;
+import org.verbena.transport.shm.ffm.UnixSockets;
 import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.EndpointOptions;
 
-/** Brings an endpoint up: finds the peer's socket, checks its user, shares the file, and hears or gives the answer. */
+/**
+ * Brings an endpoint up: finds the peer's socket, shares the file, and reads or sends the answer.
+ *
+ * <p>A descriptor is a number that the peer says, in a process whose number it says too. Neither is believed. The
+ * connecting side writes a secret into its file and sends it over the socket: the accepting side takes a file only with
+ * that secret, so it is the file of whoever sent the request. The accepting side keeps the file open and says where: the
+ * connecting side takes the process as its peer only if the kernel finds that very file there.
+ */
 final class ShmSetup {
-    /** How soon a server whose backlog is full is tried again. */
-    private static final long RETRY_MILLIS = 2;
+    private static final Logger LOG = LoggerFactory.getLogger(ShmSetup.class);
+
+    /** How soon a server whose backlog is full is tried again: at first, and at last. */
+    private static final long FIRST_RETRY_MILLIS = 2;
+
+    private static final long LAST_RETRY_MILLIS = 64;
+
+    private static final SecureRandom SECRETS = new SecureRandom();
 
     private final ShmEndpoint endpoint;
     private final IoEventLoop loop;
+    private final ShmContext context;
     private final ShmOptions shmOptions;
     private final EndpointOptions options;
     private final InetSocketAddress remoteAddress;
 
     private @Nullable ScheduledFuture<?> timeout;
     private @Nullable ScheduledFuture<?> retry;
+    private long retryMillis = FIRST_RETRY_MILLIS;
+
+    /** On the loop and not connected: what a loop that ends finds of an endpoint that waits for its next attempt. */
+    private @Nullable ControlSocket next;
+
     private Handshake.@Nullable Reader reply;
+
+    /** The connecting side's. */
     private @Nullable SharedFile file;
-    private @Nullable Arena arena;
+
+    /** The ring, until it is the endpoint's. */
+    private @Nullable MemorySegment memory;
+
+    /** The accepting side's: it is open until the peer has seen it. */
+    private @Nullable SharedFile shown;
+
     private @Nullable ShmBinding binding;
     private boolean accepting;
+    private boolean cannotShare;
     private boolean ended;
 
     ShmSetup(
             ShmEndpoint endpoint,
             IoEventLoop loop,
-            ShmOptions shmOptions,
+            ShmContext context,
             EndpointOptions options,
             InetSocketAddress remoteAddress) {
         this.endpoint = endpoint;
         this.loop = loop;
-        this.shmOptions = shmOptions;
+        this.context = context;
         this.options = options;
         this.remoteAddress = remoteAddress;
+        shmOptions = context.options();
     }
 
     // Connecting.
@@ -74,36 +109,70 @@ final class ShmSetup {
         if (!endpoint.isComingUp()) {
             return;
         }
-        SocketChannel channel = null;
+        ControlSocket made;
         try {
+            made = next == null ? newSocket() : next;
+            next = null;
             SocketDirectory directory = SocketDirectory.open(shmOptions.directory());
             Path path = directory.find(remoteAddress);
-            if (path == null) {
-                throw new IOException("Connection refused: no socket of this user in " + directory);
+            UnixSockets.Answer answer = path == null ? UnixSockets.Answer.NO_NAME : connect(made.channel(), path);
+            switch (answer) {
+                case LISTENS -> made.begin();
+                case IS_FULL -> {
+                    made.closeNow();
+                    next = newSocket();
+                    retry = loop.schedule(this::tryConnect, retryMillis, TimeUnit.MILLISECONDS);
+                    retryMillis = Math.min(LAST_RETRY_MILLIS, 2 * retryMillis);
+                    return;
+                }
+                case NOBODY, NO_NAME -> {
+                    endpoint.endNow(nobodyListens(directory));
+                    return;
+                }
             }
-            channel = SocketChannel.open(StandardProtocolFamily.UNIX);
-            channel.configureBlocking(false);
-            if (!channel.connect(UnixDomainSocketAddress.of(path))) {
-                channel.close();
-                retry = loop.schedule(this::tryConnect, RETRY_MILLIS, TimeUnit.MILLISECONDS);
-                return;
-            }
-            directory.checkUser(channel);
-            ControlSocket made = new ControlSocket(loop, channel, endpoint);
-            made.begin();
-            endpoint.setSocket(made);
         } catch (IOException | RuntimeException e) {
-            if (channel != null) {
-                LoopSocket.closeQuietly(channel);
-            }
-            endpoint.endNow(failure(e));
+            endpoint.endNow(new ConnectionException("connecting to " + remoteAddress + ": " + e.getMessage(), e));
             return;
         }
         endpoint.beginTurn();
-        if (endpoint.prepare(localAddress())) {
-            request(channel);
+        try {
+            if (endpoint.prepare(localAddress())) {
+                request(made.channel());
+            }
+        } catch (RuntimeException | Error e) {
+            endpoint.fail(e);
         }
         endpoint.leaveTurn();
+    }
+
+    /** A socket on the loop, which is the endpoint's from now on. */
+    private ControlSocket newSocket() throws IOException {
+        SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
+        try {
+            channel.configureBlocking(false);
+            ControlSocket made = new ControlSocket(loop, channel, endpoint);
+            made.register();
+            endpoint.setSocket(made);
+            return made;
+        } catch (IOException | RuntimeException e) {
+            LoopSocket.closeQuietly(channel);
+            throw e;
+        }
+    }
+
+    /** Java has one exception for a full backlog and other reasons, so the kernel is asked again. */
+    private static UnixSockets.Answer connect(SocketChannel channel, Path path) throws IOException {
+        try {
+            if (channel.connect(UnixDomainSocketAddress.of(path))) {
+                return UnixSockets.Answer.LISTENS;
+            }
+        } catch (ConnectException refused) {
+            return UnixSockets.Answer.NOBODY;
+        } catch (SocketException unknown) {
+            LOG.trace("connecting to {}", path, unknown);
+        }
+        UnixSockets.Answer now = UnixSockets.ask(path);
+        return now == UnixSockets.Answer.LISTENS ? UnixSockets.Answer.IS_FULL : now;
     }
 
     private InetSocketAddress localAddress() {
@@ -115,27 +184,37 @@ final class ShmSetup {
                 to.isAnyLocalAddress() ? InetAddress.getLoopbackAddress() : to, SocketDirectory.anyPort());
     }
 
-    private ConnectionException failure(Exception e) {
-        String what = "connecting to " + remoteAddress + ": " + e.getMessage();
-        if (String.valueOf(e.getMessage()).contains("refused")) {
-            return new ConnectionException.Rejected(
-                    what + "; nobody listens there: check that the server is up, runs as this user on this host, and"
-                            + " uses the shm provider",
-                    new byte[0]);
-        }
-        return new ConnectionException(what, e);
+    private ConnectionException nobodyListens(SocketDirectory directory) {
+        return new ConnectionException.Rejected(
+                "connecting to " + remoteAddress + ": nobody listens there: no server has a socket of that port in "
+                        + directory + "; check that the server is up, runs as this user on this host, and uses the shm"
+                        + " provider. Both sides need the same directory, which depends on XDG_RUNTIME_DIR and"
+                        + " java.io.tmpdir unless both set -Dorg.verbena.shm.directory, and nothing may clean it up",
+                new byte[0]);
     }
 
     private void request(SocketChannel channel) {
-        Arena made = Arena.ofShared();
-        arena = made;
         int ringBytes = shmOptions.ringBytes();
         try {
-            SharedFile shared = SharedFile.create("verbena", Ring.fileBytes(ringBytes), false, made);
+            PeerMappings.ALL.addRing();
+            SharedFile shared;
+            try {
+                shared = SharedFile.create("verbena", Ring.fileBytes(ringBytes), false);
+            } catch (IOException | RuntimeException | Error e) {
+                PeerMappings.ALL.forgetRing();
+                throw e;
+            }
             file = shared;
+            memory = shared.memory();
+            long high = SECRETS.nextLong();
+            long low = SECRETS.nextLong();
+            Ring.putSecret(shared.memory(), high, low);
             ByteBuffer request = new Handshake.Request(
                             ShmContext.PID,
+                            ProcessFiles.pidNamespace(),
                             shared.descriptor(),
+                            high,
+                            low,
                             ringBytes,
                             options.readDepth(),
                             endpoint.localAddress(),
@@ -169,17 +248,16 @@ final class ShmSetup {
             }
         } catch (IOException e) {
             endpoint.fail(new ConnectionException("connecting to " + remoteAddress + ": " + e.getMessage(), e));
+        } catch (RuntimeException | Error e) {
+            endpoint.fail(e);
         }
         endpoint.leaveTurn();
     }
 
     private void onReply(Handshake.Reply answer) {
-        if (!answer.accepted()) {
+        if (answer.verdict() != Handshake.Verdict.ACCEPTED) {
             endpoint.fail(new ConnectionException.Rejected(
-                    "connecting to " + remoteAddress + ": the peer rejected the connection"
-                            + (answer.privateData().length == 0
-                                    ? ""
-                                    : " with " + answer.privateData().length + " bytes of private data"),
+                    "connecting to " + remoteAddress + ": the peer rejected the connection" + reason(answer),
                     answer.privateData()));
             return;
         }
@@ -187,17 +265,68 @@ final class ShmSetup {
         if (shared == null) {
             throw new IllegalStateException("nothing was asked for");
         }
-        up(shared.memory(), answer.pid(), shmOptions.ringBytes(), answer.readDepth(), answer.privateData());
+        up(peer(answer, shared), shmOptions.ringBytes(), answer.readDepth(), answer.privateData());
     }
 
-    private void up(MemorySegment memory, long pid, int ringBytes, int peerDepth, byte[] privateData) {
-        Arena of = arena;
-        if (of == null) {
+    private static String reason(Handshake.Reply answer) {
+        if (answer.verdict() == Handshake.Verdict.CANNOT_SHARE) {
+            return isForeign(answer.namespace())
+                    ? ", since it is in another PID namespace (" + namespaces(answer.namespace())
+                            + "): containers of a pod need shareProcessNamespace; or use another provider"
+                    : ", since it cannot map this process's memory: both must be of one user, in one PID namespace, and"
+                            + " dumpable; its log says more. Or use another provider";
+        }
+        return answer.privateData().length == 0 ? "" : " with " + answer.privateData().length + " bytes of private data";
+    }
+
+    private static boolean isForeign(long namespace) {
+        long own = ProcessFiles.pidNamespace();
+        return namespace != 0 && own != 0 && namespace != own;
+    }
+
+    private static String namespaces(long peer) {
+        return "its is " + peer + ", this process's " + ProcessFiles.pidNamespace();
+    }
+
+    /** The process that has the file open; null if there is none that this one can look into. */
+    private @Nullable PeerProcess peer(Handshake.Reply answer, SharedFile shared) {
+        String why;
+        try {
+            PeerProcess named = context.processes().find(answer.pid());
+            try {
+                if (named.files().identify(answer.descriptor()).equals(shared.identity())) {
+                    return named.retain();
+                }
+                why = "the process " + answer.pid() + " does not have this connection's file";
+            } finally {
+                named.leave();
+            }
+        } catch (IOException e) {
+            why = String.valueOf(e.getMessage());
+        }
+        context.local()
+                .warn("the server " + remoteAddress + " does not let this process map its memory, so what could be read"
+                        + " directly is copied through the ring: " + why);
+        return null;
+    }
+
+    /** The peer need not keep the file open any longer. */
+    void showThatPeerIsKnown(Control control) {
+        try {
+            control.wakePeer();
+        } catch (IOException gone) {
+            LOG.trace("the peer {} is gone, which reading shows", remoteAddress, gone);
+        }
+    }
+
+    private void up(@Nullable PeerProcess peer, int ringBytes, int peerDepth, byte[] privateData) {
+        MemorySegment ring = memory;
+        if (ring == null) {
             throw new IllegalStateException("nothing is mapped");
         }
-        arena = null; // the endpoint's
+        memory = null; // the endpoint's
         end();
-        endpoint.becomeConnected(of, memory, pid, ringBytes, Math.min(options.readDepth(), peerDepth), privateData);
+        endpoint.becomeConnected(ring, peer, ringBytes, Math.min(options.readDepth(), peerDepth), privateData);
     }
 
     // Accepting.
@@ -225,6 +354,7 @@ final class ShmSetup {
         try {
             if (made == null) {
                 made = new ControlSocket(loop, channel, endpoint);
+                made.register();
                 made.begin();
             } else {
                 made.setOwner(endpoint);
@@ -237,26 +367,80 @@ final class ShmSetup {
         endpoint.setSocket(made);
         accepting = true;
         endpoint.beginTurn();
-        if (endpoint.prepare(from.to())) {
-            answer(made, from);
+        try {
+            if (endpoint.prepare(from.to())) {
+                answer(made, from);
+            }
+        } catch (RuntimeException | Error e) {
+            endpoint.fail(e);
         }
         endpoint.leaveTurn();
     }
 
     private void answer(ControlSocket to, Handshake.Request from) {
-        Arena made = Arena.ofShared();
-        arena = made;
+        PeerProcess peer = null;
         try {
-            MemorySegment memory =
-                    SharedFile.map(from.pid(), from.descriptor(), Ring.fileBytes(from.ringBytes()), true, made);
-            to.send(new Handshake.Reply(true, options.readDepth(), ShmContext.PID, options.privateData()).encode());
+            peer = open(from);
+            SharedFile now = shown;
+            if (now == null) {
+                throw new IllegalStateException("nothing was opened");
+            }
+            to.send(Handshake.Reply.accepted(options.readDepth(), now.descriptor(), options.privateData())
+                    .encode());
             accepting = false;
-            up(memory, from.pid(), from.ringBytes(), from.readDepth(), from.privateData());
+            PeerProcess taken = peer;
+            peer = null; // the endpoint's
+            up(taken, from.ringBytes(), from.readDepth(), from.privateData());
         } catch (IOException e) {
-            endpoint.fail(new ConnectionException(
-                    "accepting from " + remoteAddress + ": its memory cannot be shared: " + e.getMessage()
-                            + " (both processes must be of one user, in one PID namespace, and dumpable)",
-                    e));
+            String why = "accepting from " + remoteAddress + ": its memory cannot be shared: " + e.getMessage()
+                    + " (both processes must be of one user, in one PID namespace, and dumpable)";
+            cannotShare = true;
+            context.local().warn(why);
+            endpoint.fail(new ConnectionException(why, e));
+        } finally {
+            if (peer != null) {
+                peer.leave();
+            }
+        }
+    }
+
+    /** Maps the peer's file, if it is the peer's; gives its process. */
+    private PeerProcess open(Handshake.Request from) throws IOException {
+        if (isForeign(from.namespace())) {
+            throw new IOException("it is in another PID namespace (" + namespaces(from.namespace()) + ")");
+        }
+        PeerMappings.ALL.addRing();
+        PeerProcess peer = null;
+        boolean isOpen = false;
+        try {
+            peer = context.processes().find(from.pid());
+            SharedFile opened = peer.files().open(from.descriptor(), Ring.fileBytes(from.ringBytes()), true);
+            memory = opened.memory();
+            isOpen = true; // end() takes care of it
+            shown = opened;
+            if (!Ring.hasSecret(opened.memory(), from.secretHigh(), from.secretLow())) {
+                throw new IOException("the process " + from.pid() + " has another file than the peer's as "
+                        + from.descriptor() + ": it is not the peer");
+            }
+            PeerProcess taken = peer;
+            peer = null;
+            return taken;
+        } finally {
+            if (!isOpen) {
+                PeerMappings.ALL.forgetRing();
+            }
+            if (peer != null) {
+                peer.leave();
+            }
+        }
+    }
+
+    /** The peer speaks: it has seen the file, or does not want to. */
+    void onPeerSpeaks() {
+        SharedFile open = shown;
+        if (open != null) {
+            shown = null;
+            open.close();
         }
     }
 
@@ -265,8 +449,12 @@ final class ShmSetup {
         return accepting;
     }
 
+    /** The last word to a peer that was accepted, and cannot be served. */
     ByteBuffer rejection(byte[] reason) {
-        return new Handshake.Reply(false, 0, ShmContext.PID, reason).encode();
+        return (cannotShare
+                        ? Handshake.Reply.refused(Handshake.Verdict.CANNOT_SHARE, new byte[0])
+                        : Handshake.Reply.refused(Handshake.Verdict.REJECTED, reason))
+                .encode();
     }
 
     private void startTimeout(String step) {
@@ -274,7 +462,8 @@ final class ShmSetup {
                 () -> {
                     if (endpoint.isComingUp()) {
                         endpoint.endNow(new ConnectionException.TimedOut(step + " with " + remoteAddress
-                                + ": not established after " + options.connectTimeoutMillis() + " ms"));
+                                + ": not established after " + options.connectTimeoutMillis() + " ms"
+                                + (next == null ? "" : "; the server has let its backlog fill up")));
                     }
                 },
                 options.connectTimeoutMillis(),
@@ -293,15 +482,16 @@ final class ShmSetup {
         if (shared != null) {
             shared.close();
         }
-        Arena unused = arena;
+        MemorySegment unused = memory;
         if (unused != null) {
-            arena = null;
-            unused.close();
+            memory = null;
+            PeerMappings.ALL.removeRing(unused);
         }
     }
 
     /** The connection has ended: its local address is free again. */
     void unbind() {
+        onPeerSpeaks();
         if (binding != null) {
             binding.release();
         }

@@ -1,6 +1,7 @@
 package org.verbena.transport.shm;
 
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
@@ -10,19 +11,22 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.ServerSocketChannel;
-import java.nio.channels.SocketChannel;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.security.Principal;
 import java.util.HexFormat;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
-import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.shm.ffm.HeldName;
+import org.verbena.transport.shm.ffm.UnixSockets;
 import org.verbena.transport.system.UserDirectory;
 
 /**
@@ -58,14 +62,38 @@ final class SocketDirectory {
      * @param directory where it is
      * @param channel bound
      * @param file its name
+     * @param name held, to know whether it is still there
      * @param address the address and port that the name stands for
      */
-    record Bound(SocketDirectory directory, ServerSocketChannel channel, Path file, InetSocketAddress address) {
+    record Bound(
+            SocketDirectory directory,
+            ServerSocketChannel channel,
+            Path file,
+            HeldName name,
+            InetSocketAddress address) {
+        /** Whether clients find it. */
+        boolean hasName() {
+            return name.isIntact();
+        }
+
         /** Closes the socket and removes its name. */
         void close() throws IOException {
             // The name first: whoever finds it afterwards finds another's.
-            Files.deleteIfExists(file);
+            if (hasName()) {
+                Files.deleteIfExists(file);
+            }
+            name.close();
             channel.close();
+        }
+    }
+
+    /** Which file has a name. */
+    private static Optional<Object> keyOf(Path file) {
+        try {
+            return Optional.ofNullable(Files.readAttributes(file, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+                    .fileKey());
+        } catch (IOException none) {
+            return Optional.empty();
         }
     }
 
@@ -78,7 +106,16 @@ final class SocketDirectory {
      */
     static SocketDirectory open(@Nullable Path wanted) throws IOException {
         Path path = wanted == null ? UserDirectory.of("verbena-shm") : wanted;
-        if (!UserDirectory.make(path)) {
+        boolean isNew;
+        try {
+            isNew = UserDirectory.make(path);
+        } catch (FileSystemException refused) {
+            throw new IOException(
+                    "the directory of this user's servers cannot be made: " + refused
+                            + "; set org.verbena.shm.directory to one that can, for servers and clients",
+                    refused);
+        }
+        if (!isNew) {
             Set<PosixFilePermission> permissions = Files.getPosixFilePermissions(path);
             if (permissions.contains(PosixFilePermission.GROUP_WRITE)
                     || permissions.contains(PosixFilePermission.OTHERS_WRITE)) {
@@ -87,19 +124,6 @@ final class SocketDirectory {
             }
         }
         return new SocketDirectory(path);
-    }
-
-    /**
-     * Refuses the process of another user: somebody may have been let into the directory.
-     *
-     * @param peer connected
-     * @throws IOException it is another user's, or the system does not say
-     */
-    void checkUser(SocketChannel peer) throws IOException {
-        Principal user = peer.getOption(ExtendedSocketOptions.SO_PEERCRED).user();
-        if (!user.equals(Files.getOwner(path))) {
-            throw new IOException("the peer runs as " + user.getName() + ", and memory is shared within one user only");
-        }
     }
 
     /** Whether an address is one of this host, or of all. */
@@ -129,25 +153,43 @@ final class SocketDirectory {
      */
     Bound bind(InetSocketAddress wanted, int backlog) throws IOException {
         if (!isLocal(wanted.getAddress())) {
-            throw new IOException("Cannot assign requested address");
+            throw new BindException("Cannot assign requested address: " + wanted.getAddress().getHostAddress()
+                    + " is not this host's");
         }
         synchronized (MONITOR) {
-            try (FileChannel lockFile =
-                            FileChannel.open(path.resolve(LOCK), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
-                    FileLock lock = lockFile.lock()) {
-                assert lock.isValid();
-                if (wanted.getPort() != 0) {
-                    return bindNow(wanted, backlog);
-                }
-                for (int i = 0; i < PORT_ATTEMPTS; i++) {
-                    InetSocketAddress candidate = new InetSocketAddress(wanted.getAddress(), anyPort());
-                    if (!isTaken(candidate)) {
-                        return bindNow(candidate, backlog);
+            while (true) {
+                Path lockName = path.resolve(LOCK);
+                try (FileChannel lockFile =
+                        FileChannel.open(lockName, StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
+                    Optional<Object> opened = keyOf(lockName);
+                    try (FileLock lock = lockFile.lock()) {
+                        assert lock.isValid();
+                        // Somebody may have removed it meanwhile: then others lock another one.
+                        if (opened.equals(keyOf(lockName))) {
+                            return bindLocked(wanted, backlog);
+                        }
                     }
+                } catch (FileSystemException refused) {
+                    throw new IOException(
+                            "the directory of this user's servers cannot be used: " + refused
+                                    + "; set org.verbena.shm.directory to one that can, for servers and clients",
+                            refused);
                 }
-                throw new IOException("no port is free");
             }
         }
+    }
+
+    private Bound bindLocked(InetSocketAddress wanted, int backlog) throws IOException {
+        if (wanted.getPort() != 0) {
+            return bindNow(wanted, backlog);
+        }
+        for (int i = 0; i < PORT_ATTEMPTS; i++) {
+            InetSocketAddress candidate = new InetSocketAddress(wanted.getAddress(), anyPort());
+            if (whoHas(candidate) == null) {
+                return bindNow(candidate, backlog);
+            }
+        }
+        throw new IOException("no port is free");
     }
 
     /** A number as Linux gives it to those who want any; it may be in use. */
@@ -156,50 +198,59 @@ final class SocketDirectory {
     }
 
     private Bound bindNow(InetSocketAddress address, int backlog) throws IOException {
-        if (isTaken(address)) {
-            throw new IOException("Address already in use");
+        String taker = whoHas(address);
+        if (taker != null) {
+            throw new BindException("Address already in use by " + taker);
         }
         Path file = path.resolve(name(address));
         ServerSocketChannel channel = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
         try {
             channel.bind(UnixDomainSocketAddress.of(file), backlog);
+            return new Bound(this, channel, file, HeldName.of(file), address);
         } catch (IOException e) {
             channel.close();
             throw file.toString().length() > MAX_NAME_BYTES
                     ? new IOException(file + " is too long for the name of a socket: set org.verbena.shm.directory", e)
                     : e;
         }
-        return new Bound(this, channel, file, address);
     }
 
-    /** Whether somebody has this port of this address, or of all; names of the dead are removed. */
-    private boolean isTaken(InetSocketAddress address) throws IOException {
-        String own = name(address);
-        boolean any = address.getAddress().isAnyLocalAddress();
-        try (DirectoryStream<Path> same = Files.newDirectoryStream(path, address.getPort() + "-*")) {
+    /** Who has this port of this address, or of all; null if nobody has. Names of the dead are removed. */
+    private @Nullable String whoHas(InetSocketAddress address) throws IOException {
+        String prefix = address.getPort() + "-";
+        try (DirectoryStream<Path> same = Files.newDirectoryStream(path, prefix + "*")) {
             for (Path file : same) {
-                String name = file.getFileName().toString();
-                boolean conflicts = any || name.equals(own) || name.equals(address.getPort() + "-" + ANY);
-                if (conflicts && isAlive(file)) {
-                    return true;
+                if (conflicts(file, address) && isAlive(file)) {
+                    return "the server of " + file;
                 }
             }
         }
-        return false;
+        String nameless = NamelessSockets.findProcess(
+                file -> path.toAbsolutePath().equals(file.getParent())
+                        && file.getFileName().toString().startsWith(prefix)
+                        && conflicts(file, address));
+        return nameless == null
+                ? null
+                : "the process " + nameless + ", whose socket's name was removed from " + path
+                        + ": exclude the directory from clean-up";
+    }
+
+    private static boolean conflicts(Path file, InetSocketAddress address) {
+        String name = file.getFileName().toString();
+        return address.getAddress().isAnyLocalAddress()
+                || name.equals(name(address))
+                || name.equals(address.getPort() + "-" + ANY);
     }
 
     private static boolean isAlive(Path file) throws IOException {
-        try (SocketChannel probe = SocketChannel.open(StandardProtocolFamily.UNIX)) {
-            probe.configureBlocking(false); // its backlog may be full
-            probe.connect(UnixDomainSocketAddress.of(file));
-            return true;
-        } catch (IOException refused) {
-            if (String.valueOf(refused.getMessage()).contains("refused")) {
+        return switch (UnixSockets.ask(file)) {
+            case LISTENS, IS_FULL -> true;
+            case NOBODY -> {
                 Files.deleteIfExists(file);
-                return false;
+                yield false;
             }
-            return Files.exists(file);
-        }
+            case NO_NAME -> false;
+        };
     }
 
     /**

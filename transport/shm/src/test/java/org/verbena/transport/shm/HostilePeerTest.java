@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
@@ -14,9 +15,11 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.shm.ShmFixture.Pair;
+import org.verbena.transport.shm.ffm.ProcessFiles;
 import org.verbena.transport.shm.ffm.SharedFile;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.MemoryDomain.Access;
@@ -33,6 +36,8 @@ class HostilePeerTest {
     private static final int RING_BYTES = Ring.MIN_BYTES;
     private static final int FILE_BYTES = (int) Ring.fileBytes(RING_BYTES);
 
+    private static final long SECRET = 0x123456789abcdefL;
+
     /** A client without a provider. */
     static final class Attacker implements AutoCloseable {
         private final Arena arena = Arena.ofShared();
@@ -41,6 +46,7 @@ class HostilePeerTest {
 
         Attacker(ShmFixture fixture) throws IOException {
             file = SharedFile.create("verbena-attack", FILE_BYTES, false, arena);
+            Ring.putSecret(file.memory(), SECRET, ~SECRET);
             Path name = SocketDirectory.open(null).find(fixture.address);
             assertThat(name).isNotNull();
             socket = SocketChannel.open(StandardProtocolFamily.UNIX);
@@ -52,7 +58,25 @@ class HostilePeerTest {
         }
 
         void request(long pid, int descriptor, int ringBytes, InetSocketAddress to) throws IOException {
-            write(new Handshake.Request(pid, descriptor, ringBytes, 16, to, to, new byte[0]).encode());
+            request(pid, ProcessFiles.pidNamespace(), descriptor, SECRET, ringBytes, to);
+        }
+
+        void request(
+                long pid, long namespace, int descriptor, long secret, int ringBytes, InetSocketAddress to)
+                throws IOException {
+            write(new Handshake.Request(
+                            pid, namespace, descriptor, secret, ~secret, ringBytes, 16, to, to, new byte[0])
+                    .encode());
+        }
+
+        Handshake.Reply awaitReply() throws IOException {
+            ByteBuffer frame = null;
+            Handshake.Reader reader = new Handshake.Reader();
+            while (frame == null) {
+                frame = reader.read(socket);
+                assertThat(reader.isEnded()).isFalse();
+            }
+            return Handshake.Reply.decode(frame);
         }
 
         void request(InetSocketAddress to) throws IOException {
@@ -202,6 +226,91 @@ class HostilePeerTest {
                         .isInstanceOf(ConnectionException.class)
                         .hasMessageContaining("expected");
             }
+        }
+    }
+
+    /** Of a process in another namespace it would be another file, which only looks alike. */
+    @Test
+    void aFileThatIsNotThePeersIsRefused() throws IOException {
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS)) {
+            Pair bystander = fixture.connect();
+            try (Attacker attacker = new Attacker(fixture)) {
+                attacker.request(
+                        ShmContext.PID,
+                        ProcessFiles.pidNamespace(),
+                        attacker.file.descriptor(),
+                        SECRET + 1,
+                        RING_BYTES,
+                        fixture.address);
+                assertThat(fixture.acceptInVain()).isInstanceOf(ConnectionException.class);
+                assertThat(attacker.awaitReply().verdict()).isEqualTo(Handshake.Verdict.CANNOT_SHARE);
+            }
+            try (Attacker attacker = new Attacker(fixture)) {
+                attacker.request(
+                        ShmContext.PID,
+                        ProcessFiles.pidNamespace() + 1,
+                        attacker.file.descriptor(),
+                        SECRET,
+                        RING_BYTES,
+                        fixture.address);
+                assertThat(fixture.acceptInVain())
+                        .isInstanceOf(ConnectionException.class)
+                        .hasMessageContaining("PID namespace");
+                Handshake.Reply reply = attacker.awaitReply();
+                assertThat(reply.verdict()).isEqualTo(Handshake.Verdict.CANNOT_SHARE);
+                assertThat(reply.namespace()).isEqualTo(ProcessFiles.pidNamespace());
+            }
+            bystander.client().awaitPrepared().disconnect();
+        }
+    }
+
+    /** A server that says what it is asked to. */
+    private static RecordingEndpointHandler answer(ShmFixture fixture, Function<Handshake.Request, Handshake.Reply> with)
+            throws IOException {
+        SocketDirectory.Bound bound = SocketDirectory.open(null)
+                .bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 1);
+        RecordingEndpointHandler client = fixture.connect(bound.address(), handler -> {});
+        SocketChannel accepted = bound.channel().accept();
+        bound.close();
+        Handshake.Reader reader = new Handshake.Reader();
+        ByteBuffer frame = null;
+        while (frame == null) {
+            frame = reader.read(accepted);
+        }
+        ByteBuffer reply = with.apply(Handshake.Request.decode(frame)).encode();
+        while (reply.hasRemaining()) {
+            accepted.write(reply);
+        }
+        if (client.awaitPrepared() != null) {
+            Patience.until("the client has decided", () -> client.isConnected() || client.isDisconnected());
+        }
+        accepted.close();
+        return client;
+    }
+
+    @Test
+    void aClientSaysThatItsServerIsInAnotherNamespace() throws IOException {
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS)) {
+            RecordingEndpointHandler client = answer(
+                    fixture,
+                    request -> new Handshake.Reply(
+                            Handshake.Verdict.CANNOT_SHARE, 0, 1, request.namespace() + 1, -1, new byte[0]));
+            assertThat(client.awaitDisconnected())
+                    .isInstanceOf(ConnectionException.Rejected.class)
+                    .hasMessageContaining("PID namespace");
+        }
+    }
+
+    /** It says that it is another process: the client works with it, and looks into nobody's files. */
+    @Test
+    void aServerThatNamesAnotherProcessIsNotBelieved() throws IOException {
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS)) {
+            RecordingEndpointHandler client = answer(
+                    fixture,
+                    request -> new Handshake.Reply(
+                            Handshake.Verdict.ACCEPTED, 1, ShmContext.PID, request.namespace(), 0, new byte[0]));
+            client.awaitConnected();
+            assertThat(client.awaitDisconnected()).isInstanceOf(ConnectionException.Lost.class);
         }
     }
 
