@@ -35,7 +35,13 @@ final class ShmChild {
 
     /** Starts one: {@code client PORT} or {@code server}, which prints its port. */
     static Process start(Path directory, String... arguments) throws IOException {
-        List<String> command = new ArrayList<>(List.of(
+        return start(List.of(), directory, arguments);
+    }
+
+    /** As {@link #start(Path, String...)}, by a program that starts it. */
+    static Process start(List<String> starter, Path directory, String... arguments) throws IOException {
+        List<String> command = new ArrayList<>(starter);
+        command.addAll(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--enable-native-access=ALL-UNNAMED",
                 "-XX:TieredStopAtLevel=1",
