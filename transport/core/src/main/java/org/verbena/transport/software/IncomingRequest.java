@@ -9,6 +9,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
@@ -115,23 +116,33 @@ public abstract class IncomingRequest<S extends LoopSocket, E extends SoftwareEn
         }
     }
 
-    private void handOver(IoEventLoop loop, E endpoint) {
+    private void handOver(IoEventLoop loop, E endpoint, EndpointHandler handler) {
         S now = socket;
         end();
         if (now == null) {
-            loop.execute(() -> handOver(endpoint, null, null));
+            handOver(loop, endpoint, handler, null);
         } else if (loop.inEventLoop()) {
             handOver(endpoint, now.channel(), now);
         } else {
             SocketChannel channel = now.channel();
             now.unregister();
-            try {
-                loop.execute(() -> handOver(endpoint, channel, null));
-            } catch (RejectedExecutionException e) {
-                // The program has ended the loop, and with it the channel that was to serve the peer.
-                LOG.debug("the event loop that should serve {} has ended", remoteAddress(), e);
+            handOver(loop, endpoint, handler, channel);
+        }
+    }
+
+    private void handOver(
+            IoEventLoop loop, E endpoint, EndpointHandler handler, @Nullable SocketChannel channel) {
+        try {
+            loop.execute(() -> handOver(endpoint, channel, null));
+        } catch (RejectedExecutionException e) {
+            // The program has ended the loop: no thread of the endpoint is left that could report its end.
+            if (channel != null) {
                 LoopSocket.closeQuietly(channel);
             }
+            handler.onDisconnected(
+                    endpoint,
+                    new ConnectionException(
+                            "accepting from " + remoteAddress() + ": the event loop that was to serve it has ended", e));
         }
     }
 
@@ -154,7 +165,7 @@ public abstract class IncomingRequest<S extends LoopSocket, E extends SoftwareEn
         checkAccept(loop, options);
         decide();
         E endpoint = newEndpoint(loop, options, handler);
-        execute(() -> handOver(loop, endpoint), () -> loop.execute(() -> handOver(endpoint, null, null)));
+        execute(() -> handOver(loop, endpoint, handler), () -> handOver(loop, endpoint, handler, null));
         return endpoint;
     }
 

@@ -6,7 +6,11 @@ import io.netty.channel.IoRegistration;
 import io.netty.channel.nio.NioIoOps;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.io.IOException;
+import java.net.BindException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -25,6 +29,9 @@ public abstract class SoftwareListener implements Listener, LoopMember {
 
     /** Connections taken in one turn, before others have theirs. */
     private static final int ACCEPTS_PER_TURN = 64;
+
+    /** Below it a system may reserve ports for its administrator. */
+    private static final int FIRST_PORT_FOR_ALL = 1024;
 
     /** How long to leave alone a system that has no descriptors left. */
     protected static final int PAUSE_MILLIS = 500;
@@ -138,13 +145,22 @@ public abstract class SoftwareListener implements Listener, LoopMember {
         LOG.warn("{} cannot be opened again", this, why);
     }
 
-    /** Java has one exception for several reasons; their texts are the operating system's. */
-    private static String hint(Exception refused) {
-        String text = String.valueOf(refused.getMessage());
-        if (text.contains("already in use")) {
-            return " (is another server on that port?)";
+    /** Java has one exception for several reasons, whose texts are the operating system's, in whatever language. */
+    private String hint(Exception refused) {
+        if (!(refused instanceof BindException)) {
+            return "";
         }
-        return text.contains("assign requested address") ? " (this host has no such address)" : "";
+        InetAddress address = wanted.getAddress();
+        try {
+            if (!address.isAnyLocalAddress() && NetworkInterface.getByInetAddress(address) == null) {
+                return " (this host has no such address)";
+            }
+        } catch (SocketException unknown) {
+            LOG.trace("whether {} is an address of this host is unknown", address, unknown);
+        }
+        return wanted.getPort() > 0 && wanted.getPort() < FIRST_PORT_FOR_ALL
+                ? " (is another server on that port, or may this user not have it?)"
+                : " (is another server on that port?)";
     }
 
     /** Accepts connections, or lets them wait in the socket's backlog. */

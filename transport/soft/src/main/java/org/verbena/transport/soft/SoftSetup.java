@@ -33,6 +33,9 @@ final class SoftSetup {
 
     private @Nullable ScheduledFuture<?> timeout;
 
+    /** When TCP was asked to connect. */
+    private long beganNanos;
+
     /** Connecting side: once the request is sent. */
     private @Nullable MpaFrameReader replyReader;
 
@@ -75,9 +78,9 @@ final class SoftSetup {
             made = registering;
             endpoint.setSocket(made);
             startTimeout("connecting");
-            if (channel.connect(remoteAddress)) {
+            if (tryConnect(channel)) {
                 onTcpConnected(made);
-            } else {
+            } else if (endpoint.isComingUp()) {
                 made.await(NioIoOps.CONNECT);
             }
         } catch (IOException | RuntimeException e) {
@@ -88,8 +91,23 @@ final class SoftSetup {
                     e.addSuppressed(closing);
                 }
             }
-            endpoint.endNow(TcpChannels.connectFailure(remoteAddress, e));
+            endpoint.endNow(new ConnectionException("connecting to " + remoteAddress + ": " + e.getMessage(), e));
         }
+    }
+
+    /** False if the answer is to be waited for, or connecting has failed and the endpoint with it. */
+    private boolean tryConnect(SocketChannel channel) {
+        beganNanos = System.nanoTime();
+        try {
+            return channel.connect(remoteAddress);
+        } catch (IOException e) {
+            connectFailed(e);
+            return false;
+        }
+    }
+
+    private void connectFailed(IOException e) {
+        endpoint.endNow(TcpChannels.connectFailure(remoteAddress, e, System.nanoTime() - beganNanos));
     }
 
     private void startTimeout(String step) {
@@ -120,11 +138,17 @@ final class SoftSetup {
     /** The socket can be written while TCP is not connected yet. */
     void onWritable(SoftSocket socket) {
         try {
-            if (socket.channel().finishConnect()) {
-                onTcpConnected(socket);
+            if (!socket.channel().finishConnect()) {
+                return;
             }
         } catch (IOException e) {
-            endpoint.endNow(TcpChannels.connectFailure(remoteAddress, e));
+            connectFailed(e);
+            return;
+        }
+        try {
+            onTcpConnected(socket);
+        } catch (IOException e) {
+            endpoint.endNow(new ConnectionException("connecting to " + remoteAddress + ": " + e.getMessage(), e));
         }
     }
 

@@ -1,13 +1,16 @@
 package org.verbena.transport.soft;
 
 import java.io.IOException;
+import java.net.BindException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
-import java.net.NoRouteToHostException;
 import java.net.SocketException;
 import java.net.StandardSocketOptions;
 import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
 import jdk.net.ExtendedSocketOptions;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -31,6 +34,14 @@ final class TcpChannels {
 
     /** The bytes that an IPv6 header is longer. */
     private static final int IPV6_EXTRA_BYTES = 20;
+
+    private static final Path SYN_RETRIES = Path.of("/proc/sys/net/ipv4/tcp_syn_retries");
+
+    /** One retry, after a second, and two more for its answer: no system gives up sooner. */
+    private static final long FIRST_RETRIES_NANOS = TimeUnit.SECONDS.toNanos(3);
+
+    /** Those without that file take a minute and more. */
+    private static final int OTHER_SYSTEMS_SECONDS = 60;
 
     private TcpChannels() {}
 
@@ -77,28 +88,42 @@ final class TcpChannels {
     }
 
     /**
-     * Explains why connecting failed.
+     * Explains why connecting failed, once TCP had been asked to. Java has a class for each kind of error number, and
+     * the operating system's text for each, in whatever language: the classes decide.
      *
      * @param remoteAddress where to
      * @param e how
+     * @param tookNanos how long it took
      * @return for the user
      */
-    static ConnectionException connectFailure(InetSocketAddress remoteAddress, Exception e) {
+    static ConnectionException connectFailure(InetSocketAddress remoteAddress, Exception e, long tookNanos) {
         String what = "connecting to " + remoteAddress + ": " + e.getMessage();
-        String text = String.valueOf(e.getMessage());
-        if (e instanceof ConnectException && text.contains("refused")) {
-            return new ConnectionException.Rejected(
-                    what
-                            + "; nobody listens there: check that the server is up, and that it uses the soft provider or an"
-                            + " iWARP device",
-                    new byte[0]);
+        if (e instanceof ConnectException) { // ECONNREFUSED or ETIMEDOUT
+            return tookNanos < leastTimeoutNanos(tookNanos)
+                    ? new ConnectionException.Rejected(
+                            what
+                                    + "; nobody listens there: check that the server is up, and that it uses the soft"
+                                    + " provider or an iWARP device",
+                            new byte[0])
+                    : new ConnectionException.TimedOut(what);
         }
-        if (text.contains("timed out")) {
-            return new ConnectionException.TimedOut(what);
-        }
-        if (e instanceof NoRouteToHostException || text.contains("unreachable")) {
+        if (e instanceof SocketException && !(e instanceof BindException)) { // EHOSTUNREACH, ENETUNREACH and the like
             return new ConnectionException.Unreachable(what, e);
         }
         return new ConnectionException(what, e);
+    }
+
+    /** How long the system tries at least before it says that a connection has timed out. Source: tcp(7), tcp_syn_retries. */
+    private static long leastTimeoutNanos(long tookNanos) {
+        if (tookNanos < FIRST_RETRIES_NANOS) {
+            return FIRST_RETRIES_NANOS;
+        }
+        try {
+            int retries = Integer.parseInt(Files.readString(SYN_RETRIES).strip());
+            return TimeUnit.SECONDS.toNanos((2L << Math.clamp(retries, 1, 20)) - 1);
+        } catch (IOException | NumberFormatException notLinux) {
+            LOG.trace("{} does not say how often TCP tries to connect", SYN_RETRIES, notLinux);
+            return TimeUnit.SECONDS.toNanos(OTHER_SYSTEMS_SECONDS);
+        }
     }
 }
