@@ -2,7 +2,11 @@ package org.verbena.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.File;
 import java.io.IOException;
+import java.lang.reflect.Method;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -51,7 +55,36 @@ class StatFileLossTest {
         }
     }
 
+    /** All of Verbena twice in one process, as in a container of web applications, both with traffic. */
+    static final class TwoLoaders {
+        private TwoLoaders() {}
+
+        public static void main(String... arguments) throws Exception {
+            List<URL> path = new ArrayList<>();
+            for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
+                path.add(Path.of(entry).toUri().toURL());
+            }
+            List<URLClassLoader> loaders = new ArrayList<>();
+            for (int i = 0; i < 2; i++) {
+                URLClassLoader loader =
+                        new URLClassLoader(path.toArray(URL[]::new), ClassLoader.getPlatformClassLoader());
+                loaders.add(loader);
+                Method main = Class.forName(Traffic.class.getName(), true, loader)
+                        .getDeclaredMethod("main", String[].class);
+                main.setAccessible(true);
+                main.invoke(null, (Object) arguments);
+            }
+            for (URLClassLoader loader : loaders) {
+                loader.close();
+            }
+        }
+    }
+
     private Process start(List<String> prefix, String... more) throws IOException {
+        return start(Traffic.class, prefix, more);
+    }
+
+    private Process start(Class<?> main, List<String> prefix, String... more) throws IOException {
         Path logging = Files.writeString(runtime.resolve("logback.xml"), """
                 <configuration>
                   <appender name="out" class="ch.qos.logback.core.ConsoleAppender">
@@ -64,7 +97,7 @@ class StatFileLossTest {
         arguments.addAll(List.of(more));
         List<String> command = new ArrayList<>(prefix);
         command.addAll(ChildJvm.command(
-                List.of("-Dlogback.configurationFile=" + logging), Traffic.class, arguments.toArray(String[]::new)));
+                List.of("-Dlogback.configurationFile=" + logging), main, arguments.toArray(String[]::new)));
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
         builder.environment().put("XDG_RUNTIME_DIR", runtime.toString());
         return builder.start();
@@ -142,5 +175,22 @@ class StatFileLossTest {
         Patience.until("there is a file", () -> isWritten(file));
         assertThat(end(process)).contains("interrupted: true").doesNotContain(NEVER_ON, OFF);
         assertThat(file).doesNotExist();
+    }
+
+    @Test
+    void ofTheFirstOfTwoClassLoaders() throws Exception {
+        Files.writeString(runtime.resolve("end"), "");
+        Process process = start(TwoLoaders.class, List.of());
+        String output = end(process);
+        assertThat(output.lines().filter("answered all"::equals)).hasSize(2);
+        assertThat(output).containsOnlyOnce(NEVER_ON).containsOnlyOnce("another class loader of this process");
+    }
+
+    @Test
+    void withoutAPlaceToWriteTo() throws Exception {
+        Path nowhere = runtime.resolve("logback.xml").resolve("nowhere"); // no directory can be made in a file
+        Process process = start(List.of("env", "-u", "XDG_RUNTIME_DIR", "HOME=" + nowhere, "JAVA_TOOL_OPTIONS=-Djava.io.tmpdir="
+                + nowhere + " -Duser.home=" + nowhere));
+        assertThat(end(process)).containsOnlyOnce(NEVER_ON);
     }
 }
