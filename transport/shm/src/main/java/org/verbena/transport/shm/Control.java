@@ -41,8 +41,8 @@ final class Control {
         WorkStatus.RECEIVER_NOT_READY_RETRY_EXCEEDED
     };
 
-    private final ControlSocket socket;
-    private final PeerFiles files;
+    private final Files files;
+
     /** What is being said, 0 for nothing, and what has come of it. */
     private byte saying;
 
@@ -60,13 +60,19 @@ final class Control {
         ENDED
     }
 
-    Control(ControlSocket socket, PeerFiles files) {
-        this.socket = socket;
+    /** Is told which files the peer has. */
+    interface Files {
+        void add(int number, int descriptor, long lengthBytes, boolean isWritable);
+
+        void remove(int number);
+    }
+
+    Control(Files files) {
         this.files = files;
     }
 
     /** The peer sleeps, and there is something for it. */
-    void wakePeer() throws IOException {
+    static void wakePeer(ControlSocket socket) throws IOException {
         // A socket that is full has something to read for it.
         if (!socket.hasUnsent()) {
             ByteBuffer one = socket.io().controlBuffer();
@@ -109,7 +115,7 @@ final class Control {
      * @throws IOException the socket is broken
      * @throws RingException the peer says what nobody says
      */
-    Events read() throws IOException {
+    Events read(ControlSocket socket) throws IOException {
         ByteBuffer bytes = socket.io().controlBuffer().limit(TURN_BYTES);
         int read = socket.channel().read(bytes);
         return read < 0 ? Events.ENDED : parse(bytes.flip());

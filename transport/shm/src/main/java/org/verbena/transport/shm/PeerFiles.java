@@ -9,7 +9,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** What the peer of one connection has announced of its process's files. None is opened before it is used. One thread. */
-final class PeerFiles {
+final class PeerFiles implements Control.Files {
     private static final Logger LOG = LoggerFactory.getLogger(PeerFiles.class);
 
     /** A peer with more files has the rest read by its own loop. */
@@ -40,7 +40,8 @@ final class PeerFiles {
     }
 
     /** The peer has a file to map. One that cannot be mapped is done without. */
-    void add(int number, int descriptor, long lengthBytes, boolean isWritable) {
+    @Override
+    public void add(int number, int descriptor, long lengthBytes, boolean isWritable) {
         if (process == null || lengthBytes <= 0 || descriptor < 0) {
             return;
         }
@@ -55,7 +56,8 @@ final class PeerFiles {
     }
 
     /** The peer has freed a file. */
-    void remove(int number) {
+    @Override
+    public void remove(int number) {
         IntObjectHashMap<Announced> all = announced;
         if (all != null) {
             release(all.remove(number));

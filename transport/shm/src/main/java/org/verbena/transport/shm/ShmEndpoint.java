@@ -161,11 +161,11 @@ final class ShmEndpoint extends SoftwareEndpoint
         Publisher publisher =
                 new Publisher(context.files(), new RegionTable(memory, Ring.table(side, ringBytes)), loop, this);
         access.publishWith(publisher);
-        Control control = new Control(requireSocket(), peerFiles);
+        Control control = new Control(peerFiles);
         rings = new Rings(memory, peer, reader, in, out, control, direct, peerFiles, publisher);
         becomeConnected(depth, privateData);
         if (initiator && isConnected()) {
-            setup.showThatPeerIsKnown(control);
+            setup.showThatPeerIsKnown(requireSocket());
         }
         wake();
     }
@@ -216,7 +216,7 @@ final class ShmEndpoint extends SoftwareEndpoint
                 progress = true;
                 records = now.in.turn();
                 if (now.reader.release()) {
-                    wakePeer(now);
+                    wakePeer();
                 }
             }
         } catch (RingException | IllegalStateException e) {
@@ -241,7 +241,7 @@ final class ShmEndpoint extends SoftwareEndpoint
         try {
             now.out.pump();
             if (now.out.publish()) {
-                wakePeer(now);
+                wakePeer();
             }
             wake(); // an answer, or room, may come soon
             if (now.out.isPausing()) {
@@ -255,9 +255,9 @@ final class ShmEndpoint extends SoftwareEndpoint
         }
     }
 
-    private void wakePeer(Rings now) {
+    private void wakePeer() {
         try {
-            now.control.wakePeer();
+            Control.wakePeer(requireSocket());
         } catch (IOException e) {
             // It is gone. Its end of the socket says so as well, once what it left in the ring has been read.
             LOG.debug("{} cannot be woken: {}", this, e.toString());
@@ -321,7 +321,7 @@ final class ShmEndpoint extends SoftwareEndpoint
         setup.onPeerSpeaks();
         beginTurn();
         try {
-            Control.Events events = now.control.read();
+            Control.Events events = now.control.read(requireSocket());
             if (events != Control.Events.WOKEN) {
                 onPeerEnded(now, events);
             }

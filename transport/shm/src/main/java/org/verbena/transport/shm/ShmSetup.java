@@ -311,9 +311,9 @@ final class ShmSetup {
     }
 
     /** The peer need not keep the file open any longer. */
-    void showThatPeerIsKnown(Control control) {
+    void showThatPeerIsKnown(ControlSocket socket) {
         try {
-            control.wakePeer();
+            Control.wakePeer(socket);
         } catch (IOException gone) {
             LOG.trace("the peer {} is gone, which reading shows", remoteAddress, gone);
         }

@@ -14,6 +14,7 @@ import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.WorkRing;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 
 /** A receiver with the queues around it, and without a socket, a loop or a second thread: a test writes its ring. */
@@ -79,6 +80,19 @@ final class FedReceiver implements RingReceiver.Owner {
 
     static MemorySegment newMemory(Arena arena) {
         return arena.allocate(Ring.fileBytes(RING_BYTES), 4096);
+    }
+
+    /** Has both rings begin as new ones; what is in them stays. */
+    static void reset(MemorySegment memory) {
+        for (int direction = 0; direction < 2; direction++) {
+            memory.asSlice(Ring.base(direction, RING_BYTES), 512).fill((byte) 0);
+        }
+    }
+
+    /** Sends a read or an atomic, which the test may answer. */
+    void ask(WorkRequest request) throws RingSender.RefusedException {
+        sends.add(request);
+        sender.pump();
     }
 
     /** Writes a record as it is, valid or not, where the next one begins; {@link #turn} shows it to the receiver. */
@@ -219,6 +233,9 @@ final class FedReceiver implements RingReceiver.Owner {
     @Override
     public void onAnswered() {
         events.append("answered\n");
+        while (!sends.isEmpty() && sender.isHeadDone()) {
+            sends.removeHead();
+        }
     }
 
     @Override
