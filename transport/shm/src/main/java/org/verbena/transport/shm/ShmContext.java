@@ -12,7 +12,7 @@ import org.verbena.transport.spi.RateLimitedLog;
  * @param domain the keys
  * @param files memory that peers can map
  * @param processes the peers
- * @param strangers what clients do wrong before they are served
+ * @param strangers what clients and peers do wrong
  * @param local what this side cannot do for its peers
  */
 record ShmContext(

@@ -400,7 +400,7 @@ final class ShmEndpoint extends SoftwareEndpoint
         }
         lastWords = Control.terminate(status, request);
         String text = "refused " + why + "; from " + remoteAddress + ", which was told: " + status.meaning();
-        LOG.warn("{}", text);
+        context.strangers().warn(text);
         fail(refusal(text));
     }
 

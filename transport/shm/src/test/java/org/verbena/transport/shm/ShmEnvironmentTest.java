@@ -23,6 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.verbena.transport.shm.ffm.UnixSockets;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
@@ -202,6 +203,31 @@ class ShmEnvironmentTest {
         assertThat(second.hasName()).isTrue();
         second.close();
         assertThat(second.file()).doesNotExist();
+    }
+
+    @Test
+    void whoFindsNobodyIsToldWhatTheDirectoryDependsOn() {
+        ShmProvider provider = new ShmProvider(ShmOptions.DEFAULTS.withDirectory(directory()));
+        RecordingEndpointHandler client =
+                connect(provider, loop(provider), new InetSocketAddress(ANY_PORT.getAddress(), 1), 10_000);
+        assertThat(client.awaitDisconnected())
+                .isInstanceOf(ConnectionException.Rejected.class)
+                .hasMessageContaining(directory().toString())
+                .hasMessageContaining("org.verbena.shm.directory")
+                .hasMessageContaining("XDG_RUNTIME_DIR");
+    }
+
+    /** What is decided by the kernel's answer, which is a number. */
+    @Test
+    void theKernelTellsWhoListens() throws IOException {
+        SocketDirectory.Bound bound = SocketDirectory.open(directory()).bind(ANY_PORT, 1);
+        assertThat(UnixSockets.ask(bound.file())).isEqualTo(UnixSockets.Answer.LISTENS);
+        connectSilently(bound.file());
+        assertThat(UnixSockets.ask(bound.file())).isEqualTo(UnixSockets.Answer.IS_FULL);
+        bound.channel().close();
+        assertThat(UnixSockets.ask(bound.file())).isEqualTo(UnixSockets.Answer.NOBODY);
+        bound.close();
+        assertThat(UnixSockets.ask(bound.file())).isEqualTo(UnixSockets.Answer.NO_NAME);
     }
 
     @Test
