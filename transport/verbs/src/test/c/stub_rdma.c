@@ -8,6 +8,9 @@
  * completion queues. What was made and not given back is counted (stub_leaks). A device that stub_remove takes away is open until no
  * list of rdma_get_devices has it; added again it is another one.
  *
+ * stub_personality makes stub0 behave as an adapter family does, with its limits and its driver's habits: the table is below. Without
+ * that it is an ideal RoCE device.
+ *
  * With LINKED defined (bench/src/main/c/linked_rdma.c), connects to who listens in the same process reach it, and sends arrive there.
  *
  * It also stands in for the C library where the provider waits: eventfd, epoll and sockets are the kernel's, counted, and can be told to fail.
@@ -54,6 +57,7 @@ static struct { char function[32], thread[32]; } threads[64];
 static int removed[2];
 static int blocked, blocking, hold_sends, hold_flushes, hold_events, ports_down, cleaned;
 static unsigned thread_count;
+static int kernel_polls, binds;
 
 static int failing(const char *function, const char *device)
 {
@@ -94,6 +98,17 @@ EXPORT void stub_fail_later(const char *function, int error, int skip, int times
 }
 
 EXPORT void stub_fail(const char *function, int error, int times) { stub_fail_later(function, error, 0, times); }
+
+/* Reads behind the end of memory, which the address sanitizer must find. */
+EXPORT int stub_fault(void)
+{
+	volatile size_t end = 8;
+	char *memory = calloc(1, end);
+	int behind = memory[end];
+
+	free(memory);
+	return behind;
+}
 
 /* How many calls have failed, and how many were made of each function, "ibv_reg_mr 2 poll_cq 700", since stub_reset. */
 EXPORT int stub_failed(void) { return failed; }
@@ -163,7 +178,7 @@ EXPORT const char *stub_threads_of(const char *function)
 EXPORT void stub_reset(void)
 {
 	LOCKED(memset(failures, 0, sizeof(failures)); memset(threads, 0, sizeof(threads)); thread_count = 0;
-	       memset(calls, 0, sizeof(calls)); failed = 0;
+	       memset(calls, 0, sizeof(calls)); failed = kernel_polls = binds = 0;
 	       memset(removed, 0, sizeof(removed));
 	       blocking = 1; hold_sends = hold_flushes = ports_down = cleaned = 0; hold_events = -1);
 }
@@ -183,11 +198,57 @@ EXPORT void stub_unblock(void) { LOCKED(blocking = 0; pthread_cond_broadcast(&un
 /* ---- devices ---- */
 
 struct stub_channel { struct ibv_comp_channel base; int write_fd; };
-struct stub_cq { struct ibv_cq base; struct ibv_wc ring[CQ_DEPTH]; unsigned head, tail, events; int armed; };
+struct stub_cq { struct ibv_cq base; int unmapped; struct ibv_wc ring[CQ_DEPTH]; unsigned head, tail, events; int armed; };
 struct stub_work { uint64_t id; uint32_t bytes; int opcode, signalled; };
 struct stub_queue { struct stub_work ring[DEPTH]; unsigned head, tail; };
 struct stub_srq { struct ibv_srq base; uint64_t ring[4096]; unsigned head, tail, in_cqs; };
-struct stub_qp { struct ibv_qp base; struct stub_queue sends, receives; int in_error; };
+struct stub_qp { struct ibv_qp base; unsigned send_sges, receive_sges; struct stub_queue sends, receives; int in_error; };
+
+/*
+ * Adapter families. What each does is from the sources of rdma-core 65 (providers/NAME) and, for limits that only the kernel knows, of
+ * Linux 6.12 (drivers/infiniband/hw/NAME). docs/adapters.md says which of it is known how. -1 of bind and alloc: it works.
+ */
+enum resizing { RESIZES, REFUSES, UNMAPS };
+static const struct personality {
+	const char *name;
+	uint32_t vendor;
+	enum ibv_node_type node;
+	enum ibv_transport_type transport;
+	uint8_t link_layer;
+	int reliable;        /* has RC queue pairs */
+	int connects;        /* rdma_cm finds it by an address */
+	int max_sge;         /* as the kernel reports it: the smaller one of the two that follow */
+	int send_sges, receive_sges, max_inline;
+	int max_wr, max_srq;
+	int windows;         /* what it announces: type 2B */
+	int alloc_errno, bind_errno;
+	enum resizing resizing;
+	int kernel_poll;     /* polls an error by a system call */
+} personalities[] = {
+	/* The ideal device: vendor id of rxe, so polls are quick ones. */
+	{ "", 0xffffff, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 4, 4, 4, 65536, DEPTH, 16, 0, -1, -1, RESIZES, 0 },
+	/* mlx5/mlx5.c, mlx5_v_init: completions of a destroyed queue pair go (cq.c, __mlx5_cq_clean), as on each stub. */
+	{ "mlx5", 0x2c9, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 30, 30, 32, 828, 32768, 8388608, 1, -1, -1, RESIZES, 0 },
+	/* bnxt_re/verbs.c, bnxt_re_resize_cq; main.c has no alloc_mw: libibverbs' dummy answers EOPNOTSUPP. */
+	{ "bnxt_re", 0x14e4, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 6, 6, 6, 96, 8191, 65536, 1, EOPNOTSUPP, EINVAL, UNMAPS, 0 },
+	/* irdma/user.h: 13 fragments, 101 bytes inline; binding type 2 windows is in its post_send. */
+	{ "irdma-roce", 0x8086, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 13, 13, 13, 101, 4063, 0, 1, -1, -1, RESIZES, 0 },
+	{ "irdma-iwarp", 0x8086, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 13, 13, 13, 101, 4063, 0, 1, -1, -1, RESIZES, 0 },
+	/* irdma/i40iw_hw.h: 3 fragments, 48 bytes inline. */
+	{ "x722", 0x8086, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 3, 3, 3, 48, 2045, 0, 0, EOPNOTSUPP, EINVAL, REFUSES, 0 },
+	/* erdma/erdma_verbs.h: 6 and 1; erdma_hw.h: 96 bytes inline; no resize_cq and no create_srq in erdma.c. */
+	{ "erdma", 0x1ded, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 1, 6, 1, 96, 8192, 0, 0, EOPNOTSUPP, EINVAL, REFUSES, 0 },
+	/* efa/verbs.c, create_qp: UD and SRD only; the kernel's node type is unspecified. */
+	{ "efa", 0x1d0f, IBV_NODE_UNSPECIFIED, IBV_TRANSPORT_UNSPECIFIED, IBV_LINK_LAYER_UNSPECIFIED, 0, 0, 1, 2, 1, 32, 4096, 0, 0, EOPNOTSUPP, EINVAL, REFUSES, 0 },
+	/* mana/qp.c on an Ethernet device: raw packets; RC takes a device that few machines have. */
+	{ "mana", 0x1414, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 0, 0, 1, 30, 15, 0, 4096, 0, 0, -1, EINVAL, REFUSES, 0 },
+	/* hns/hns_roce_u_hw_v2.c, hns_roce_flush_cqe. Its windows are not announced as type 2. */
+	{ "hns", 0x19e5, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 64, 64, 64, 1024, 32768, 65536, 0, EOPNOTSUPP, EINVAL, REFUSES, 1 },
+	/* hfi1 is InfiniBand; here no IPoIB interface gives it an address. */
+	{ "hfi1", 0x1175, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_INFINIBAND, 1, 0, 96, 96, 96, 0, 16351, 1024, 0, EOPNOTSUPP, EINVAL, RESIZES, 0 },
+}, *played = personalities;
+
+static const struct personality *of_device(struct ibv_context *context);
 
 static struct ibv_device devices[DEVICES] = {
 	{ .node_type = IBV_NODE_CA, .transport_type = IBV_TRANSPORT_IB, .name = "stub0", .dev_name = "uverbs0",
@@ -199,6 +260,31 @@ static int listed[DEVICES]; /* in how many lists a context is */
 static int async_pipes[DEVICES][2];
 static struct stub_qp *qps[MAX_QPS];
 static uint32_t next_number = 1;
+
+static const struct personality *of_device(struct ibv_context *context)
+{
+	return context->device == devices ? played : personalities;
+}
+
+/*
+ * What stub0 is from now on: -1 if there is no such family. sysfs is where it is described, NULL for nowhere. Call it while the device is
+ * away, so that nobody has what it was.
+ */
+EXPORT int stub_personality(const char *name, const char *sysfs)
+{
+	for (unsigned i = 0; i < sizeof(personalities) / sizeof(*personalities); i++)
+		if (!strcmp(personalities[i].name, name)) {
+			played = &personalities[i];
+			devices[0].node_type = played->node;
+			devices[0].transport_type = played->transport;
+			snprintf(devices[0].ibdev_path, sizeof(devices[0].ibdev_path), "%s/stub0", sysfs);
+			return 0;
+		}
+	return -1;
+}
+
+/* System calls that polls have made. */
+EXPORT int stub_kernel_polls(void) { return kernel_polls; }
 
 static const char *name_of(struct ibv_context *context) { return context->device->name; }
 static struct stub_qp *qp_of(uint32_t number) { return qps[number % MAX_QPS]; }
@@ -217,6 +303,10 @@ static void push(struct ibv_cq *ibcq, struct ibv_wc wc)
 	}
 }
 
+/* 1 keeps a poll in such a system call until it is 0 again; after five seconds it is 2, and the poll returns. */
+static volatile int poll_held;
+EXPORT int stub_hold_kernel_polls(int hold) { int before = poll_held; poll_held = hold; return before; }
+
 static int stub_poll_cq(struct ibv_cq *ibcq, int entries, struct ibv_wc *wc)
 {
 	struct stub_cq *cq = (struct stub_cq *) ibcq;
@@ -224,8 +314,18 @@ static int stub_poll_cq(struct ibv_cq *ibcq, int entries, struct ibv_wc *wc)
 
 	pthread_mutex_lock(&lock);
 	int error = failing("poll_cq", name_of(ibcq->context));
+	if (cq->unmapped) /* the library reads memory that it has given back */
+		abort();
 	while (!error && count < entries && cq->head != cq->tail) {
 		wc[count] = cq->ring[cq->head++ % CQ_DEPTH];
+		if (wc[count].status && wc[count].status != IBV_WC_WR_FLUSH_ERR && of_device(ibcq->context)->kernel_poll) {
+			kernel_polls++;
+			for (int i = 0; poll_held == 1; i++) {
+				usleep(1000);
+				if (i == 5000)
+					poll_held = 2;
+			}
+		}
 		if (wc[count].wc_flags & (1u << 31)) { /* of a shared receive queue */
 			wc[count].wc_flags &= ~(1u << 31);
 			struct stub_qp *qp = qp_of(wc[count].qp_num);
@@ -272,6 +372,9 @@ static void flush(struct stub_qp *qp)
 		;
 }
 
+/* Bindings that were posted. */
+EXPORT int stub_binds(void) { return binds; }
+
 static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	static const int opcodes[] = { IBV_WC_RDMA_WRITE, IBV_WC_RDMA_WRITE, IBV_WC_SEND, IBV_WC_SEND, IBV_WC_RDMA_READ,
@@ -285,6 +388,17 @@ static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ib
 			.signalled = !!(wr->send_flags & IBV_SEND_SIGNALED) };
 		for (int i = 0; i < wr->num_sge; i++)
 			work.bytes += wr->sg_list[i].length;
+		if (wr->opcode == IBV_WR_BIND_MW) {
+			binds++;
+			if (of_device(ibqp->context)->bind_errno > 0 || (error = failing("bind_mw", name_of(ibqp->context)))) {
+				error = error ? error : of_device(ibqp->context)->bind_errno;
+				break;
+			}
+		}
+		if (wr->num_sge > (int) qp->send_sges) {
+			error = EINVAL;
+			break;
+		}
 		if (qp->sends.tail - qp->sends.head == DEPTH) {
 			error = ENOMEM;
 			break;
@@ -307,6 +421,9 @@ static int stub_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ib
 
 	pthread_mutex_lock(&lock);
 	int error = failing("post_recv", name_of(ibqp->context));
+	for (struct ibv_recv_wr *each = wr; each && !error; each = each->next)
+		if (each->num_sge > (int) qp->receive_sges)
+			error = EINVAL;
 	if (error) {
 		*bad = wr;
 		pthread_mutex_unlock(&lock);
@@ -455,7 +572,7 @@ static int stub_query_port(struct ibv_context *context, uint8_t port, struct ibv
 	memset(attr, 0, size);
 	attr->state = ports_down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
 	attr->max_msg_sz = 1u << 31;
-	attr->link_layer = IBV_LINK_LAYER_ETHERNET;
+	attr->link_layer = of_device(context)->link_layer;
 	attr->active_mtu = IBV_MTU_1024;
 	attr->max_mtu = IBV_MTU_4096;
 	attr->gid_tbl_len = 1;
@@ -541,6 +658,43 @@ EXPORT int stub_is_open(int device) { return !!contexts[device]; }
 /* Something happens to a device. */
 EXPORT void stub_async_device(int device, int type) { LOCKED(async(device, type, NULL)); }
 
+/* An error of the completion queue that a queue pair's receives complete on, or of its shared receive queue: an adapter stops using it. */
+EXPORT int stub_async_queue(int number, int type)
+{
+	struct ibv_async_event event = { .event_type = type };
+	int device = -1;
+
+	LOCKED(struct stub_qp *qp = qp_of(number);
+	       if (qp) {
+		       device = qp->base.context->device - devices;
+		       if (type == IBV_EVENT_CQ_ERR)
+			       event.element.cq = qp->base.recv_cq;
+		       else
+			       event.element.srq = qp->base.srq;
+		       if (write(async_pipes[device][1], &event, sizeof(event)) != sizeof(event))
+			       abort();
+	       });
+	return device;
+}
+
+/* An event of a port. */
+EXPORT void stub_async_port(int device, int type, int port)
+{
+	struct ibv_async_event event = { .event_type = type, .element.port_num = port };
+
+	LOCKED(if (write(async_pipes[device][1], &event, sizeof(event)) != sizeof(event)) abort());
+}
+
+/* The first receive of a queue pair comes back, flushed. */
+EXPORT int stub_flush_receive(int number)
+{
+	int result;
+
+	LOCKED(struct stub_qp *qp = qp_of(number);
+	       result = complete_first(qp, &qp->receives, qp->base.recv_cq, IBV_WC_WR_FLUSH_ERR, 0));
+	return result;
+}
+
 /* An event of a queue pair. */
 EXPORT void stub_async_qp(int number, int type)
 {
@@ -571,16 +725,20 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
 {
 	pthread_mutex_lock(&lock);
 	FAIL_ERRNO(name_of(context));
+	const struct personality *is = of_device(context);
 	memset(attr, 0, sizeof(*attr));
+	attr->vendor_id = is->vendor;
 	attr->max_qp = MAX_QPS;
-	attr->max_qp_wr = DEPTH;
+	attr->max_qp_wr = is->max_wr;
 	attr->max_cqe = CQ_DEPTH - 1;
-	attr->max_sge = 4;
+	attr->max_sge = is->max_sge;
 	attr->max_sge_rd = 1;
 	attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = 16;
-	attr->max_srq = 16;
-	attr->max_srq_wr = 4096;
-	attr->max_srq_sge = 4;
+	attr->max_srq = is->max_srq;
+	attr->max_srq_wr = is->max_srq ? 4096 : 0;
+	attr->max_srq_sge = is->max_srq ? is->max_sge : 0;
+	attr->device_cap_flags = is->windows ? IBV_DEVICE_MEM_WINDOW_TYPE_2B : 0;
+	attr->max_mw = is->windows ? 8192 : 0;
 	attr->atomic_cap = IBV_ATOMIC_HCA;
 	attr->phys_port_cnt = 1;
 	pthread_mutex_unlock(&lock);
@@ -619,6 +777,10 @@ EXPORT int ibv_dereg_mr(struct ibv_mr *mr) { pthread_mutex_lock(&lock); FAIL_ERR
 static struct ibv_mw *stub_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	static uint32_t key = 0x1200;
+	if (of_device(pd->context)->alloc_errno > 0) {
+		errno = of_device(pd->context)->alloc_errno;
+		return NULL;
+	}
 	struct ibv_mw *mw = MAKE(ibv_mw, name_of(pd->context));
 	mw->context = pd->context;
 	mw->pd = pd;
@@ -663,9 +825,15 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *
 EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
 	pthread_mutex_lock(&lock);
-	FAIL_ERRNO(name_of(cq->context));
-	cq->cqe = cqe;
-	DONE(0);
+	int error = failing(__func__, name_of(cq->context));
+	enum resizing how = of_device(cq->context)->resizing;
+	if (!error && how != RESIZES)
+		error = how == REFUSES ? EOPNOTSUPP : ENOMEM;
+	if (error && how == UNMAPS)
+		((struct stub_cq *) cq)->unmapped = 1;
+	if (!error)
+		cq->cqe = cqe;
+	DONE(error);
 }
 
 EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
@@ -693,6 +861,10 @@ EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int count) { LOCKED(((
 
 EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
+	if (!of_device(pd->context)->max_srq) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
 	struct stub_srq *srq = MAKE(stub_srq, name_of(pd->context));
 	srq->base.context = pd->context;
 	srq->base.pd = pd;
@@ -703,7 +875,21 @@ EXPORT int ibv_destroy_srq(struct ibv_srq *srq) { pthread_mutex_lock(&lock); FAI
 
 EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
+	const struct personality *is = of_device(pd->context);
+	struct ibv_qp_cap *cap = &attr->cap;
+	if (attr->qp_type == IBV_QPT_RC && !is->reliable) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if ((int) cap->max_send_sge > is->send_sges || (!attr->srq && (int) cap->max_recv_sge > is->receive_sges)
+	    || (int) cap->max_inline_data > is->max_inline || (is != personalities
+	    && ((int) cap->max_send_wr > is->max_wr || (!attr->srq && (int) cap->max_recv_wr > is->max_wr)))) {
+		errno = EINVAL;
+		return NULL;
+	}
 	struct stub_qp *qp = MAKE(stub_qp, name_of(pd->context));
+	qp->send_sges = cap->max_send_sge;
+	qp->receive_sges = cap->max_recv_sge;
 	qp->base.context = pd->context;
 	qp->base.pd = pd;
 	qp->base.send_cq = attr->send_cq;
@@ -937,11 +1123,19 @@ EXPORT int rdma_destroy_id(struct rdma_cm_id *id)
 	UNMAKE(rdma_cm_id, id);
 }
 
+/* Addresses of this machine, which stub0 has besides 10.0.0.x. */
+static in_addr_t host[64];
+static int host_addresses;
+EXPORT void stub_host_address(const char *ip) { if (host_addresses < 64) host[host_addresses++] = inet_addr(ip); }
+
 static int place(struct rdma_cm_id *id, struct sockaddr_in *address)
 {
 	int device = (ntohl(address->sin_addr.s_addr) >> 8) & 0xff;
 
-	if (address->sin_family != AF_INET || device >= DEVICES || removed[device]) {
+	for (int i = 0; i < host_addresses; i++)
+		if (address->sin_family == AF_INET && address->sin_addr.s_addr == host[i])
+			device = 0;
+	if (address->sin_family != AF_INET || device >= DEVICES || removed[device] || (!device && !played->connects)) {
 		errno = ENODEV;
 		return -1;
 	}

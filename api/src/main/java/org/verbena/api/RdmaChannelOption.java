@@ -118,7 +118,7 @@ public final class RdmaChannelOption {
 
     /**
      * How long the peer's adapter waits before it repeats a send for which this end has no receive, in microseconds, 10
-     * to 655,360, rounded up to what the device knows. The default of -1 is that of rdma_cm, 655 ms. For {@link
+     * to 655,360, rounded up to what the device knows. The default of -1 is 0.64 ms. For {@link
      * Framing#RAW}, as with credits nothing is ever repeated. On InfiniBand and RoCE alone: over iWARP, soft included,
      * connecting fails with another value.
      */

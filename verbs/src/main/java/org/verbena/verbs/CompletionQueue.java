@@ -43,6 +43,10 @@ public final class CompletionQueue extends VerbsObject {
     private final int channelNumber;
     private final MemorySegment pollFunction;
     private final MemorySegment notifyFunction;
+
+    /** Whether polling stays in user space: see {@link org.verbena.verbs.device.DriverFamily#pollsInUserSpace}. */
+    private final boolean pollsInUserSpace;
+
     private final @Nullable CompletionReader reader;
 
     /** Events taken and not acknowledged. Written by the thread that takes events, read when closing. */
@@ -59,6 +63,7 @@ public final class CompletionQueue extends VerbsObject {
         this.channel = channel;
         this.channelNumber = channelNumber;
         this.pollFunction = context.inlineOperation(IbvContextOps.POLL_CQ);
+        this.pollsInUserSpace = context.driverFamily().pollsInUserSpace();
         this.notifyFunction = context.inlineOperation(IbvContextOps.REQ_NOTIFY_CQ);
         AbiCheck.expect("ibv_cq.context", context.nativeAddress(), Pointers.readLong(address + IbvCq.CONTEXT));
         this.reader = fields == null ? null : new CompletionReader(this, fields);
@@ -189,14 +194,17 @@ public final class CompletionQueue extends VerbsObject {
     }
 
     /**
-     * Takes completions off the queue. Does not allocate and does not block.
+     * Takes completions off the queue. Does not allocate, and blocks only where the driver does: on some, a completion with an error makes a
+     * system call.
      *
      * @param into where they go, replacing what was there
      * @return how many there were, 0 to its capacity; fewer than the capacity means that the queue was emptied
      * @throws VerbsException the queue is broken
      */
     public int poll(WorkCompletions into) {
-        int count = VerbsOps.pollCq(pollFunction, nativeAddress(), into.capacity(), into.nativeAddress());
+        int count = pollsInUserSpace
+                ? VerbsOps.pollCq(pollFunction, nativeAddress(), into.capacity(), into.nativeAddress())
+                : VerbsOps.pollCqInKernel(pollFunction, nativeAddress(), into.capacity(), into.nativeAddress());
         if (count < 0) {
             into.setCount(0);
             throw Failures.failure("ibv_poll_cq", toString(), -count);

@@ -13,6 +13,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.address.Gid;
 import org.verbena.verbs.address.GidEntry;
 import org.verbena.verbs.device.DeviceAttributes;
+import org.verbena.verbs.device.DriverFamily;
 import org.verbena.verbs.device.ExtendedDeviceAttributes;
 import org.verbena.verbs.device.PortAttributes;
 import org.verbena.verbs.ffm.CStruct;
@@ -51,6 +52,9 @@ public final class Context extends VerbsObject {
     private final int asyncFd;
     private boolean asyncNonBlocking;
 
+    /** Null until it is asked for; each thread finds the same. */
+    private volatile @Nullable DriverFamily driverFamily;
+
     Context(long address, Device device, boolean owned) {
         super(address);
         this.device = device;
@@ -82,6 +86,24 @@ public final class Context extends VerbsObject {
      */
     public Device device() {
         return device;
+    }
+
+    /**
+     * The family of the device's driver, which has the facts that no query returns.
+     *
+     * @return the family; {@link DriverFamily#OTHER} if it is not known, or the device does not answer
+     */
+    public DriverFamily driverFamily() {
+        DriverFamily known = driverFamily;
+        if (known == null) {
+            try {
+                known = DriverFamily.of(device.driverName(), queryDevice().vendorId());
+            } catch (VerbsException refused) {
+                return DriverFamily.OTHER;
+            }
+            driverFamily = known;
+        }
+        return known;
     }
 
     /**

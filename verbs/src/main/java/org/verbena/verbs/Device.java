@@ -2,6 +2,11 @@ package org.verbena.verbs;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.device.NodeType;
 import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.ffm.CStruct;
@@ -84,6 +89,35 @@ public record Device(
             throw Verbs.noSuchDevice(name, Verbs.devices());
         }
         return context;
+    }
+
+    /**
+     * The kernel driver of the function that the device is on: for an adapter whose network driver makes the RDMA device that one, {@code
+     * mlx5_core} or {@code ice}. Reads {@link #sysfsPath()}. For what follows from it see {@link Context#driverFamily()}.
+     *
+     * @return its name; null for devices without hardware, and where sysfs is not to be read
+     */
+    public @Nullable String driverName() {
+        try {
+            Path name = Path.of(sysfsPath, "device", "driver").toRealPath().getFileName();
+            return name == null ? null : name.toString();
+        } catch (IOException | InvalidPathException none) {
+            return null;
+        }
+    }
+
+    /**
+     * The NUMA node that the device is attached to. Reads {@link #sysfsPath()}.
+     *
+     * @return from 0; -1 for devices without hardware, on machines with one node, and where sysfs is not to be read
+     */
+    public int numaNode() {
+        try {
+            return Integer.parseInt(
+                    Files.readString(Path.of(sysfsPath, "device", "numa_node")).strip());
+        } catch (IOException | InvalidPathException | NumberFormatException none) {
+            return -1;
+        }
     }
 
     /**

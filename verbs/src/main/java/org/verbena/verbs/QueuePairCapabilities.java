@@ -37,6 +37,16 @@ public record QueuePairCapabilities(
         return new QueuePairCapabilities(maxSendWrs, maxReceiveWrs, maxSendSges, maxReceiveSges, bytes);
     }
 
+    /**
+     * The same with another limit for the elements of a send.
+     *
+     * @param elements scatter/gather elements in one work request of the send queue
+     * @return the sizes
+     */
+    public QueuePairCapabilities withMaxSendSges(int elements) {
+        return new QueuePairCapabilities(maxSendWrs, maxReceiveWrs, elements, maxReceiveSges, maxInlineBytes);
+    }
+
     static QueuePairCapabilities read(MemorySegment struct, long offset) {
         return new QueuePairCapabilities(
                 struct.get(CStruct.U32, offset + IbvQpCap.MAX_SEND_WR),

@@ -506,7 +506,8 @@ class ObjectTreeTest {
                     default -> null;
                 };
                 boolean ofPort = switch (type) {
-                    case PORT_ACTIVE, PORT_ERR, LID_CHANGE, PKEY_CHANGE, SM_CHANGE, CLIENT_REREGISTER, GID_CHANGE ->
+                    case PORT_ACTIVE, PORT_ERR, LID_CHANGE, PKEY_CHANGE, SM_CHANGE, CLIENT_REREGISTER, GID_CHANGE,
+                            DEVICE_SPEED_CHANGE ->
                         true;
                     default -> false;
                 };

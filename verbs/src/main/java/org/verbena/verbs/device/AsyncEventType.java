@@ -48,6 +48,8 @@ public enum AsyncEventType implements NativeConstant {
     GID_CHANGE(18),
     /** A receive work queue failed. */
     WQ_FATAL(19),
+    /** A port has another speed. */
+    DEVICE_SPEED_CHANGE(20),
     /** An event this version does not know. */
     UNKNOWN(-1);
 

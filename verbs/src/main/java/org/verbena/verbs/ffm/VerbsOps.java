@@ -9,8 +9,8 @@ import java.lang.invoke.MethodHandle;
  * The functions that C headers call inline through pointers in {@code ibv_context.ops} and {@code verbs_context}. The pointer
  * is the first argument of each; it is read once, when its owner is opened.
  *
- * <p>poll_cq alone is a critical call: it stays in user space. rxe and siw enter the kernel to post, and a blocked critical call
- * stops the garbage collector. Source: infiniband/verbs.h
+ * <p>Only poll_cq is a critical call, and only on drivers whose library stays in user space there ({@link
+ * org.verbena.verbs.device.DriverFamily}). rxe and siw enter the kernel to post, and a blocked critical call stops the garbage collector. Source: infiniband/verbs.h
  */
 public final class VerbsOps {
     private static final LazyHandle QUERY_PORT =
@@ -80,6 +80,18 @@ public final class VerbsOps {
     public static int pollCq(MemorySegment function, long cq, int numEntries, long wc) {
         try {
             return (int) POLL_CQ.invokeExact(function, cq, numEntries, wc);
+        } catch (Throwable thrown) {
+            throw NativeLibrary.unexpected(thrown);
+        }
+    }
+
+    private static final MethodHandle POLL_CQ_IN_KERNEL =
+            NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.U32, CStruct.PTR));
+
+    /** The same, where it may enter the kernel: {@code int poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);} */
+    public static int pollCqInKernel(MemorySegment function, long cq, int numEntries, long wc) {
+        try {
+            return (int) POLL_CQ_IN_KERNEL.invokeExact(function, cq, numEntries, wc);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }

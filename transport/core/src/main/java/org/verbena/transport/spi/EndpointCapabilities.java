@@ -5,7 +5,8 @@ package org.verbena.transport.spi;
  *
  * @param sendDepth work requests outstanding
  * @param receiveDepth receives posted
- * @param maxSges scatter/gather elements in one send, write or receive
+ * @param maxSges scatter/gather elements in one send or write
+ * @param maxReceiveSges scatter/gather elements in one receive
  * @param maxReadSges scatter/gather elements in one read; 1 on iWARP
  * @param maxInlineBytes payload of an inline send or write; 0 if not supported
  * @param readDepth outstanding reads and atomics; beyond that the device queues them, and they do not fail
@@ -25,6 +26,7 @@ public record EndpointCapabilities(
         int sendDepth,
         int receiveDepth,
         int maxSges,
+        int maxReceiveSges,
         int maxReadSges,
         int maxInlineBytes,
         int readDepth,
@@ -47,6 +49,7 @@ public record EndpointCapabilities(
                 .sendDepth(sendDepth)
                 .receiveDepth(receiveDepth)
                 .maxSges(maxSges)
+                .maxReceiveSges(maxReceiveSges)
                 .maxReadSges(maxReadSges)
                 .maxInlineBytes(maxInlineBytes)
                 .readDepth(readDepth)
@@ -62,9 +65,12 @@ public record EndpointCapabilities(
 
     /** Builds capabilities, starting from those of a minimal device. */
     public static final class Builder {
+        private static final int AS_FOR_SENDS = 0;
+
         private int sendDepth = 1;
         private int receiveDepth = 1;
         private int maxSges = 1;
+        private int maxReceiveSges = AS_FOR_SENDS;
         private int maxReadSges = 1;
         private int maxInlineBytes = 0;
         private int readDepth = 0;
@@ -110,6 +116,17 @@ public record EndpointCapabilities(
          */
         public Builder maxSges(int value) {
             maxSges = value;
+            return this;
+        }
+
+        /**
+         * Sets {@link EndpointCapabilities#maxReceiveSges()}; otherwise it is as {@link EndpointCapabilities#maxSges()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder maxReceiveSges(int value) {
+            maxReceiveSges = value;
             return this;
         }
 
@@ -244,6 +261,7 @@ public record EndpointCapabilities(
                     sendDepth,
                     receiveDepth,
                     maxSges,
+                    maxReceiveSges == AS_FOR_SENDS ? maxSges : maxReceiveSges,
                     maxReadSges,
                     maxInlineBytes,
                     readDepth,

@@ -5,6 +5,9 @@ package org.verbena.transport.spi;
  * {@link Endpoint#capabilities()} has what it granted. Depths and SGEs beyond a limit of the device fail the connection
  * with the limit's value; inline bytes are reduced to what the device has.
  *
+ * <p>A depth or a number of elements up to its default is a wish: where the device has less, the endpoint gets that, as {@link
+ * Endpoint#capabilities()} says. More than the default is a demand: a device that has less fails the connection with its limit.
+ *
  * @param connectTimeoutMillis for all steps of connecting or accepting together, 1 or more
  * @param sendDepth work requests (sends, reads, writes, atomics) that may be outstanding, 1 or more
  * @param receiveDepth receives that may be posted, 1 or more; ignored with a shared receive queue
@@ -15,9 +18,9 @@ package org.verbena.transport.spi;
  *     by hand, since soft RoCE retries forever with 7 and nothing else reports a peer that is gone
  * @param rnrRetryCount receiver-not-ready retries, 0 to 6; 7 retries forever
  * @param minRnrTimerMicros how long the peer is told to wait before it repeats a send that found no receive here, in
- *     microseconds, 10 to 655360, rounded up to what the device knows; {@link #DEVICE_DEFAULT} for what rdma_cm sets,
- *     655 ms, or 0.64 ms where queue pairs are connected by hand. On InfiniBand and RoCE alone: elsewhere another value fails the connection
- * @param trafficClass the IP type of service, 0 to 255
+ *     microseconds, 10 to 655360, rounded up to what the device knows; {@link #DEVICE_DEFAULT} for 0.64 ms. Only on
+ *     InfiniBand and RoCE: elsewhere another value than the default fails the connection
+ * @param trafficClass the IP type of service, 0 to 255; an accepting side has that of the connecting one
  * @param sharedReceiveQueue whether receives come from the loop's shared receive queue, where the provider has one
  * @param privateData sent to the peer in the connect request or reply; copied, never null. {@link
  *     #MAX_PRIVATE_DATA_BYTES} bytes are carried everywhere, and up to {@link #GREATEST_PRIVATE_DATA_BYTES} where the

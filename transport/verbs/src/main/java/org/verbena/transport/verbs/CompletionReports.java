@@ -97,7 +97,7 @@ final class CompletionReports implements LoopEndpoint.Reports, SendPath.Events, 
     }
 
     private String lossDuring(String work) {
-        String trouble = endpoint.device().trouble();
+        String trouble = endpoint.trouble();
         return endpoint.connection() + " was ended by the peer, its adapter or the network while "
                 + onConnection(work) + " was out; if the peer's side has an error, that is the reason"
                 + (trouble == null ? "" : " (" + trouble + ")");
@@ -129,8 +129,7 @@ final class CompletionReports implements LoopEndpoint.Reports, SendPath.Events, 
             endpoint.drain(
                     endpoint.explain(new WorkCompletionException(onConnection("a receive"), status, vendorError)));
         } else if (endpoint.is(VerbsEndpoint.State.CONNECTED)) {
-            // The peer ended the connection, and over iWARP its receives come back before the event that says so.
-            endpoint.drain(null);
+            endpoint.drainFlushed();
         }
         endpoint.noteProgress();
         receives.deliverEarly(endpoint.isDelivering());

@@ -333,18 +333,23 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         }
     }
 
-    /** rdma_cm has no word for it, so it is set when rdma_cm is done with the queue pair. */
+    /** rdma_cm cannot set it and leaves 655 ms, so it is set when rdma_cm is done with the queue pair. */
     private boolean setRnrTimer() {
         QueuePair made = queuePair();
-        if (options.minRnrTimerMicros() == EndpointOptions.DEVICE_DEFAULT || made == null || isGivenUp()) {
+        boolean isDefault = options.minRnrTimerMicros() == EndpointOptions.DEVICE_DEFAULT;
+        if (made == null || isGivenUp() || (isDefault && isIwarp())) {
             return true;
         }
         try {
             made.modify(QueuePairAttributes.to(QueuePairState.RTS)
-                    .minRnrTimer(RnrTimer.code(options.minRnrTimerMicros()))
+                    .minRnrTimer(isDefault ? RnrTimer.DEFAULT_CODE : RnrTimer.code(options.minRnrTimerMicros()))
                     .build());
             return true;
         } catch (NativeRdmaException refused) {
+            if (isDefault) {
+                LOG.debug("{} keeps the RNR timer of rdma_cm", endpoint, refused);
+                return true;
+            }
             fail(failureOf(refused));
             return false;
         }

@@ -15,9 +15,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.MemoryWindow;
 import org.verbena.verbs.NativeRdmaException;
+import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.memory.WindowType;
 
@@ -55,6 +57,9 @@ final class ConnectionWindows implements MemoryDomain {
 
     /** Those with a window. Guarded by this. */
     private final Set<Bound> open = Collections.newSetFromMap(new IdentityHashMap<>());
+
+    /** The window that {@link #prove} has bound. Guarded by this. */
+    private @Nullable MemoryWindow probe;
 
     /** The queue pair goes, or is gone. Guarded by this. */
     private boolean isOver;
@@ -215,8 +220,47 @@ final class ConnectionWindows implements MemoryDomain {
         return !waiting.isEmpty();
     }
 
-    /** The oldest binding has completed. */
-    void onBound0() {
+    /**
+     * Binds a window that nobody uses, while nothing is out, to see whether the device does.
+     *
+     * @return false if it refused: windows are given up on the device
+     */
+    boolean prove(VerbsDevice device, SendPath sends) {
+        MemoryWindow window = null;
+        try {
+            window = domain.protectionDomain().allocateMemoryWindow(WindowType.TYPE_2);
+            int errno = sends.tryBind(
+                    window,
+                    MemoryWindow.nextKey(window.remoteKey()),
+                    device.nothing(),
+                    device.nothing().lengthBytes(),
+                    EnumSet.of(AccessFlag.REMOTE_READ));
+            if (errno == 0) {
+                synchronized (this) {
+                    probe = window;
+                }
+                return true;
+            }
+            device.forgoWindows(Errno.name(errno));
+        } catch (NativeRdmaException refused) {
+            device.forgoWindows(refused.toString());
+        }
+        if (window != null) {
+            window.close();
+        }
+        return false;
+    }
+
+    /** The oldest binding has completed; the first of a device shows whether it binds at all. */
+    void onBound0(VerbsDevice device, WorkStatus status) {
+        if (closeProbe()) {
+            if (status == WorkStatus.SUCCESS) {
+                device.windowsWork();
+            } else if (status != WorkStatus.FLUSHED) {
+                device.forgoWindows(status.toString());
+            }
+            return;
+        }
         Bound memory = binding.poll();
         if (memory != null) {
             memory.settle();
@@ -236,8 +280,26 @@ final class ConnectionWindows implements MemoryDomain {
         }
     }
 
+    /** Gives the probe back; returns false if there was none. */
+    private boolean closeProbe() {
+        MemoryWindow bound;
+        synchronized (this) {
+            bound = probe;
+            probe = null;
+        }
+        if (bound != null) {
+            try {
+                bound.close();
+            } catch (NativeRdmaException refused) {
+                LOG.warn("A memory window of {} could not be given back", endpoint.connection(), refused);
+            }
+        }
+        return bound != null;
+    }
+
     /** The queue pair is about to be destroyed, which windows may be bound to no longer. Any thread. */
     void end() {
+        closeProbe();
         Bound[] left;
         synchronized (this) {
             isOver = true;

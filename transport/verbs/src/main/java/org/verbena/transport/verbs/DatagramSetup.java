@@ -19,6 +19,7 @@ import org.verbena.transport.spi.DatagramOptions;
 import org.verbena.transport.spi.DatagramPeer;
 import org.verbena.verbs.AddressVector;
 import org.verbena.verbs.Context;
+import org.verbena.verbs.Device;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
@@ -147,8 +148,8 @@ final class DatagramSetup implements CmEventSink {
                 throw new ConnectionException.Unreachable(
                         attempt() + " failed: no RDMA device serves the address; give one of a device");
             }
-            if (context.device().transportType() == TransportType.IWARP) {
-                throw noDatagrams(context.device().name());
+            if (!VerbsDevice.hasDatagrams(context)) {
+                throw noDatagrams(context.device());
             }
             port = made.portNumber();
             localAddress = made.localAddress();
@@ -160,10 +161,10 @@ final class DatagramSetup implements CmEventSink {
         }
     }
 
-    private static ConnectionException noDatagrams(String device) {
-        return new ConnectionException.Unreachable(device
-                + " is iWARP, which has no datagrams (unreliable-datagram queue pairs): use a RoCE or InfiniBand device,"
-                + " or a UDP socket");
+    private static ConnectionException noDatagrams(Device device) {
+        return new ConnectionException.Unreachable(device.name()
+                + (device.transportType() == TransportType.IWARP ? " is iWARP, which has" : " has")
+                + " no datagrams (unreliable-datagram queue pairs): use a RoCE or InfiniBand device, or a UDP socket");
     }
 
     /** rdma_cm does not say that a device has no datagrams; it does not find it. */
@@ -174,8 +175,8 @@ final class DatagramSetup implements CmEventSink {
         try (CmId probe = provider.connectionLoop().newId(this, PortSpace.TCP)) {
             probe.bind(new InetSocketAddress(requested.getAddress(), 0));
             Context context = probe.device();
-            return context != null && context.device().transportType() == TransportType.IWARP
-                    ? noDatagrams(context.device().name())
+            return context != null && !VerbsDevice.hasDatagrams(context)
+                    ? noDatagrams(context.device())
                     : refused;
         } catch (NativeRdmaException noDevice) {
             LOG.debug("No device has {}", requested, noDevice);
@@ -215,7 +216,7 @@ final class DatagramSetup implements CmEventSink {
         List<String> names = new ArrayList<>();
         InetAddress found = null;
         for (Context context : Cm.devices()) {
-            if (context.device().transportType() != TransportType.IWARP && VerbsDevice.isUp(context)) {
+            if (VerbsDevice.hasDatagrams(context) && VerbsDevice.isUp(context)) {
                 names.add(context.device().name());
                 found = addressOf(context, bytes);
             }

@@ -8,7 +8,6 @@ import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.VerbsObject;
 import org.verbena.verbs.device.DeviceAttributes;
 import org.verbena.verbs.ffm.Siw;
 
@@ -32,6 +31,8 @@ final class EndpointResources {
     private int port;
     private int index;
     private long maxMessageBytes;
+    private int sendDepth;
+    private int bindings;
 
     EndpointResources(EndpointOptions options, SendPath sends, ReceivePath receives) {
         this.options = options;
@@ -51,7 +52,7 @@ final class EndpointResources {
     QueuePairOptions reserve(VerbsDevice used, int portNumber, CompletionIoHandler loop) {
         device = used;
         port = portNumber;
-        checkLimits(used);
+        applyLimits(used);
         LoopDevice queues = loop.deviceFor(used);
         boolean shared = options.sharedReceiveQueue() && used.attributes().maxSharedReceiveQueues() > 0;
         if (options.sharedReceiveQueue() && !shared) {
@@ -67,13 +68,14 @@ final class EndpointResources {
                         sendWorkRequests(used),
                         receives.depth(),
                         options.maxSges(),
-                        shared ? 0 : options.maxSges(),
+                        shared ? 0 : receives.maxSges(),
                         // siw sends small messages correctly only if they are inline.
                         used.isSiw() ? Math.max(options.maxInlineBytes(), Siw.SHORT_BYTES) : options.maxInlineBytes()));
         if (!shared) {
             return wanted;
         }
         VerbsSharedReceiveQueue common = queues.sharedReceiveQueue();
+        common.addUser();
         receives.share(common);
         return wanted.withSharedReceives(common.queue());
     }
@@ -87,33 +89,42 @@ final class EndpointResources {
      * too.
      */
     private int sendWorkRequests(VerbsDevice used) {
-        return (used.isSiw() ? 2 * options.sendDepth() : options.sendDepth()) + bindings(used);
+        return (used.isSiw() ? 2 * sendDepth : sendDepth) + bindings;
     }
 
-    private static int bindings(VerbsDevice used) {
-        return used.hasQueuePairWindows() ? ConnectionWindows.MAX_BINDINGS : 0;
-    }
-
-    private void checkLimits(VerbsDevice used) {
+    /** Takes what the device has, where it has less than was wished for. */
+    private void applyLimits(VerbsDevice used) {
         DeviceAttributes limits = used.attributes();
-        checkLimit(
+        bindings = used.hasQueuePairWindows() ? ConnectionWindows.MAX_BINDINGS : 0;
+        sendDepth = within(
                 used,
                 "sendDepth",
                 options.sendDepth(),
-                (limits.maxWorkRequests() - bindings(used)) / (used.isSiw() ? 2 : 1));
-        checkLimit(used, "receiveDepth", receives.depth(), limits.maxWorkRequests());
-        checkLimit(used, "maxSges", options.maxSges(), limits.maxSges());
+                EndpointOptions.DEFAULTS.sendDepth(),
+                (limits.maxWorkRequests() - bindings) / (used.isSiw() ? 2 : 1));
+        int receiveDepth = within(
+                used,
+                "receiveDepth",
+                receives.depth(),
+                EndpointOptions.DEFAULTS.receiveDepth(),
+                limits.maxWorkRequests());
+        // What the device reports is true for receives; whether a send can have more is found by trial.
+        int sges = within(
+                used, "maxSges", options.maxSges(), EndpointOptions.DEFAULTS.maxSges(), limits.maxSges());
+        receives.limit(receiveDepth, sges);
         if (used.isIwarp() && options.minRnrTimerMicros() != EndpointOptions.DEVICE_DEFAULT) {
             throw new ConnectionException("minRnrTimerMicros " + options.minRnrTimerMicros()
                     + " is for InfiniBand and RoCE: " + used.name() + " is iWARP, which never repeats a send");
         }
     }
 
-    private static void checkLimit(VerbsDevice used, String what, int asked, int limit) {
-        if (asked > limit) {
+    /** The limit of a wish; a demand is met or refused. */
+    private static int within(VerbsDevice used, String what, int asked, int greatestWish, int limit) {
+        if (asked > limit && (asked > greatestWish || limit < 1)) {
             throw new ConnectionException(
                     what + " " + asked + " is over the limit of " + used.name() + ", which is " + limit);
         }
+        return Math.min(asked, limit);
     }
 
     /**
@@ -126,14 +137,17 @@ final class EndpointResources {
     void add(QueuePair made, VerbsEndpoint endpoint) {
         VerbsDevice used = device();
         LoopDevice queues = loopDevice();
+        VerbsSharedReceiveQueue shared = receives.shared();
+        if (shared != null && shared.isBroken()) {
+            throw new ConnectionException("the shared receive queue of " + used.name() + " has failed: connect again");
+        }
         index = queues.add(endpoint);
         int generation = queues.generation(index);
         queuePair = made;
-        if (used.hasQueuePairWindows()) {
+        if (bindings > 0) {
             windows = new ConnectionWindows(used.memoryDomain(), endpoint);
         }
-        VerbsSharedReceiveQueue shared = receives.shared();
-        sends.prepared(made.sendQueue(), used, index, generation);
+        sends.prepared(made.sendQueue(), used, sendDepth, index, generation);
         receives.prepared(shared == null ? made.receiveQueue() : null, used, index, generation);
         if (shared != null) {
             queues.share(made.number(), endpoint);
@@ -146,11 +160,14 @@ final class EndpointResources {
         VerbsDevice used = device();
         VerbsSharedReceiveQueue shared = receives.shared();
         boolean iwarp = used.isIwarp();
-        int readSges = Math.min(options.maxSges(), Math.max(1, used.attributes().maxReadSges()));
+        int sendSges = Math.min(
+                options.maxSges(), VerbsEndpoint.required(queuePair).sendQueue().maxSges());
+        int readSges = Math.min(sendSges, Math.max(1, used.attributes().maxReadSges()));
         return new EndpointCapabilities.Builder()
-                .sendDepth(options.sendDepth())
+                .sendDepth(sendDepth)
                 .receiveDepth(shared == null ? receives.depth() : shared.depth())
-                .maxSges(shared == null ? options.maxSges() : Math.min(options.maxSges(), shared.maxSges()))
+                .maxSges(sendSges)
+                .maxReceiveSges(shared == null ? receives.maxSges() : shared.maxSges())
                 .maxReadSges(iwarp ? 1 : readSges)
                 .maxInlineBytes(VerbsEndpoint.required(queuePair).sendQueue().maxInlineBytes())
                 .readDepth(initiatorDepth())
@@ -210,6 +227,23 @@ final class EndpointResources {
         return windows;
     }
 
+    /**
+     * Binds a window for the first time on the device, since some announce windows and refuse to bind them: then the peer's memory is in plain
+     * regions, on this connection and on those to come. The connection has just been made, so nothing is out.
+     *
+     * @throws ConnectionException memory was registered with a window already
+     */
+    void proveWindows() {
+        ConnectionWindows known = windows;
+        if (known != null && !device().windowsAreProven() && !known.prove(device(), sends)) {
+            windows = null;
+            if (known.hasWaiting()) {
+                throw new ConnectionException(device().name() + " has no memory windows, though it announces them: memory"
+                        + " registered on this connection cannot be opened to its peer; connect again");
+            }
+        }
+    }
+
     private LoopDevice loopDevice() {
         return VerbsEndpoint.required(loopDevice);
     }
@@ -228,12 +262,6 @@ final class EndpointResources {
 
     boolean completesOn(LoopDevice.LoopQueue queue) {
         return loopQueue == queue;
-    }
-
-    /** Whether an object of the device that failed is one that the endpoint cannot do without. */
-    boolean dependsOn(@Nullable VerbsObject object) {
-        VerbsSharedReceiveQueue shared = receives.shared();
-        return (loopQueue != null && loopQueue.queue() == object) || (shared != null && shared.queue() == object);
     }
 
     // ---- the end
@@ -255,7 +283,7 @@ final class EndpointResources {
         LoopDevice.LoopQueue reserved = loopQueue;
         if (reserved != null) {
             loopQueue = null;
-            loopDevice().release(reserved, reservedEntries(device()), receives.shared() != null);
+            loopDevice().release(reserved, reservedEntries(device()), receives.shared());
         }
     }
 }

@@ -49,9 +49,6 @@ final class ExchangeSetup extends EndpointSetup {
     /** The value of rdma-core's ping-pong programs: 67 ms without an acknowledgement, then a repeat. */
     private static final int TIMEOUT_EXPONENT = 14;
 
-    /** Likewise, in C's code: 0.64 ms between a receiver-not-ready answer and the next try. */
-    private static final int RNR_TIMER = 12;
-
     /**
      * The most repeats of a packet that nobody answers. Soft RoCE retries forever with 7, and where no connection
      * manager reports that the peer is gone, a send would wait forever.
@@ -232,7 +229,7 @@ final class ExchangeSetup extends EndpointSetup {
                     .maxReadsAsTarget(own.readDepth())
                     .minRnrTimer(
                             options.minRnrTimerMicros() == EndpointOptions.DEVICE_DEFAULT
-                                    ? RNR_TIMER
+                                    ? RnrTimer.DEFAULT_CODE
                                     : RnrTimer.code(options.minRnrTimerMicros()))
                     .address(vector)
                     .build());

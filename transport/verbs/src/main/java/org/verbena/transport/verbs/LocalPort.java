@@ -1,7 +1,11 @@
 package org.verbena.transport.verbs;
 
+import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
+import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -135,6 +139,22 @@ record LocalPort(Context context, int port, int gidIndex, Gid gid, int lid, bool
         if (entry.type() != GidType.ROCE_V2) {
             return wanted == null ? 0 : 1;
         }
-        return its instanceof java.net.Inet4Address ? 3 : 2;
+        int version = its instanceof Inet4Address ? 3 : 2;
+        return wanted != null || entry.networkInterfaceIndex() == 0
+                ? version
+                : version * ownership(entry.networkInterfaceIndex(), its);
+    }
+
+    /**
+     * How sure it is that an interface is of this network namespace, as containers that share a device, and VLANs, have GIDs of others in the table: 0 if
+     * it is not, 2 if it has the address.
+     */
+    static int ownership(int networkInterfaceIndex, InetAddress address) {
+        try {
+            NetworkInterface its = NetworkInterface.getByIndex(networkInterfaceIndex);
+            return its == null ? 0 : Collections.list(its.getInetAddresses()).contains(address) ? 2 : 1;
+        } catch (SocketException unknown) {
+            return 1;
+        }
     }
 }

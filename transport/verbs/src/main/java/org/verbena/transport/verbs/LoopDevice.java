@@ -14,17 +14,17 @@ import org.verbena.transport.spi.WorkStatus;
 import org.verbena.verbs.CompletionChannel;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.NativeRdmaException;
-import org.verbena.verbs.VerbsException;
+import org.verbena.verbs.VerbsObject;
 import org.verbena.verbs.WorkCompletions;
-import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.work.CompletionStatus;
 
 /**
  * What one completion loop has on one device: a completion channel, completion queues, the table of endpoints that completions are routed by, and the
  * shared receive queue if one was asked for. The loop's thread alone.
  *
- * <p>A completion queue that overflows is lost, so every endpoint reserves entries for all it can post before its queue pair is made. A queue that is too
- * small is resized where the device can, else another one is added; if neither is possible the connection is refused.
+ * <p>A completion queue that overflows is lost, so every endpoint reserves entries for all it can post before its queue pair is made. Where no queue
+ * has room, another one is added, twice as large as the largest; if that is not possible the connection is refused. Queues are never resized: a driver may
+ * free the queue in use when the kernel refuses (rdma-core 65, bnxt_re/verbs.c), or when it cannot map the new one (rxe/rxe.c), and polling then ends the JVM.
  */
 final class LoopDevice {
     private static final Logger LOG = LoggerFactory.getLogger(LoopDevice.class);
@@ -52,8 +52,6 @@ final class LoopDevice {
     /** The number of queues that are armed and whose event has not been taken. */
     private int armedQueues;
 
-    private boolean canResize = true;
-
     /** Why the channel no longer reports completions; null while it does. */
     private @Nullable NativeRdmaException channelFailure;
 
@@ -67,6 +65,11 @@ final class LoopDevice {
     private final IntObjectHashMap<LoopEndpoint> sharing = new IntObjectHashMap<>();
 
     private @Nullable VerbsSharedReceiveQueue sharedReceives;
+
+    /** Those before it, which the device has failed, until their endpoints are gone. */
+    private final List<VerbsSharedReceiveQueue> brokenSharedReceives = new ArrayList<>();
+
+    private int sharedReceiveQueues;
 
     /** Endpoints with completions in this batch. */
     private LoopEndpoint[] touched = new LoopEndpoint[FIRST_TABLE_LENGTH];
@@ -102,7 +105,10 @@ final class LoopDevice {
         private boolean armed;
 
         /** Why it serves the endpoints it has until they have drained, and no others; null while all is well. */
-        private @Nullable NativeRdmaException failure;
+        private @Nullable RuntimeException failure;
+
+        /** It completes receives of a shared queue that has failed, which take the room of another one. */
+        private boolean isClosedToOthers;
 
         /** Nothing more can be polled from it. */
         private boolean unpollable;
@@ -133,13 +139,9 @@ final class LoopDevice {
         int shareDepth = shared ? sharedReceiveQueue().depth() : 0;
         for (LoopQueue candidate : queues) {
             int needed = candidate.sharedEndpoints == 0 ? entries + shareDepth : entries;
-            if (candidate.failure == null && candidate.queue.entries() - candidate.reserved >= needed) {
-                return take(candidate, entries, shared);
-            }
-        }
-        for (LoopQueue candidate : queues) {
-            int needed = candidate.reserved + (candidate.sharedEndpoints == 0 ? entries + shareDepth : entries);
-            if (candidate.failure == null && canResize && needed <= max && resize(candidate, needed, max)) {
+            if (candidate.failure == null
+                    && !candidate.isClosedToOthers
+                    && candidate.queue.entries() - candidate.reserved >= needed) {
                 return take(candidate, entries, shared);
             }
         }
@@ -162,32 +164,21 @@ final class LoopDevice {
 
     private LoopQueue take(LoopQueue queue, int entries, boolean shared) {
         if (shared && queue.sharedEndpoints++ == 0) {
-            queue.reserved += sharedReceiveQueue().depth();
+            queue.reserved += sharedReceiveDepth();
         }
         queue.reserved += entries;
         return queue;
     }
 
-    private boolean resize(LoopQueue candidate, int needed, int max) {
-        int wanted = Math.min(max, Math.max(needed, 2 * candidate.queue.entries()));
-        try {
-            candidate.queue.resize(wanted);
-            LOG.debug("Resized a completion queue of {} to {}", device.name(), candidate.queue.entries());
-            return candidate.queue.entries() >= needed;
-        } catch (VerbsException refused) {
-            if (refused.errno() == Errno.ENOSYS || refused.errno() == Errno.EOPNOTSUPP) {
-                canResize = false;
-            }
-            LOG.debug("{} does not resize completion queues, so another one is added", device.name(), refused);
-            return false;
-        }
-    }
-
     /** Gives back what was reserved, when the queue pair is gone. */
-    void release(LoopQueue queue, int entries, boolean shared) {
+    void release(LoopQueue queue, int entries, @Nullable VerbsSharedReceiveQueue shared) {
         queue.reserved -= entries;
-        if (shared && --queue.sharedEndpoints == 0) {
-            queue.reserved -= sharedReceiveQueue().depth();
+        if (shared != null && --queue.sharedEndpoints == 0) {
+            queue.reserved -= sharedReceiveDepth();
+            queue.isClosedToOthers = false;
+        }
+        if (shared != null && shared.removeUser() == 0 && shared.isBroken()) {
+            handler.execute(() -> closeBroken(shared)); // this may be within a batch
         }
         if (isRetired) {
             handler.execute(this::closeIfIdle); // this may be within a batch
@@ -227,6 +218,7 @@ final class LoopDevice {
         if (known == null) {
             known = new VerbsSharedReceiveQueue(
                     device,
+                    sharedReceiveQueues++,
                     sharedReceiveDepth(),
                     Math.min(SHARED_RECEIVE_SGES, device.attributes().maxSharedReceiveSges()));
             sharedReceives = known;
@@ -245,7 +237,7 @@ final class LoopDevice {
      */
     int add(LoopEndpoint endpoint) {
         for (LoopQueue queue : queues) {
-            NativeRdmaException failure = queue.failure;
+            RuntimeException failure = queue.failure;
             if (failure != null && endpoint.completesOn(queue)) {
                 throw new ConnectionException(brokenBy(failure), failure);
             }
@@ -398,7 +390,11 @@ final class LoopDevice {
         }
         int slot = WorkRequestId.slot(id);
         if (endpoint == null) {
-            drop(id, kind, slot);
+            try {
+                drop(id, kind, slot);
+            } catch (RuntimeException | Error refused) {
+                breakSharedReceives(refused);
+            }
             return;
         }
         if (!endpoint.touch()) {
@@ -417,8 +413,9 @@ final class LoopDevice {
     private void drop(long id, int kind, int slot) {
         staleCompletions++;
         LOG.debug("Dropped completion {} of a closed connection, number {}", Long.toHexString(id), staleCompletions);
-        if (kind == WorkRequestId.SHARED_RECEIVE && sharedReceives != null) {
-            sharedReceives.postAgain(slot);
+        VerbsSharedReceiveQueue shared = sharedReceives;
+        if (kind == WorkRequestId.SHARED_RECEIVE && shared != null && shared.isOf(id)) {
+            shared.postAgain(slot);
         }
     }
 
@@ -486,7 +483,53 @@ final class LoopDevice {
 
     // ---- what breaks
 
-    private void breakQueue(LoopQueue queue, NativeRdmaException failure) {
+    /** The device says that a queue has failed; nothing comes of it any more, and polling it does not show that. Any thread. */
+    void onQueueError(@Nullable VerbsObject source) {
+        handler.execute(() -> {
+            ConnectionException.Lost failure =
+                    new ConnectionException.Lost("the device reported an error of " + source);
+            for (LoopQueue queue : queues) {
+                if (queue.queue == source) {
+                    breakQueue(queue, failure);
+                }
+            }
+            if (sharedReceives != null && sharedReceives.queue() == source) {
+                breakSharedReceives(failure);
+            }
+        });
+    }
+
+    /** The shared receive queue is of no use any more: its connections end, and the next one gets another queue. */
+    private void breakSharedReceives(Throwable failure) {
+        VerbsSharedReceiveQueue broken = sharedReceives;
+        if (broken == null) {
+            return;
+        }
+        sharedReceives = null;
+        broken.fail();
+        brokenSharedReceives.add(broken);
+        LOG.error("The shared receive queue of a loop on {} is broken; its connections are lost", device.name(), failure);
+        for (LoopQueue queue : queues) {
+            queue.isClosedToOthers |= queue.sharedEndpoints > 0;
+        }
+        for (LoopEndpoint endpoint : sharing.values()) {
+            endpoint.onDeviceFailure("its shared receive queue is broken: " + failure.getMessage());
+        }
+        if (broken.users() == 0) {
+            handler.execute(() -> closeBroken(broken));
+        }
+    }
+
+    private void closeBroken(VerbsSharedReceiveQueue broken) {
+        try {
+            broken.close();
+            brokenSharedReceives.remove(broken);
+        } catch (NativeRdmaException | IllegalStateException stillUsed) {
+            LOG.debug("A shared receive queue of {} is still in use", device.name(), stillUsed); // it goes with the loop
+        }
+    }
+
+    private void breakQueue(LoopQueue queue, RuntimeException failure) {
         if (queue.failure != null) {
             return;
         }
@@ -499,7 +542,7 @@ final class LoopDevice {
         }
     }
 
-    private static String brokenBy(NativeRdmaException failure) {
+    private static String brokenBy(RuntimeException failure) {
         return "its completion queue is broken: " + failure.getMessage();
     }
 
@@ -524,6 +567,7 @@ final class LoopDevice {
             if (sharedReceives != null) {
                 sharedReceives.close();
             }
+            brokenSharedReceives.forEach(VerbsSharedReceiveQueue::close);
             for (LoopQueue queue : queues) {
                 queue.queue.close();
             }

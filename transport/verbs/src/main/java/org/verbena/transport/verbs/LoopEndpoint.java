@@ -65,9 +65,6 @@ interface LoopEndpoint {
     /** The device is gone. Any thread. */
     void onDeviceRemoval();
 
-    /** An object of the device failed. Any thread. */
-    void onQueueError(@Nullable VerbsObject source);
-
     /** The device has given back all that the queue pair took of the shared receive queue. Any thread. */
     default void onLastReceiveTaken() {}
 

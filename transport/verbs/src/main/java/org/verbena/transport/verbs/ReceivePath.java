@@ -47,12 +47,12 @@ final class ReceivePath {
     private record Early(int kind, int slot, int lengthBytes, int flags, int immediate) {}
 
     private final Events events;
-    private final int maxSges;
     private final WorkRing ring;
     private final ArrayDeque<Early> early = new ArrayDeque<>();
     private @Nullable VerbsDevice device;
     private @Nullable ReceiveQueue queue;
     private @Nullable VerbsSharedReceiveQueue shared;
+    private int maxSges;
     private int index;
     private int generation;
 
@@ -87,6 +87,21 @@ final class ReceivePath {
         device = used;
         index = endpointIndex;
         generation = endpointGeneration;
+    }
+
+    /**
+     * The device has less than was wished for. Before anything is posted.
+     *
+     * @param depth receives that may be out
+     * @param sges elements of one
+     */
+    void limit(int depth, int sges) {
+        ring.limit(depth);
+        maxSges = Math.min(maxSges, sges);
+    }
+
+    int maxSges() {
+        return maxSges;
     }
 
     /** Of the endpoint's own queue. */

@@ -6,6 +6,9 @@ package org.verbena.transport.verbs;
  * <p>Source: IBTA 1.4, table 46; ibv_modify_qp(3)
  */
 final class RnrTimer {
+    /** 0.64 ms, as libfabric and the ping-pong programs of rdma-core have it: after a longer pause a burst is long over. */
+    static final int DEFAULT_CODE = 12;
+
     /** Microseconds by code, from code 1 on; code 0 is the longest of all. */
     private static final int[] MICROS = {
         10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960, 1280, 1920, 2560, 3840, 5120, 7680, 10_240, 15_360,

@@ -1,12 +1,16 @@
 package org.verbena.transport.verbs;
 
+import java.util.Set;
 import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
+import org.verbena.verbs.MemoryRegion;
+import org.verbena.verbs.MemoryWindow;
 import org.verbena.verbs.SendQueue;
 import org.verbena.verbs.ffm.Siw;
+import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.work.SendFlags;
 
 /**
@@ -56,10 +60,12 @@ final class SendPath {
      *
      * @param made the queue
      * @param device whose it is
+     * @param depth how many may be out on this device
      * @param endpointIndex of the ids of its work requests
      * @param endpointGeneration and this
      */
-    void prepared(SendQueue made, VerbsDevice device, int endpointIndex, int endpointGeneration) {
+    void prepared(SendQueue made, VerbsDevice device, int depth, int endpointIndex, int endpointGeneration) {
+        ring.limit(depth);
         staging.prepared(made, device.isIwarp(), endpointIndex, endpointGeneration);
         completesInAnyOrder = device.isIwarp();
         splitsShortReads = device.isSiw();
@@ -146,22 +152,27 @@ final class SendPath {
      * @param memory with a window
      */
     void bind(ConnectionWindows.Bound memory) {
+        int errno = tryBind(
+                memory.window(), memory.remoteKey(), memory.region(), memory.lengthBytes(), memory.rights());
+        if (errno != 0) {
+            events.onSendsRefused(errno, 0, 0);
+        }
+    }
+
+    /**
+     * As {@link #bind}, but the caller learns of a refusal.
+     *
+     * @return errno; 0 if it was posted
+     */
+    int tryBind(MemoryWindow window, int key, MemoryRegion region, long lengthBytes, Set<AccessFlag> rights) {
         SendQueue queue = staging.queue();
         long wrId = staging.id(WorkRequestId.SEND, WorkRequestId.BINDING);
-        queue.bindWindow(
-                wrId,
-                SendFlags.SIGNALED,
-                memory.window(),
-                memory.remoteKey(),
-                memory.region(),
-                0,
-                memory.lengthBytes(),
-                memory.rights());
+        queue.bindWindow(wrId, SendFlags.SIGNALED, window, key, region, 0, lengthBytes, rights);
         int errno = queue.tryFlush();
         if (errno != 0) {
             queue.discard();
-            events.onSendsRefused(errno, 0, 0);
         }
+        return errno;
     }
 
     private void stage(SendQueue queue, WorkRequest work, EndpointCapabilities can) {

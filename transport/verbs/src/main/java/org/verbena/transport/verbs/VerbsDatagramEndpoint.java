@@ -398,6 +398,7 @@ final class VerbsDatagramEndpoint
             drain(required(device)
                     .explain(
                             new WorkCompletionException(sends.describe(slot) + " from " + this, status, vendorError),
+                            setup.port(),
                             toString()));
         }
         sends.onCompletion(slot, status);
@@ -428,7 +429,10 @@ final class VerbsDatagramEndpoint
         draining.noteProgress();
         if (status != WorkStatus.FLUSHED) {
             drain(required(device)
-                    .explain(new WorkCompletionException("a receive of " + this, status, vendorError), toString()));
+                    .explain(
+                            new WorkCompletionException("a receive of " + this, status, vendorError),
+                            setup.port(),
+                            toString()));
         }
         receives.onFailed(kind, slot, status);
     }
@@ -508,16 +512,6 @@ final class VerbsDatagramEndpoint
             VerbsDevice used = device;
             drain(new ConnectionException.Lost(
                     this + " were lost: their device " + (used == null ? "" : used.name() + " ") + "was removed"));
-        });
-    }
-
-    @Override
-    public void onQueueError(@Nullable VerbsObject source) {
-        execute(() -> {
-            LoopDevice.LoopQueue used = loopQueue;
-            if (used != null && used.queue() == source) {
-                drain(new ConnectionException.Lost(this + " were lost: the device reported an error of " + source));
-            }
         });
     }
 
@@ -628,7 +622,7 @@ final class VerbsDatagramEndpoint
         LoopDevice.LoopQueue reserved = loopQueue;
         if (queues != null && reserved != null && queuePairGone) {
             loopQueue = null;
-            queues.release(reserved, reservedEntries(), false);
+            queues.release(reserved, reservedEntries(), null);
         }
         state = State.CLOSED;
         membership.leave0();

@@ -1,6 +1,7 @@
 package org.verbena.transport.verbs;
 
 import java.lang.foreign.Arena;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
@@ -28,12 +29,14 @@ import org.verbena.verbs.VerbsObject;
 import org.verbena.verbs.device.AtomicCapability;
 import org.verbena.verbs.device.DeviceAttributes;
 import org.verbena.verbs.device.DeviceCapability;
+import org.verbena.verbs.device.DriverFamily;
 import org.verbena.verbs.device.PortAttributes;
 import org.verbena.verbs.device.PortState;
 import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.Siw;
 import org.verbena.verbs.memory.AccessFlag;
+import org.verbena.verbs.memory.WindowType;
 
 /**
  * A device, until it is lost: its limits, its memory domain, and what its asynchronous events mean for the endpoints on it.
@@ -62,14 +65,23 @@ final class VerbsDevice {
     /** What loops have on it. */
     private final Set<LoopDevice> loops = ConcurrentHashMap.newKeySet();
 
+    /** Whether windows are used: announced, and nothing has shown otherwise. Written by any loop. */
+    private volatile boolean usesWindows;
+
+    /** Whether one was bound. Written by any loop. */
+    private volatile boolean windowsAreProven;
+
     /** Takes the page of siw's context at which no queue may begin; null on other devices. */
     private final @Nullable CompletionQueue siwPlug;
 
     /** The most inline bytes that the device may have: no query returns it, but the device refuses more. */
     private volatile int maxInlineBytes = Integer.MAX_VALUE;
 
-    /** What is wrong with the device or a port now, for the causes of connections that break: null if nothing is. */
-    private volatile @Nullable String trouble;
+    /** The most elements of a send, found likewise: what the device reports is the lesser one of sends and receives. */
+    private volatile int maxSendSges = Integer.MAX_VALUE;
+
+    /** What is wrong with ports now, by their numbers, for the causes of connections that break. Written by the connection loop. */
+    private final ConcurrentHashMap<Integer, String> portTroubles = new ConcurrentHashMap<>();
 
     /** What happened to it, so that nothing on it will work again: null while all is well. Written by the connection loop. */
     private volatile @Nullable String lost;
@@ -77,17 +89,35 @@ final class VerbsDevice {
     VerbsDevice(Context context, VerbsDevices devices) {
         this.context = context;
         this.devices = devices;
+        checkEnvironment(context.driverFamily(), System.getenv());
         attributes = context.queryDevice();
         siwPlug = isSiw() ? plug(context) : null;
         ProtectionDomain domain = null;
         try {
             domain = context.allocateProtectionDomain();
             memoryDomain = new VerbsMemoryDomain(domain);
-            nothing = domain.registerMemory(Arena.global().allocate(Long.BYTES), Set.of(AccessFlag.LOCAL_WRITE));
+            usesWindows = announcesWindows() && makesWindow(domain);
+            nothing = domain.registerMemory(
+                    Arena.global().allocate(Long.BYTES),
+                    usesWindows
+                            ? Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND)
+                            : Set.of(AccessFlag.LOCAL_WRITE));
         } catch (RuntimeException refused) {
             giveBack(domain);
             giveBack(siwPlug);
             throw refused;
+        }
+    }
+
+    /**
+     * Refuses settings with which a driver's library would end the process.
+     *
+     * @throws ProviderException there is one
+     */
+    static void checkEnvironment(DriverFamily family, Map<String, String> environment) {
+        if (family == DriverFamily.MLX5 && "1".equals(environment.get("MLX5_SINGLE_THREADED"))) {
+            throw new ProviderException("MLX5_SINGLE_THREADED=1 is set, with which libmlx5 ends a process that uses a"
+                    + " device from several threads, as Verbena does: unset it");
         }
     }
 
@@ -146,8 +176,47 @@ final class VerbsDevice {
         return attributes.atomics() != AtomicCapability.NONE;
     }
 
-    /** Whether it has memory windows that belong to a queue pair. */
+    /** Whether it has memory windows that belong to a queue pair, as far as is known. */
     boolean hasQueuePairWindows() {
+        return usesWindows;
+    }
+
+    boolean windowsAreProven() {
+        return windowsAreProven;
+    }
+
+    /** A window was bound. */
+    void windowsWork() {
+        windowsAreProven = true;
+    }
+
+    /** It announces windows and has none: from now on connections use plain regions. */
+    void forgoWindows(String reason) {
+        if (usesWindows) {
+            usesWindows = false;
+            LOG.info("{} announces memory windows but refuses them ({}): plain regions are used instead", name(), reason);
+        }
+    }
+
+    /** Memory of a few bytes that nobody uses. */
+    MemoryRegion nothing() {
+        return nothing;
+    }
+
+    private boolean makesWindow(ProtectionDomain domain) {
+        try {
+            domain.allocateMemoryWindow(WindowType.TYPE_2).close();
+            return true;
+        } catch (NativeRdmaException refused) {
+            LOG.info(
+                    "{} announces memory windows but makes none ({}): plain regions are used instead",
+                    name(),
+                    refused.getMessage());
+            return false;
+        }
+    }
+
+    private boolean announcesWindows() {
         return !isIwarp()
                 && attributes.maxWindows() > 0
                 && (attributes.capabilities().contains(DeviceCapability.MEM_WINDOW_TYPE_2A)
@@ -170,8 +239,8 @@ final class VerbsDevice {
     }
 
     /**
-     * Makes the queue pair of an id, with fewer inline bytes than wanted if the device has no more; the first time,
-     * fewer and fewer are tried.
+     * Makes the queue pair of an id, with fewer inline bytes and elements of a send than wanted if the device has no more; the first
+     * time, fewer and fewer are tried.
      *
      * @throws CmException as {@link CmId#createQueuePair} for what was wanted, if it is not the inline bytes
      * @throws ProviderException the device is lost
@@ -183,23 +252,35 @@ final class VerbsDevice {
     private QueuePair createQueuePair(QueuePairOptions wanted, Function<QueuePairOptions, QueuePair> maker) {
         checkPresent();
         QueuePairCapabilities sizes = wanted.capabilities();
-        int inlineBytes = Math.min(sizes.maxInlineBytes(), maxInlineBytes);
+        int mostInlineBytes = Math.min(sizes.maxInlineBytes(), maxInlineBytes);
+        int inlineBytes = mostInlineBytes;
+        int sges = Math.min(sizes.maxSendSges(), maxSendSges);
         NativeRdmaException first = null;
         while (true) {
             try {
-                QueuePair made = maker.apply(wanted.withCapabilities(sizes.withMaxInlineBytes(inlineBytes)));
-                if (first != null) {
-                    maxInlineBytes = Math.min(maxInlineBytes, inlineBytes);
+                QueuePair made = maker.apply(wanted.withCapabilities(
+                        sizes.withMaxInlineBytes(inlineBytes).withMaxSendSges(sges)));
+                if (inlineBytes < mostInlineBytes) {
+                    maxInlineBytes = inlineBytes;
                     LOG.debug("{} takes {} bytes inline, not {}", name(), inlineBytes, sizes.maxInlineBytes());
+                }
+                if (sges < sizes.maxSendSges()) {
+                    maxSendSges = sges;
+                    LOG.debug("{} takes {} elements in a send, not {}", name(), sges, sizes.maxSendSges());
                 }
                 return made;
             } catch (NativeRdmaException refused) {
                 first = first == null ? refused : first;
                 boolean isTooMuch = refused.errno() == Errno.EINVAL || refused.errno() == Errno.ENOMEM;
-                if (!isTooMuch || inlineBytes == 0) {
+                if (isTooMuch && inlineBytes > 0) {
+                    inlineBytes = fewer(inlineBytes);
+                } else if (isTooMuch && sges > Math.max(1, attributes.maxSges())) {
+                    // Of inline bytes any number may be too much as long as the elements are.
+                    sges--;
+                    inlineBytes = mostInlineBytes;
+                } else {
                     throw first;
                 }
-                inlineBytes = fewer(inlineBytes);
             }
         }
     }
@@ -223,6 +304,17 @@ final class VerbsDevice {
 
     PortAttributes port(int number) {
         return context.queryPort(Math.max(1, number));
+    }
+
+    /** Whether it can have reliable connections: Amazon's EFA and Cisco's usNIC have a transport of their own. */
+    static boolean connects(Context context) {
+        TransportType transport = context.device().transportType();
+        return transport == TransportType.IB || transport == TransportType.IWARP;
+    }
+
+    /** Whether it can have the datagrams of InfiniBand and RoCE. */
+    static boolean hasDatagrams(Context context) {
+        return context.device().transportType() == TransportType.IB;
     }
 
     /** Whether any port is up. */
@@ -262,9 +354,10 @@ final class VerbsDevice {
         loops.remove(queues);
     }
 
-    /** What is wrong with the device or a port now: null if nothing is. */
-    @Nullable String trouble() {
-        return trouble;
+    /** What is wrong with the device or one of its ports now: null if nothing is. */
+    @Nullable String trouble(int number) {
+        String what = lost;
+        return what == null ? portTroubles.get(number) : name() + " " + what;
     }
 
     /**
@@ -294,22 +387,22 @@ final class VerbsDevice {
             }
             case CQ_ERR -> {
                 LOG.error("A completion queue of {} overflowed; the connections on it are lost", name());
-                endpoints.values().forEach(endpoint -> endpoint.onQueueError(event.source()));
+                loops.forEach(queues -> queues.onQueueError(event.source()));
             }
             case SRQ_ERR -> {
                 LOG.error("A shared receive queue of {} failed; the connections on it are lost", name());
-                endpoints.values().forEach(endpoint -> endpoint.onQueueError(event.source()));
+                loops.forEach(queues -> queues.onQueueError(event.source()));
             }
             case DEVICE_FATAL -> devices.lose0(this, "reported a fatal error (DEVICE_FATAL)");
             case PORT_ERR -> {
-                trouble = portIsDown(event.port());
+                portTroubles.put(event.port(), portIsDown(event.port()));
                 LOG.warn(
                         "Port {} of {} is down; connections over it fail when their retries are used up",
                         event.port(),
                         name());
             }
             case PORT_ACTIVE -> {
-                trouble = null;
+                portTroubles.remove(event.port());
                 LOG.info("Port {} of {} is up", event.port(), name());
             }
             case COMM_EST -> {
@@ -318,7 +411,7 @@ final class VerbsDevice {
                     endpoint.onCommunicationEstablished();
                 }
             }
-            case SQ_DRAINED, SRQ_LIMIT_REACHED, PATH_MIG -> LOG.debug("{} on {}", event.type(), name());
+            case SQ_DRAINED, SRQ_LIMIT_REACHED, PATH_MIG, DEVICE_SPEED_CHANGE -> LOG.debug("{} on {}", event.type(), name());
             case PATH_MIG_ERR, LID_CHANGE, PKEY_CHANGE, SM_CHANGE, CLIENT_REREGISTER, GID_CHANGE, WQ_FATAL, UNKNOWN ->
                 LOG.info("{} on port {} of {}", event.type(), event.port(), name());
         }
@@ -334,12 +427,12 @@ final class VerbsDevice {
      * @param number the port
      */
     void lookAt(int number) {
-        if (trouble != null) {
+        if (trouble(number) != null) {
             return;
         }
         try {
             if (port(number).state() != PortState.ACTIVE) {
-                trouble = portIsDown(number);
+                portTroubles.put(number, portIsDown(number));
             }
         } catch (NativeRdmaException gone) {
             LOG.debug("{} does not report the state of its port {}", name(), number, gone);
@@ -362,7 +455,6 @@ final class VerbsDevice {
             return false;
         }
         lost = what;
-        trouble = name() + " " + what;
         LOG.error("{} {}; {} connections are lost", name(), what, endpoints.size());
         for (LoopEndpoint endpoint : endpoints.values()) {
             if (what.equals(REMOVED)) {
@@ -426,8 +518,8 @@ final class VerbsDevice {
      * interface is down and it finds no route for a packet, that this side's queue pair failed. From Linux 6.12 on it says of that only that
      * the work was flushed.
      */
-    Throwable explain(Throwable why, String connection) {
-        String known = trouble;
+    Throwable explain(Throwable why, int number, String connection) {
+        String known = trouble(number);
         WorkCompletionException failure = completionOf(why);
         if (known == null || failure == null) {
             return why;

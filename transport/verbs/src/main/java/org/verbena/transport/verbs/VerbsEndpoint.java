@@ -330,8 +330,15 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         state = State.CONNECTED;
         wasConnected = true;
         EndpointCapabilities known = required(capabilities);
+        try {
+            resources.proveWindows();
+        } catch (RuntimeException without) {
+            drain(without);
+            return;
+        }
         capabilities = known.toBuilder()
                 .readDepth(Math.min(known.readDepth(), peerReads))
+                .connectionMemory(resources.windows() != null)
                 .build();
         bindWaiting0();
         try {
@@ -376,11 +383,33 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
     /** The device says that the queue pair, or all of it, is lost. Any thread. */
     @Override
     public void onDeviceFailure(String what) {
-        execute(() -> {
-            boolean first = state != State.DRAINING;
-            drain(new ConnectionException.Lost(connection() + " was lost: " + what));
-            isCauseVague |= first;
-        });
+        execute(() -> drainVaguely(new ConnectionException.Lost(connection() + " was lost: " + what)));
+    }
+
+    /** Ends the connection with a cause that the device may still tell better. */
+    private void drainVaguely(ConnectionException.Lost failure) {
+        boolean first = state != State.DRAINING;
+        drain(failure);
+        isCauseVague |= first;
+    }
+
+    /**
+     * Receives come back. Over iWARP the peer has ended the connection, and the event that says so is on its way; elsewhere only an error of this
+     * side's queue pair gives them back.
+     */
+    void drainFlushed() {
+        if (device().isIwarp()) {
+            drain(null);
+            return;
+        }
+        String known = trouble();
+        drainVaguely(new ConnectionException.Lost(connection() + " was lost: "
+                + (known == null ? "its queue pair failed, and gave its receives back" : known)));
+    }
+
+    /** What is wrong with its device or port now; null if nothing is. */
+    @Nullable String trouble() {
+        return device().trouble(resources.port());
     }
 
     /** The connection manager says that the device is gone. Any thread. */
@@ -390,17 +419,6 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
             VerbsDevice used = resources.deviceIfKnown();
             drain(new ConnectionException.Lost(
                     connection() + " was lost: its device " + (used == null ? "" : used.name() + " ") + "was removed"));
-        });
-    }
-
-    /** A queue is lost. Any thread. */
-    @Override
-    public void onQueueError(@Nullable VerbsObject source) {
-        execute(() -> {
-            if (resources.dependsOn(source)) {
-                drain(new ConnectionException.Lost(
-                        connection() + " was lost: the device reported an error of " + source));
-            }
         });
     }
 
@@ -491,7 +509,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         }
         ConnectionWindows windows = resources.windows();
         if (windows != null) {
-            windows.onBound0();
+            windows.onBound0(resources.device(), status);
         }
     }
 
@@ -552,7 +570,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
 
     /** The message of a failed completion, with what the device reported besides. */
     Throwable explain(Throwable failure) {
-        return resources.device().explain(failure, connection());
+        return resources.device().explain(failure, resources.port(), connection());
     }
 
     /** A batch of completions was handled. */
@@ -755,7 +773,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         Throwable why = cause;
         VerbsDevice known = resources.deviceIfKnown();
         try {
-            handler.onDisconnected(this, why == null || known == null ? why : known.explain(why, connection()));
+            handler.onDisconnected(this, why == null || known == null ? why : known.explain(why, resources.port(), connection()));
         } catch (Throwable thrown) {
             LOG.warn("onDisconnected of {} threw", connection(), thrown);
         }

@@ -4,14 +4,18 @@ import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoHandlerFactory;
 import java.io.IOException;
 import java.net.DatagramSocket;
+import java.net.Inet4Address;
+import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
 import org.verbena.cm.Cm;
@@ -120,7 +124,7 @@ public final class VerbsProvider implements RdmaProvider {
         try {
             InetAddress local = address.getAddress();
             if (local.isAnyLocalAddress()) {
-                return !liveDevices().isEmpty();
+                return anyAddress(local, VerbsDevice::connects);
             }
             if (local.isMulticastAddress()) {
                 return false;
@@ -128,7 +132,7 @@ public final class VerbsProvider implements RdmaProvider {
             if (NetworkInterface.getByInetAddress(local) == null) {
                 local = sourceFor(address);
             }
-            return local != null && hasLiveDevice(local);
+            return local != null && hasLiveDevice(local, VerbsDevice::connects);
         } catch (NativeRdmaException | IOException noWay) {
             return false;
         }
@@ -149,7 +153,7 @@ public final class VerbsProvider implements RdmaProvider {
      * rdma_cm binds the loopback address to an arbitrary device, through which it then does not connect; so no device
      * serves it.
      */
-    private static boolean hasLiveDevice(InetAddress local) {
+    private static boolean hasLiveDevice(InetAddress local, Predicate<Context> suits) {
         if (local.isLoopbackAddress()) {
             return false;
         }
@@ -157,7 +161,30 @@ public final class VerbsProvider implements RdmaProvider {
                 CmId id = CmId.create(channel, PortSpace.TCP)) {
             id.bind(new InetSocketAddress(local, 0));
             Context device = id.device();
-            return device != null && VerbsDevice.isUp(device);
+            return device != null && suits.test(device) && VerbsDevice.isUp(device);
+        }
+    }
+
+    /**
+     * Whether a device of the kind wanted has an address of this host: a wildcard listens on those only. Adapters without one are there as well,
+     * such as Amazon's, whose port is up and which nobody can connect to.
+     */
+    private static boolean anyAddress(InetAddress wildcard, Predicate<Context> suits) throws SocketException {
+        for (NetworkInterface each : Collections.list(NetworkInterface.getNetworkInterfaces())) {
+            for (InetAddress local : Collections.list(each.getInetAddresses())) {
+                if ((wildcard instanceof Inet6Address || local instanceof Inet4Address) && has(local, suits)) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    private static boolean has(InetAddress local, Predicate<Context> suits) {
+        try {
+            return hasLiveDevice(local, suits);
+        } catch (NativeRdmaException none) {
+            return false;
         }
     }
 
@@ -185,8 +212,12 @@ public final class VerbsProvider implements RdmaProvider {
     }
 
     private static String kind(Context context) {
-        if (context.device().transportType() == TransportType.IWARP) {
+        TransportType transport = context.device().transportType();
+        if (transport == TransportType.IWARP) {
             return "iWARP";
+        }
+        if (transport != TransportType.IB) {
+            return context.driverFamily().title() + ", no reliable connections";
         }
         return context.queryPort(1).linkLayer() == LinkLayer.ETHERNET ? "RoCE" : "InfiniBand";
     }
@@ -261,8 +292,8 @@ public final class VerbsProvider implements RdmaProvider {
             return false;
         }
         try {
-            return liveDevices().stream().anyMatch(context -> context.device().transportType() != TransportType.IWARP);
-        } catch (NativeRdmaException unreadable) {
+            return anyAddress(InetAddress.ofLiteral("::"), VerbsDevice::hasDatagrams);
+        } catch (NativeRdmaException | SocketException unreadable) {
             return false;
         }
     }

@@ -37,12 +37,21 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
     /** For {@link #postAgain}. */
     private final ScatterGatherList again;
 
+    /** In the place of the generation of its receives' ids: a loop has another queue when this one fails. */
+    private final int number;
+
     private int freeCount;
+
+    /** Endpoints that hold a queue pair on it, or are about to. */
+    private int users;
+
+    private boolean isBroken;
     private @Nullable Object attachment;
     private boolean closed;
 
-    VerbsSharedReceiveQueue(VerbsDevice device, int depth, int maxSges) {
+    VerbsSharedReceiveQueue(VerbsDevice device, int number, int depth, int maxSges) {
         this.device = device;
+        this.number = number;
         this.depth = depth;
         this.maxSges = maxSges;
         queue = device.memoryDomain().protectionDomain().createSharedReceiveQueue(depth, maxSges);
@@ -66,6 +75,38 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
         return maxSges;
     }
 
+    private long id(int slot) {
+        return WorkRequestId.of(0, number, WorkRequestId.SHARED_RECEIVE, slot);
+    }
+
+    /** Whether the receive of an id is one of this queue's. */
+    boolean isOf(long id) {
+        return WorkRequestId.generation(id) == (number & 0xffff);
+    }
+
+    void addUser() {
+        users++;
+    }
+
+    /** Returns how many are left. */
+    int removeUser() {
+        return --users;
+    }
+
+    int users() {
+        return users;
+    }
+
+    /** The device has failed it: takes no receives any more, and no endpoints. */
+    void fail() {
+        isBroken = true;
+        closed = true;
+    }
+
+    boolean isBroken() {
+        return isBroken;
+    }
+
     @Override
     public boolean postReceive(long workId, ScatterGatherList buffers) {
         PostChecks.receive(buffers, maxSges, device.memoryDomain());
@@ -79,7 +120,7 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
         int slot = freeSlots[freeCount - 1];
         held.hold(slot, buffers);
         try {
-            receives.receive(WorkRequestId.of(0, 0, WorkRequestId.SHARED_RECEIVE, slot));
+            receives.receive(id(slot));
             device.addPieces(receives, buffers);
         } catch (RuntimeException refused) {
             held.release(slot);
@@ -109,7 +150,7 @@ final class VerbsSharedReceiveQueue implements SharedReceiveQueue {
         if (receives.isFull()) {
             flush();
         }
-        receives.receive(WorkRequestId.of(0, 0, WorkRequestId.SHARED_RECEIVE, slot));
+        receives.receive(id(slot));
         device.addPieces(receives, again);
         flush();
     }

@@ -12,6 +12,7 @@ import org.verbena.transport.spi.ScatterGatherList;
  */
 class WorkRing {
     private final int depth;
+    private int limit;
     private final long[] workIds;
     private final HeldRegions held;
     private int head;
@@ -19,12 +20,19 @@ class WorkRing {
 
     WorkRing(int depth, int maxSges) {
         this.depth = depth;
+        limit = depth;
         workIds = new long[depth];
         held = new HeldRegions(depth, maxSges);
     }
 
+    /** How many may be out: all slots unless {@link #limit} says otherwise. */
     final int depth() {
-        return depth;
+        return limit;
+    }
+
+    /** The device has room for fewer than there are slots. Before the first is taken. */
+    final void limit(int most) {
+        limit = Math.min(depth, most);
     }
 
     final int count() {
@@ -32,7 +40,7 @@ class WorkRing {
     }
 
     final boolean isFull() {
-        return count == depth;
+        return count == limit;
     }
 
     /** The slot that was taken first. */

@@ -1,6 +1,9 @@
 package org.verbena.transport.verbs;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -12,9 +15,11 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Assumptions;
+import org.verbena.cm.Cm;
 import org.verbena.transport.spi.EndpointOptions;
 
 /**
@@ -32,6 +37,9 @@ final class StubDevice {
     /** A host behind the iWARP device that does not answer. */
     static final InetSocketAddress SILENT = new InetSocketAddress("10.0.1.250", 7471);
 
+    /** More options of the C compiler, with spaces between. */
+    static final String FLAGS = "org.verbena.test.stubFlags";
+
     private static SymbolLookup symbols;
 
     private StubDevice() {}
@@ -44,7 +52,7 @@ final class StubDevice {
             Path library = Files.createTempDirectory("stub").resolve("libstub_rdma.so");
             Process gcc;
             try {
-                gcc = new ProcessBuilder(List.of(
+                List<String> command = new ArrayList<>(List.of(
                                 "gcc",
                                 "-shared",
                                 "-fPIC",
@@ -54,9 +62,12 @@ final class StubDevice {
                                 "-o",
                                 library.toString(),
                                 "src/test/c/stub_rdma.c",
-                                "-lpthread"))
-                        .redirectErrorStream(true)
-                        .start();
+                                "-lpthread"));
+                String flags = System.getProperty(FLAGS, "");
+                if (!flags.isEmpty()) {
+                    command.addAll(List.of(flags.split(" ")));
+                }
+                gcc = new ProcessBuilder(command).redirectErrorStream(true).start();
             } catch (IOException missing) {
                 Assumptions.abort("gcc is not installed");
                 return;
@@ -71,6 +82,43 @@ final class StubDevice {
             symbols = SymbolLookup.libraryLookup(library, Arena.global());
         }
         call("stub_reset");
+    }
+
+    /**
+     * Makes stub0 another device, of an adapter family of the table in stub_rdma.c; the empty name is the ideal one's. Nothing may be left on the one before.
+     */
+    static void become(String family) {
+        call("stub_remove", 0, 1);
+        Cm.devices();
+        assertThat(call("stub_is_open", 0)).as("stub0 is open").isZero();
+        assertThat(call("stub_personality", family, sysfs(family).toString())).isZero();
+        call("stub_remove", 0, 0);
+        Cm.devices();
+    }
+
+    /** What the kernel says of it. */
+    private static Path sysfs(String family) {
+        String driver =
+                switch (family) {
+                    case "mlx5" -> "mlx5_core";
+                    case "bnxt_re" -> "bnxt_en";
+                    case "irdma-roce", "irdma-iwarp" -> "ice";
+                    case "x722" -> "i40e";
+                    case "hns" -> "hns3";
+                    default -> family;
+                };
+        try {
+            Path root = Files.createTempDirectory("sysfs");
+            Path device = Files.createDirectories(root.resolve("stub0").resolve("device"));
+            if (!driver.isEmpty()) {
+                Path its = Files.createDirectories(root.resolve("drivers").resolve(driver));
+                Files.createSymbolicLink(device.resolve("driver"), its);
+                Files.writeString(device.resolve("numa_node"), "1\n");
+            }
+            return root;
+        } catch (IOException failure) {
+            throw new UncheckedIOException(failure);
+        }
     }
 
     /** What its devices have room for. */

@@ -1,0 +1,416 @@
+package org.verbena.transport.verbs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import java.lang.foreign.Arena;
+import java.net.Inet4Address;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.ProviderException;
+import org.verbena.transport.spi.RecordingEndpointHandler;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.SharedReceiveQueue;
+import org.verbena.transport.spi.WorkCompletionException;
+import org.verbena.transport.spi.WorkRequest;
+import org.verbena.transport.spi.WorkStatus;
+import org.verbena.verbs.device.AsyncEventType;
+import org.verbena.verbs.device.DriverFamily;
+import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.work.CompletionStatus;
+
+/** The provider on devices with the limits and habits of adapters: the table is in {@code src/test/c/stub_rdma.c}. */
+@Timeout(240)
+class PersonalityTest {
+    /** Those of the ones below that rdma_cm connects over. */
+    private static final String CONNECTING = "mlx5 bnxt_re irdma-roce irdma-iwarp x722 erdma hns";
+
+    private final List<RegisteredMemory> regions = new ArrayList<>();
+    private final List<RecordingEndpointHandler> handlers = new ArrayList<>();
+    private VerbsProvider provider;
+    private MultiThreadIoEventLoopGroup group;
+    private IoEventLoop loop;
+
+    @BeforeAll
+    static void installStub() throws Exception {
+        StubDevice.install();
+        for (NetworkInterface each : Collections.list(NetworkInterface.getNetworkInterfaces())) {
+            for (InetAddress address : Collections.list(each.getInetAddresses())) {
+                if (address instanceof Inet4Address && !address.isLoopbackAddress()) {
+                    StubDevice.call("stub_host_address", address.getHostAddress());
+                }
+            }
+        }
+    }
+
+    @BeforeEach
+    void resetStub() throws Exception {
+        StubDevice.install();
+    }
+
+    private void become(String family) {
+        StubDevice.become(family);
+        provider = new VerbsProvider();
+        group = new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
+        loop = group.next();
+    }
+
+    @AfterEach
+    void endLoop() {
+        if (group != null) {
+            Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
+            handlers.forEach(RecordingEndpointHandler::assertNoViolations);
+            regions.forEach(RegisteredMemory::close);
+            Patience.until("the ids are closed", () -> !StubDevice.leaks().contains("rdma_cm_id"));
+            provider.close();
+        }
+    }
+
+    private RecordingEndpointHandler connect(EndpointOptions options) {
+        RecordingEndpointHandler handler = new RecordingEndpointHandler("client " + handlers.size(), loop);
+        handlers.add(handler);
+        if (options.sharedReceiveQueue()) {
+            handler.sharesReceives();
+        }
+        provider.connect(loop, StubDevice.ROCE, options, handler);
+        return handler;
+    }
+
+    private RecordingEndpointHandler connected(EndpointOptions options) {
+        RecordingEndpointHandler handler = connect(options);
+        handler.awaitConnected();
+        return handler;
+    }
+
+    private RegisteredMemory memory(RecordingEndpointHandler client) {
+        RegisteredMemory region = client.call(endpoint ->
+                endpoint.memoryDomain().register(Arena.global().allocate(4096), Set.of(Access.LOCAL_WRITE)));
+        regions.add(region);
+        return region;
+    }
+
+    private static void send(RecordingEndpointHandler client, RegisteredMemory region, int elements) {
+        WorkRequest work = new WorkRequest(elements).asSend(7, 0);
+        for (int i = 0; i < elements; i++) {
+            work.buffers().add(region, i * 1024L, 1024);
+        }
+        client.send(work);
+        assertThat(client.awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
+    }
+
+    // ---- limits
+
+    @ParameterizedTest
+    @CsvSource({
+        "mlx5, 256, 4, 4, 128",
+        "bnxt_re, 256, 4, 4, 96",
+        "irdma-roce, 256, 4, 4, 96",
+        "irdma-iwarp, 256, 4, 4, 96",
+        "x722, 256, 3, 3, 48",
+        "erdma, 256, 4, 1, 96",
+        "hns, 256, 4, 4, 128",
+    })
+    void connectsWithDefaultsAndCarriesMessages(
+            String family, int depth, int sendSges, int receiveSges, int inlineBytes) {
+        become(family);
+        RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+        EndpointCapabilities can = client.call(endpoint -> endpoint.capabilities());
+        assertThat(can.sendDepth()).isEqualTo(depth);
+        assertThat(can.receiveDepth()).isEqualTo(depth);
+        assertThat(can.maxSges()).isEqualTo(sendSges);
+        assertThat(can.maxReceiveSges()).isEqualTo(receiveSges);
+        assertThat(can.maxInlineBytes()).isEqualTo(inlineBytes);
+        RegisteredMemory region = memory(client);
+        send(client, region, sendSges);
+        client.receive(1, region, 0, 64);
+        StubDevice.call("stub_receive", StubDevice.lastNumber(), 10, 0);
+        assertThat(client.awaitReceive().status()).isEqualTo(WorkStatus.SUCCESS);
+        client.awaitPrepared().disconnect();
+        assertThat(client.awaitDisconnected()).isNull();
+    }
+
+    @Test
+    void refusesADemandOverTheLimit() {
+        become("x722");
+        EndpointOptions many = new EndpointOptions.Builder().maxSges(5).build();
+        assertThat(connect(many).awaitDisconnected())
+                .isInstanceOf(ConnectionException.class)
+                .hasMessageContaining("maxSges 5 is over the limit of stub0, which is 3");
+        EndpointOptions deep = new EndpointOptions.Builder().sendDepth(5000).build();
+        assertThat(connect(deep).awaitDisconnected()).hasMessageContaining("sendDepth 5000");
+    }
+
+    // ---- which devices serve
+
+    @ParameterizedTest
+    @CsvSource({
+        "mlx5, true, true", "irdma-iwarp, true, false", "erdma, true, false",
+        "efa, false, false", "mana, false, false", "hfi1, false, false"
+    })
+    void servesWildcardsOnlyWherePeersCanConnect(String family, boolean serves, boolean hasDatagrams) {
+        become(family);
+        assertThat(provider.serves(new InetSocketAddress("0.0.0.0", 7471))).isEqualTo(serves);
+        assertThat(provider.serves(new InetSocketAddress("::", 7471))).isEqualTo(serves);
+        assertThat(provider.hasDatagrams()).isEqualTo(hasDatagrams);
+        assertThat(provider.description()).contains("stub0");
+    }
+
+    // ---- completion queues
+
+    @ParameterizedTest
+    @ValueSource(strings = {"bnxt_re", "mlx5", "erdma"})
+    void addsACompletionQueueInsteadOfResizing(String family) {
+        become(family);
+        List<RecordingEndpointHandler> clients = new ArrayList<>();
+        for (int i = 0; i < 5; i++) {
+            clients.add(connected(EndpointOptions.DEFAULTS));
+        }
+        for (RecordingEndpointHandler client : clients) {
+            send(client, memory(client), 1);
+        }
+        assertThat(StubDevice.allCalls()).doesNotContain("ibv_resize_cq");
+    }
+
+    @Test
+    void aBrokenCompletionQueueIsNotUsedAgain() {
+        become("mlx5");
+        RecordingEndpointHandler first = connected(EndpointOptions.DEFAULTS);
+        int before = count("ibv_create_cq");
+        StubDevice.call("stub_async_queue", StubDevice.lastNumber(), AsyncEventType.CQ_ERR.value());
+        assertThat(first.awaitDisconnected()).isInstanceOf(ConnectionException.Lost.class);
+        RecordingEndpointHandler second = connected(EndpointOptions.DEFAULTS);
+        assertThat(count("ibv_create_cq")).isEqualTo(before + 1);
+        send(second, memory(second), 1);
+    }
+
+    private static int count(String function) {
+        String[] words = StubDevice.allCalls().split(" ");
+        for (int i = 0; i + 1 < words.length; i += 2) {
+            if (words[i].equals(function)) {
+                return Integer.parseInt(words[i + 1]);
+            }
+        }
+        return 0;
+    }
+
+    // ---- shared receive queues
+
+    private static void shareReceives(RecordingEndpointHandler client, RegisteredMemory region, int count) {
+        client.run(endpoint -> {
+            SharedReceiveQueue queue = endpoint.sharedReceiveQueue();
+            for (int i = 0; i < count; i++) {
+                assertThat(queue.postReceive(100 + i, new ScatterGatherList(1).add(region, i * 64L, 64)))
+                        .isTrue();
+            }
+            queue.flush();
+        });
+    }
+
+    @Test
+    void aBrokenSharedReceiveQueueIsReplaced() {
+        become("mlx5");
+        EndpointOptions shared = StubDevice.options(true, 20_000);
+        RecordingEndpointHandler first = connected(shared);
+        shareReceives(first, memory(first), 3);
+        RecordingEndpointHandler alone = connected(StubDevice.options(false, 20_000));
+        int queues = count("ibv_create_srq");
+        StubDevice.call("stub_async_queue", StubDevice.lastNumber() - 1, AsyncEventType.SRQ_ERR.value());
+        assertThat(first.awaitDisconnected()).isInstanceOf(ConnectionException.Lost.class);
+        RecordingEndpointHandler second = connected(shared);
+        assertThat(count("ibv_create_srq")).isEqualTo(queues + 1);
+        shareReceives(second, memory(second), 3);
+        StubDevice.call("stub_receive", StubDevice.lastNumber(), 10, 0);
+        assertThat(second.awaitReceive().workId()).isEqualTo(100);
+        send(alone, memory(alone), 1);
+        Patience.until("the old queue is gone", () -> StubDevice.leaks().contains("stub_srq 1"));
+    }
+
+    @Test
+    void aRefusedSharedReceiveLosesNobodysCompletions() {
+        become("mlx5");
+        RecordingEndpointHandler sharing = connected(StubDevice.options(true, 20_000));
+        int number = StubDevice.lastNumber();
+        shareReceives(sharing, memory(sharing), 3);
+        RecordingEndpointHandler other = connected(StubDevice.options(false, 20_000));
+        int otherNumber = StubDevice.lastNumber();
+        RegisteredMemory region = memory(other);
+        StubDevice.call("stub_hold_sends", 1);
+        WorkRequest work = new WorkRequest(1).asSend(9, 0);
+        work.buffers().add(region, 0, 64);
+        other.send(work);
+        StubDevice.fail("post_srq_recv", Errno.ENOMEM, 1);
+        loop.submit(() -> {
+            // Both are in one batch: the first is of a connection that is gone, whose receive cannot be posted again.
+            StubDevice.call("stub_receive", number, 10, number + 100);
+            StubDevice.call("stub_complete", otherNumber, 0, 0);
+        });
+        assertThat(other.awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
+        assertThat(sharing.awaitDisconnected()).isInstanceOf(ConnectionException.Lost.class);
+        assertThat(other.isDisconnected()).isFalse();
+        connected(StubDevice.options(true, 20_000));
+    }
+
+    // ---- memory windows
+
+    /** bnxt_re makes no window; others, played by a failure, make one and do not bind it. */
+    @ParameterizedTest
+    @CsvSource({"bnxt_re, 0", "mlx5, 22", "irdma-roce, 95"})
+    void usesPlainRegionsWhereWindowsAreRefused(String family, int bindErrno) {
+        become(family);
+        if (bindErrno != 0) {
+            StubDevice.fail("bind_mw", bindErrno, Integer.MAX_VALUE);
+        }
+        for (int i = 0; i < 2; i++) {
+            RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+            assertThat(client.<Boolean>call(endpoint -> endpoint.capabilities().connectionMemory()))
+                    .isFalse();
+            RegisteredMemory region = client.call(endpoint -> endpoint.connectionMemory()
+                    .register(Arena.global().allocate(4096), Set.of(Access.REMOTE_READ)));
+            regions.add(region);
+            send(client, memory(client), 1);
+            assertThat(client.isDisconnected()).isFalse();
+        }
+        assertThat(StubDevice.call("stub_binds")).isEqualTo(bindErrno == 0 ? 0 : 1);
+    }
+
+    @Test
+    void triesWindowsOnceADevice() {
+        become("mlx5");
+        for (int i = 0; i < 3; i++) {
+            RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+            assertThat(client.<Boolean>call(endpoint -> endpoint.capabilities().connectionMemory()))
+                    .isTrue();
+            send(client, memory(client), 1);
+        }
+        assertThat(StubDevice.call("stub_binds")).isOne();
+    }
+
+    // ---- settings, ports and causes
+
+    @Test
+    void refusesASettingThatEndsTheProcess() {
+        Map<String, String> single = Map.of("MLX5_SINGLE_THREADED", "1");
+        assertThatThrownBy(() -> VerbsDevice.checkEnvironment(DriverFamily.MLX5, single))
+                .isInstanceOf(ProviderException.class)
+                .hasMessageContaining("MLX5_SINGLE_THREADED");
+        VerbsDevice.checkEnvironment(DriverFamily.IRDMA, single);
+        VerbsDevice.checkEnvironment(DriverFamily.MLX5, Map.of("MLX5_SINGLE_THREADED", "0"));
+    }
+
+    @Test
+    void peersRepeatSoonWhatFoundNoReceive() {
+        become("mlx5");
+        connected(EndpointOptions.DEFAULTS);
+        assertThat(StubDevice.call("stub_min_rnr_timer")).isEqualTo(RnrTimer.code(640));
+    }
+
+    @Test
+    void aPortThatIsUpSaysNothingOfAnother() {
+        become("mlx5");
+        RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+        int taken = StubDevice.call("stub_asyncs_taken");
+        StubDevice.call("stub_async_port", 0, AsyncEventType.PORT_ERR.value(), 1);
+        StubDevice.call("stub_async_port", 0, AsyncEventType.PORT_ACTIVE.value(), 2);
+        Patience.until("both events", () -> StubDevice.call("stub_asyncs_taken") == taken + 2);
+        Patience.await("their turn", provider.connectionLoop().loop().submit(() -> {}));
+        loseByRetries(client);
+        assertThat(client.awaitDisconnected()).hasMessageEndingWith("port 1 of stub0 is down");
+    }
+
+    @Test
+    void theOtherPortIsNotBlamed() {
+        become("mlx5");
+        RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+        int taken = StubDevice.call("stub_asyncs_taken");
+        StubDevice.call("stub_async_port", 0, AsyncEventType.PORT_ERR.value(), 2);
+        Patience.until("the event", () -> StubDevice.call("stub_asyncs_taken") == taken + 1);
+        Patience.await("its turn", provider.connectionLoop().loop().submit(() -> {}));
+        loseByRetries(client);
+        assertThat(client.awaitDisconnected()).isInstanceOf(WorkCompletionException.class);
+    }
+
+    private void loseByRetries(RecordingEndpointHandler client) {
+        StubDevice.call("stub_hold_sends", 1);
+        WorkRequest work = new WorkRequest(1).asSend(9, 0);
+        work.buffers().add(memory(client), 0, 64);
+        client.send(work);
+        StubDevice.call("stub_complete", StubDevice.lastNumber(), CompletionStatus.RETRY_EXC_ERR.value(), 0);
+    }
+
+    /** Only over iWARP do receives come back when the peer ends the connection in good order. */
+    @ParameterizedTest
+    @CsvSource({"mlx5, false", "irdma-iwarp, true"})
+    void receivesThatComeBackAreALossButOverIwarp(String family, boolean isGoodOrder) {
+        become(family);
+        RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+        client.receive(1, memory(client), 0, 64);
+        StubDevice.call("stub_flush_receive", StubDevice.lastNumber());
+        Throwable cause = client.awaitDisconnected();
+        if (isGoodOrder) {
+            assertThat(cause).isNull();
+        } else {
+            assertThat(cause).isInstanceOf(ConnectionException.Lost.class);
+        }
+    }
+
+    @Test
+    void gidsOfOtherNamespacesAreNotOurs() throws Exception {
+        assertThat(LocalPort.ownership(Integer.MAX_VALUE, InetAddress.getLoopbackAddress()))
+                .isZero();
+        NetworkInterface loopback = NetworkInterface.getByInetAddress(InetAddress.getLoopbackAddress());
+        assertThat(LocalPort.ownership(loopback.getIndex(), InetAddress.getLoopbackAddress()))
+                .isEqualTo(2);
+        assertThat(LocalPort.ownership(loopback.getIndex(), InetAddress.ofLiteral("192.0.2.1")))
+                .isOne();
+    }
+
+    // ---- polling
+
+    /** While a poll is in the kernel, this thread must be able to collect garbage. */
+    @Test
+    void aPollThatEntersTheKernelDoesNotStopTheJvm() {
+        become("hns");
+        RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+        StubDevice.call("stub_hold_sends", 1);
+        WorkRequest work = new WorkRequest(1).asSend(9, 0);
+        work.buffers().add(memory(client), 0, 64);
+        client.send(work);
+        int polls = StubDevice.call("stub_kernel_polls");
+        int stillHeld;
+        StubDevice.call("stub_hold_kernel_polls", 1);
+        try {
+            StubDevice.call(
+                    "stub_complete", StubDevice.lastNumber(), CompletionStatus.RETRY_EXC_ERR.value(), 0);
+            Patience.until("the poll is in the kernel", () -> StubDevice.call("stub_kernel_polls") > polls);
+            System.gc(); // waits for critical calls
+        } finally {
+            stillHeld = StubDevice.call("stub_hold_kernel_polls", 0);
+        }
+        assertThat(stillHeld).isOne();
+        assertThat(client.awaitDisconnected()).isNotNull();
+    }
+}

@@ -1,0 +1,138 @@
+package org.verbena.verbs.device;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The drivers of RDMA devices, and what is special about each: the one place for facts that no query returns.
+ *
+ * <p>A fact is from the driver's source: the providers of rdma-core 65 (providers/NAME) and the kernel's drivers. {@link #OTHER} has the
+ * value that is safe for every driver. {@code docs/adapters.md} says of each family what is known and who has run it.
+ */
+public enum DriverFamily {
+    /** Nvidia ConnectX-4 and later, BlueField: mlx5. */
+    MLX5("Nvidia mlx5", "", true),
+
+    /** Nvidia ConnectX-3: mlx4. */
+    MLX4("Nvidia mlx4", "", true),
+
+    /**
+     * Intel E810, E830 and X722: irdma. The device's parent is the Ethernet function, so its driver is that of the network.
+     */
+    IRDMA("Intel irdma", "", true),
+
+    /**
+     * Broadcom NetXtreme: bnxt_re. The kernel announces memory windows, and the library has no function to make one. When the kernel refuses
+     * to resize a completion queue the library frees the ring in use (bnxt_re/verbs.c, bnxt_re_resize_cq), so Verbena never resizes one.
+     */
+    BNXT_RE(
+            "Broadcom bnxt_re",
+            "it announces memory windows and makes none: Verbena uses plain regions here",
+            true),
+
+    /** Alibaba eRDMA: erdma. A receive has one element, and that is what the kernel reports; a send has six. */
+    ERDMA("Alibaba eRDMA", "a receive has one scatter/gather element", true),
+
+    /** Amazon EFA: efa. Only datagrams and SRD. */
+    EFA("Amazon EFA", "no reliable connections by rdma_cm: Verbena uses soft here", true),
+
+    /** Microsoft Azure: mana. */
+    MANA("Microsoft MANA", "connections only where rdma_cm finds the device; else Verbena uses soft here", false),
+
+    /**
+     * Huawei Kunpeng: hns. Polling a completion with an error modifies the queue pair by a system call (hns/hns_roce_u_hw_v2.c,
+     * hns_roce_flush_cqe).
+     */
+    HNS("Huawei hns", "polling an error enters the kernel, so polls are ordinary calls here", false),
+
+    /** Chelsio: cxgb4. Polling may modify a shared receive queue by a system call (cxgb4/cq.c). */
+    CXGB4("Chelsio cxgb4", "polling may enter the kernel, so polls are ordinary calls here", false),
+
+    /** Cornelis Omni-Path: hfi1. Its first ABI polls by a system call (hfi1verbs/hfiverbs.c). */
+    HFI1(
+            "Cornelis hfi1",
+            "InfiniBand: rdma_cm finds it by the address of an IPoIB interface; without one, connect by hand",
+            false),
+
+    /** Soft RoCE of Linux: rdma_rxe. It has no parent device, but a vendor id. */
+    SOFT_ROCE("soft RoCE (rxe)", "", true),
+
+    /** Soft iWARP of Linux: siw. It has no parent device, but a vendor id. */
+    SOFT_IWARP("soft iWARP (siw)", "", true),
+
+    /** Any other: what is not known to be safe is not done. */
+    OTHER("a driver that Verbena does not know", "polls are ordinary calls here", false);
+
+    private static final int SOFT_ROCE_VENDOR = 0xffffff;
+    private static final int SOFT_IWARP_VENDOR = 0x626d74;
+
+    private final String title;
+    private final String consequence;
+    private final boolean pollsInUserSpace;
+
+    DriverFamily(
+            String title,
+            String consequence,
+            boolean pollsInUserSpace) {
+        this.title = title;
+        this.consequence = consequence;
+        this.pollsInUserSpace = pollsInUserSpace;
+    }
+
+    /**
+     * The family of a device.
+     *
+     * @param driverName the kernel driver of its parent device ({@code mlx5_core}), null if it has none
+     * @param vendorId {@link DeviceAttributes#vendorId()}, which tells the software devices apart
+     * @return the family; {@link #OTHER} if it is not known
+     */
+    public static DriverFamily of(@Nullable String driverName, int vendorId) {
+        // First, since soft RoCE of old kernels has the parent of its network interface.
+        if (vendorId == SOFT_ROCE_VENDOR) {
+            return SOFT_ROCE;
+        }
+        if (vendorId == SOFT_IWARP_VENDOR) {
+            return SOFT_IWARP;
+        }
+        return switch (driverName) {
+            case "mlx5_core" -> MLX5;
+            case "mlx4_core" -> MLX4;
+            case "ice", "i40e", "idpf" -> IRDMA;
+            case "bnxt_en" -> BNXT_RE;
+            case "erdma" -> ERDMA;
+            case "efa" -> EFA;
+            case "mana" -> MANA;
+            case "hns3" -> HNS;
+            case "cxgb4" -> CXGB4;
+            case "hfi1" -> HFI1;
+            case null, default -> OTHER;
+        };
+    }
+
+    /**
+     * What to call it.
+     *
+     * @return "Amazon EFA"
+     */
+    public String title() {
+        return title;
+    }
+
+    /**
+     * What follows from the driver for a program, to be shown to people.
+     *
+     * @return a clause; empty if nothing does
+     */
+    public String consequence() {
+        return consequence;
+    }
+
+    /**
+     * Whether {@code ibv_poll_cq} never enters the kernel, so that it can be called without telling the JVM: a call that blocks would hold
+     * up garbage collection.
+     *
+     * @return false if it does, or is not known
+     */
+    public boolean pollsInUserSpace() {
+        return pollsInUserSpace;
+    }
+}
