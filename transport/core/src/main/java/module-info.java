@@ -16,6 +16,7 @@ module org.verbena.transport {
     exports org.verbena.transport.ffm to
             org.verbena.transport.shm;
     exports org.verbena.transport.system to
+            org.verbena.doctor,
             org.verbena.transport.shm;
     exports org.verbena.transport.software to
             org.verbena.transport.shm,

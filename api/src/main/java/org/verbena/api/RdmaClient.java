@@ -87,8 +87,11 @@ public final class RdmaClient implements AutoCloseable {
      * Starts a client with options.
      *
      * @return a builder with the defaults
+     * @throws org.verbena.transport.ProviderUnavailableException nothing can work here: Netty is older than 4.2, or the JVM
+     *     denies native access; the message says what to do
      */
     public static Builder builder() {
+        ProviderChoice.checkRequirements();
         return new Builder();
     }
 

@@ -15,9 +15,20 @@ import org.verbena.verbs.ffm.NativeLibrary;
  */
 public final class RdmaCm {
     /** The library; another file is loaded if the property {@code org.verbena.cm.library} names one. */
-    public static final NativeLibrary LIBRARY = NativeLibrary.load(
-            System.getProperty("org.verbena.cm.library", "librdmacm.so.1"),
-            "Install rdma-core's connection manager: apt-get install librdmacm1, or dnf install librdmacm.");
+    public static final NativeLibrary LIBRARY = load(System.getProperty("org.verbena.cm.library", "librdmacm.so.1"));
+
+    /** Not loaded where this module may not look at what its functions return, although that of libibverbs may. */
+    @SuppressWarnings("restricted") // whether this is allowed is the question
+    private static NativeLibrary load(String soname) {
+        try {
+            MemorySegment ignored = MemorySegment.NULL.reinterpret(1);
+        } catch (IllegalCallerException denied) {
+            return NativeLibrary.denied(soname, RdmaCm.class.getModule());
+        }
+        return NativeLibrary.load(
+                soname,
+                "Install rdma-core's connection manager: apt-get install librdmacm1, or dnf install librdmacm.");
+    }
 
     private static final NativeFunction CREATE_EVENT_CHANNEL =
             LIBRARY.functionOrThrower("rdma_create_event_channel", FunctionDescriptor.of(CStruct.PTR), Errno.CAPTURE);

@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.spi.RdmaProvider;
+import org.verbena.transport.system.Requirements;
 
 /**
  * The provider in use, and why it was chosen. {@code auto} chooses the available provider of the lowest rank that
@@ -74,6 +75,20 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
     }
 
     /**
+     * Makes sure that this JVM and the Netty on the class path are such that a provider can work. Whoever has classes that
+     * could not be loaded otherwise asks first.
+     *
+     * @throws ProviderUnavailableException Netty is older than 4.2, or the JVM denies native access; the message says what
+     *     to do
+     */
+    public static void checkRequirements() {
+        String unmet = Requirements.unmet();
+        if (unmet != null) {
+            throw new ProviderUnavailableException(unmet);
+        }
+    }
+
+    /**
      * Chooses among the providers of this process.
      *
      * @param name a provider's name, or {@link #AUTO}; of what {@link ProviderSet} describes, the first
@@ -84,11 +99,11 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
     public static ProviderChoice choose(String name, @Nullable InetSocketAddress address) {
         if (ProviderSet.isSet(name)) {
             ProviderChoice first =
-                    ProviderSet.choose(name, address, Installed.PROVIDERS).first();
+                    ProviderSet.choose(name, address, installed()).first();
             first.log();
             return first;
         }
-        ProviderChoice choice = choose(name, address, Installed.PROVIDERS);
+        ProviderChoice choice = choose(name, address, installed());
         choice.log();
         return choice;
     }
@@ -101,13 +116,13 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
      * @throws ProviderUnavailableException it cannot, or there is none of this name
      */
     public static RdmaProvider find(String name) {
-        return chooseByName(name, Installed.PROVIDERS).provider;
+        return chooseByName(name, installed()).provider;
     }
 
     /** Once for each provider. */
     void log() {
         if (LOGGED.add(provider.name())) {
-            LOG.info("RDMA provider {}: {} ({})", provider.name(), reason, provider.description());
+            LOG.info("RDMA provider {} ({}): {}", provider.name(), provider.description(), reason);
         }
     }
 
@@ -115,8 +130,10 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
      * The providers of this process.
      *
      * @return in the order in which {@link #AUTO} asks them
+     * @throws ProviderUnavailableException none could work, as {@link #checkRequirements} says
      */
     public static List<RdmaProvider> installed() {
+        checkRequirements();
         return Installed.PROVIDERS;
     }
 
@@ -218,6 +235,10 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
         static final List<RdmaProvider> PROVIDERS = load();
 
         private static List<RdmaProvider> load() {
+            String warning = Requirements.warning(Runtime.version());
+            if (warning != null) {
+                LOG.warn("{}", warning);
+            }
             List<RdmaProvider> found = load(
                     ServiceLoader.load(RdmaProvider.class, ProviderChoice.class.getClassLoader()));
             if (found.isEmpty()) {

@@ -23,8 +23,12 @@ public final class NativeFunction {
      * The handle.
      *
      * @return with {@link #address} as its first argument
+     * @throws UnsupportedOperationException if the library is missing, or the JVM denies native access
      */
     public MethodHandle handle() {
+        if (library.unavailabilityCause() != null) {
+            throw library.lacks(name);
+        }
         return handle.get();
     }
 

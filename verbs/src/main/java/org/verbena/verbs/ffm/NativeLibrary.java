@@ -43,13 +43,28 @@ public final class NativeLibrary {
                     null,
                     new UnsatisfiedLinkError(soname + " cannot be loaded (" + missing.getMessage() + "). " + remedy));
         } catch (IllegalCallerException denied) {
-            return new NativeLibrary(
-                    soname,
-                    null,
-                    new UnsatisfiedLinkError("native access is denied (" + denied.getMessage()
-                            + "). Start the JVM with --enable-native-access=ALL-UNNAMED, or with the names of the modules"
-                            + " org.verbena.verbs, org.verbena.cm and org.verbena.transport."));
+            return denied(soname, NativeLibrary.class.getModule());
         }
+    }
+
+    /**
+     * A library that a module may not use.
+     *
+     * @param soname its name
+     * @param module that the JVM denies native access
+     * @return the library, not loaded; the cause says which flag to set
+     */
+    public static NativeLibrary denied(String soname, Module module) {
+        return new NativeLibrary(
+                soname,
+                null,
+                new UnsatisfiedLinkError("native access is denied"
+                        + (module.isNamed() ? " to the module " + module.getName() : "")
+                        + ": start the JVM with --enable-native-access="
+                        + (module.isNamed()
+                                ? "org.verbena.verbs, and of org.verbena.cm, org.verbena.transport and"
+                                        + " org.verbena.transport.shm those that the program has, all in one list with commas"
+                                : "ALL-UNNAMED")));
     }
 
     /**

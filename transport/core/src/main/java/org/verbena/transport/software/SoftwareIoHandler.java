@@ -17,6 +17,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.PollCounters;
 import org.verbena.transport.spi.SpinBudget;
+import org.verbena.transport.system.Requirements;
 
 /**
  * Netty's NIO handler, and what all connections of one loop share: the turns that are due, the shared receive queue, the
@@ -65,6 +66,16 @@ public abstract class SoftwareIoHandler implements IoHandler {
         this.counters = counters;
         this.sharedReceiveDepth = sharedReceiveDepth;
         this.stallTimeoutMillis = stallTimeoutMillis;
+    }
+
+    /**
+     * Why no provider in software can work in this JVM.
+     *
+     * @return null if it can; the message says what to do
+     */
+    public static @Nullable Throwable unavailabilityCause() {
+        String unmet = Requirements.unmet();
+        return unmet == null ? null : new UnsupportedOperationException(unmet);
     }
 
     /**

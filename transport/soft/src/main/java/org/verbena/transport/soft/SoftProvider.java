@@ -68,7 +68,7 @@ public final class SoftProvider implements RdmaProvider {
 
     @Override
     public @Nullable Throwable unavailabilityCause() {
-        return null;
+        return SoftwareIoHandler.unavailabilityCause();
     }
 
     @Override
