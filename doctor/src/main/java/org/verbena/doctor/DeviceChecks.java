@@ -53,6 +53,15 @@ final class DeviceChecks {
         return Finding.ok(LIBRARIES, String.join(", ", loaded));
     }
 
+    /** Whether there is a device, whatever its state. */
+    boolean isAnyThere() {
+        try {
+            return !Verbs.devices().isEmpty();
+        } catch (NativeRdmaException | UnsupportedOperationException refused) {
+            return false;
+        }
+    }
+
     /** A finding for each device and port; one that there is none otherwise. */
     List<Finding> devices() {
         List<Device> devices;

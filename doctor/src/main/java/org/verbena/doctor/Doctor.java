@@ -9,14 +9,18 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ProviderChoice;
 
 /**
- * Examines whether this machine can use RDMA, in the order in which a person would look: the JVM, libraries, kernel
+ * Examines what works on this machine, in the order in which a person would look: the JVM, Netty, libraries, kernel
  * modules, device nodes, locked memory, devices with their ports and GIDs, then traffic within this machine on each
- * device and on the software provider. With a peer, then the way to it: name, route, provider, connection, messages.
+ * device, on the software provider and over shared memory. With a peer, then the way to it: name, route, provider,
+ * connection, messages. The diagnosis has a verdict for each provider.
  *
  * <pre>{@code
  * Diagnosis diagnosis = new Doctor().peer("host", 7471).examine();
  * System.out.println(diagnosis.summary());
  * }</pre>
+ *
+ * <p>A machine without an RDMA device is not a broken one: what devices need and is missing there is {@link
+ * Verdict#SKIPPED}, with what to do, unless {@link #provider} asks for {@code verbs}.
  *
  * <p>A check that fails does not end the examination; one that cannot be made because another failed is
  * {@link Verdict#SKIPPED}. An examination takes fractions of a second, up to 5 seconds more for each connection or
@@ -70,9 +74,10 @@ public final class Doctor {
     }
 
     /**
-     * Sets the provider that the connection to the peer uses; if not called, what {@code org.verbena.provider} names.
+     * Sets the provider that has to work, and that the connection to the peer uses; if not called, what {@code org.verbena.provider} names.
      *
-     * @param name {@code verbs}, {@code soft} or {@code auto}
+     * @param name {@code verbs}, {@code soft}, {@code shm} or {@code auto}; with {@code verbs} a machine without a device
+     *     is a failure
      * @return this
      */
     public Doctor provider(String name) {
@@ -104,19 +109,30 @@ public final class Doctor {
         };
         KernelChecks kernel = new KernelChecks(files);
         DeviceChecks devices = new DeviceChecks(files);
-        found.accept(JvmCheck.check());
-        found.accept(devices.libraries());
-        found.accept(kernel.modules());
-        found.accept(kernel.nodes());
-        found.accept(kernel.lockedMemory());
-        devices.devices().forEach(found);
-        for (InetAddress address : devices.addresses()) {
-            found.accept(TrafficChecks.loopback("verbs", address.getHostAddress()));
+        boolean wantsDevices =
+                kernel.hasDevice() || devices.isAnyThere() || provider.contains(ProviderVerdict.VERBS);
+        Consumer<Finding> ofDevices = finding -> found.accept(wantsDevices ? finding : finding.excused());
+        found.accept(JvmCheck.check(Runtime.version()));
+        Finding requirements = JvmCheck.requirements();
+        found.accept(requirements);
+        ofDevices.accept(devices.libraries());
+        ofDevices.accept(kernel.modules());
+        ofDevices.accept(kernel.nodes());
+        ofDevices.accept(kernel.lockedMemory());
+        devices.devices().forEach(ofDevices);
+        int ofVerbs = findings.size();
+        if (requirements.verdict() == Verdict.OK) {
+            for (InetAddress address : devices.addresses()) {
+                found.accept(TrafficChecks.loopback(ProviderVerdict.VERBS, address.getHostAddress()));
+            }
+            found.accept(TrafficChecks.loopback(ProviderVerdict.SOFT, LOOPBACK));
+            Finding shm = TrafficChecks.loopback(ProviderVerdict.SHM, LOOPBACK);
+            found.accept(provider.contains(ProviderVerdict.SHM) ? shm : shm.asWarning());
         }
-        found.accept(TrafficChecks.loopback("soft", LOOPBACK));
-        if (host != null) {
+        List<ProviderVerdict> providers = ProviderVerdict.of(requirements, findings.subList(0, ofVerbs), findings);
+        if (host != null && requirements.verdict() == Verdict.OK) {
             TrafficChecks.peer(new Peer(host, port, provider, echoes), found);
         }
-        return new Diagnosis(findings);
+        return new Diagnosis(findings, providers);
     }
 }

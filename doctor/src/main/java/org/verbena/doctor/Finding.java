@@ -20,6 +20,16 @@ public record Finding(String check, Verdict verdict, String evidence, String rem
         Objects.requireNonNull(remedy, "remedy");
     }
 
+    /** The same, of a machine that is not meant to have what is missing: no failure, but still what to do. */
+    Finding excused() {
+        return verdict.compareTo(Verdict.SKIPPED) > 0 ? new Finding(check, Verdict.SKIPPED, evidence, remedy) : this;
+    }
+
+    /** The same, of what the program does not ask for. */
+    Finding asWarning() {
+        return verdict == Verdict.FAILURE ? new Finding(check, Verdict.WARNING, evidence, remedy) : this;
+    }
+
     static Finding ok(String check, String evidence) {
         return new Finding(check, Verdict.OK, evidence, "");
     }

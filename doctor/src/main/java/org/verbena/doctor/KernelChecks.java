@@ -24,6 +24,11 @@ final class KernelChecks {
         this.files = files;
     }
 
+    /** Whether the kernel has a device, whatever its state. */
+    boolean hasDevice() {
+        return !files.names("sys/class/infiniband").isEmpty();
+    }
+
     /** Whether the kernel has RDMA and a device. */
     Finding modules() {
         List<String> missing = new ArrayList<>();

@@ -39,9 +39,17 @@ final class TrafficChecks {
 
     private TrafficChecks() {}
 
+    /** How the names of the checks of a provider's traffic in this machine begin. */
+    static String loopbackOn(String provider) {
+        return "loopback on " + provider + ", ";
+    }
+
     /** Connects both ends in this process; sends, has it answered, and reads the server's memory. */
     static Finding loopback(String provider, String host) {
-        String name = "loopback on " + provider + ", " + host;
+        String name = loopbackOn(provider) + host;
+        if (ProviderChoice.installed().stream().noneMatch(installed -> installed.name().equals(provider))) {
+            return Finding.skipped(name, "org.verbena:verbena-transport-" + provider + " is not on the class path");
+        }
         byte[] expected = pattern(REGION_BYTES);
         try (Arena arena = Arena.ofShared()) {
             MemorySegment memory = arena.allocate(REGION_BYTES, Long.BYTES);

@@ -4,7 +4,7 @@ package org.verbena.doctor;
 public enum Verdict {
     /** As it should be. */
     OK,
-    /** Not looked at, because something that it needs is missing; the evidence says what. */
+    /** Not there or not looked at, because this machine lacks something; the evidence says what. */
     SKIPPED,
     /** It works, but not as well or not for as long as it could. */
     WARNING,

@@ -2,6 +2,7 @@ package org.verbena.doctor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
@@ -13,6 +14,7 @@ import java.net.ServerSocket;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -20,6 +22,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServer;
@@ -56,8 +59,8 @@ class DoctorTest {
         assertThat(told).isEqualTo(diagnosis.findings());
         assertThat(told)
                 .extracting(Finding::check)
-                .startsWith("JVM", "libraries", "kernel modules", "device nodes", "locked memory")
-                .endsWith("loopback on soft, " + HOST);
+                .startsWith("JVM", "requirements", "libraries", "kernel modules", "device nodes", "locked memory")
+                .endsWith("loopback on soft, " + HOST, "loopback on shm, " + HOST);
         assertThat(named(diagnosis, "JVM").verdict()).isEqualTo(Verdict.OK);
         assertThat(named(diagnosis, "loopback on soft, " + HOST).verdict()).isEqualTo(Verdict.OK);
     }
@@ -246,16 +249,75 @@ class DoctorTest {
                 .hasMessageContaining("65536");
     }
 
+    /** Nothing of a device is below this root. */
+    @Test
+    void aMachineWithoutADeviceIsNotBroken(@TempDir Path root) {
+        assumeThat(hasDevice()).as("a device is here").isFalse();
+        Diagnosis diagnosis = new Doctor(new SystemFiles(root)).provider("auto").examine();
+        assertThat(diagnosis.worst()).as(diagnosis.toString()).isLessThan(Verdict.FAILURE);
+        assertThat(named(diagnosis, "kernel modules").verdict()).isEqualTo(Verdict.SKIPPED);
+        assertThat(named(diagnosis, "kernel modules").remedy()).isNotEmpty();
+        assertThat(diagnosis.providers())
+                .extracting(ProviderVerdict::provider)
+                .containsExactly("verbs", "soft", "shm");
+        assertThat(diagnosis.providers().getFirst().verdict()).isEqualTo(Verdict.SKIPPED);
+        assertThat(diagnosis.providers().get(1).verdict()).isEqualTo(Verdict.OK);
+        assertThat(diagnosis.summary()).startsWith("verbs is not available, soft works, shm ").contains("modprobe");
+    }
+
+    /** Which is what a program asks for that must not fall back. */
+    @Test
+    void aMachineWithoutADeviceIsBrokenForVerbs(@TempDir Path root) {
+        assumeThat(hasDevice()).as("a device is here").isFalse();
+        Diagnosis diagnosis =
+                new Doctor(new SystemFiles(root)).provider("verbs").examine();
+        assertThat(diagnosis.worst()).isEqualTo(Verdict.FAILURE);
+        assertThat(diagnosis.providers().getFirst().verdict()).isEqualTo(Verdict.FAILURE);
+        assertThat(diagnosis.providers().get(1).verdict()).isEqualTo(Verdict.OK);
+    }
+
+    private static boolean hasDevice() {
+        return new DeviceChecks(SystemFiles.REAL).isAnyThere();
+    }
+
+    @Test
+    void aDeviceThatFailsBesideOneThatWorksIsAWarning() {
+        List<Finding> before = List.of(Finding.ok("JVM", ""), Finding.ok("requirements", ""));
+        Finding works = Finding.ok("loopback on verbs, 10.0.0.1", "a send");
+        Finding fails = Finding.failure("loopback on verbs, 10.0.0.2", "no answer", "look");
+        assertThat(ProviderVerdict.of(before.get(1), before, List.of(works, fails)))
+                .contains(new ProviderVerdict(
+                        "verbs", Verdict.WARNING, "loopback on verbs, 10.0.0.2: no answer", "look"));
+        assertThat(ProviderVerdict.of(before.get(1), before, List.of(fails)).getFirst().verdict())
+                .isEqualTo(Verdict.FAILURE);
+    }
+
+    @Test
+    void warnsOfAJavaThatMovesPinnedArrays() {
+        Finding finding = JvmCheck.check(Runtime.Version.parse("25.0.1+8-LTS"));
+        assertThat(finding.verdict()).isEqualTo(Verdict.WARNING);
+        assertThat(finding.evidence()).contains("25.0.1");
+        assertThat(finding.remedy()).contains("25.0.3");
+        assertThat(JvmCheck.check(Runtime.Version.parse("25.0.3+9-LTS")).verdict())
+                .isEqualTo(JvmCheck.check(Runtime.Version.parse("26.0.1+8")).verdict())
+                .isEqualTo(Verdict.OK);
+        assertThat(JvmCheck.check(Runtime.Version.parse("24.0.2+12")).verdict()).isEqualTo(Verdict.FAILURE);
+    }
+
     @Test
     void sumsUpTheFirstFailure() {
         Finding fine = Finding.ok("a", "b");
         Finding warning = Finding.warning("memory", "64 KiB", "raise it");
         Finding failure = Finding.failure("modules", "none", "modprobe");
-        assertThat(new Diagnosis(List.of()).summary()).isEqualTo("All is well.");
-        assertThat(new Diagnosis(List.of(fine, warning)).summary())
-                .isEqualTo("It works, with a warning: memory: 64 KiB. What to do: raise it");
-        assertThat(new Diagnosis(List.of(warning, failure, failure)).summary())
-                .isEqualTo("It does not work: modules: none. What to do: modprobe (and 1 more)");
-        assertThat(new Diagnosis(List.of(warning, failure)).worst()).isEqualTo(Verdict.FAILURE);
+        assertThat(new Diagnosis(List.of(), List.of()).summary()).isEqualTo("All is well.");
+        assertThat(new Diagnosis(List.of(fine, warning), List.of()).summary())
+                .isEqualTo("With a warning: memory: 64 KiB. What to do: raise it");
+        ProviderVerdict works = new ProviderVerdict("soft", Verdict.OK, "", "");
+        ProviderVerdict lacks = new ProviderVerdict("verbs", Verdict.SKIPPED, "no device", "modprobe");
+        assertThat(new Diagnosis(List.of(warning, failure, failure), List.of(works)).summary())
+                .isEqualTo("soft works. Failed: modules: none. What to do: modprobe (and 1 more)");
+        assertThat(new Diagnosis(List.of(fine), List.of(lacks, works)).summary())
+                .isEqualTo("verbs is not available, soft works. For verbs: no device. What to do: modprobe");
+        assertThat(new Diagnosis(List.of(warning, failure), List.of()).worst()).isEqualTo(Verdict.FAILURE);
     }
 }

@@ -43,7 +43,8 @@ class DoctorTest {
                     .containsPattern("ok +route: .* device " + device.deviceName())
                     .containsPattern("ok +provider: verbs: ")
                     .containsPattern("ok +messages: median of 10 round trips: .*1048576 B in ")
-                    .endsWith("All is well.\n");
+                    .containsPattern("ok +provider shm: ")
+                    .endsWith("verbs works, soft works, shm works. All is well.\n");
         }
     }
 
@@ -53,7 +54,7 @@ class DoctorTest {
         Command doctor = Command.run("doctor", "--json", device.address() + ":" + SILENT_PORT);
         assertThat(doctor.exitCode()).isOne();
         assertThat(doctor.out())
-                .contains("\"summary\": \"It does not work: connection: ")
+                .contains("\"provider\": \"verbs\"", "verbs works, soft works, shm works. Failed: connection: ")
                 .contains("listens");
     }
 

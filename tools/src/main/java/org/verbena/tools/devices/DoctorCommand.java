@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.doctor.Diagnosis;
 import org.verbena.doctor.Doctor;
 import org.verbena.doctor.Finding;
+import org.verbena.doctor.ProviderVerdict;
 import org.verbena.doctor.Verdict;
 import org.verbena.samples.command.Json;
 import org.verbena.transport.ProviderChoice;
@@ -21,8 +22,9 @@ import picocli.CommandLine.Parameters;
 /** Prints what {@link Doctor} finds. */
 @Command(
         name = "doctor",
-        description = "Checks whether this machine can use RDMA, and the way to a peer; says what to do.",
-        footer = "%nThe exit code is 1 if a check failed; warnings and skipped checks leave it at 0.")
+        description = "Checks what works on this machine, and the way to a peer; says what to do.",
+        footer = "%nThe exit code is 1 if a check failed; warnings and skipped checks leave it at 0. That this machine has"
+                + " no RDMA device is a failure only with --provider verbs.")
 public final class DoctorCommand implements Callable<Integer> {
     private static final int HIGHEST_PORT = 65535;
 
@@ -43,7 +45,7 @@ public final class DoctorCommand implements Callable<Integer> {
     @Option(
             names = "--provider",
             paramLabel = "auto|verbs|soft|shm",
-            description = "What to connect to the peer with (auto).")
+            description = "What has to work, and what to connect to the peer with (auto).")
     private String provider = ProviderChoice.configured();
 
     @Option(names = "--json", description = "Print as JSON.")
@@ -70,9 +72,12 @@ public final class DoctorCommand implements Callable<Integer> {
             Map<String, Object> answer = new LinkedHashMap<>();
             answer.put("verdict", diagnosis.worst());
             answer.put("summary", diagnosis.summary());
+            answer.put("providers", diagnosis.providers());
             answer.put("findings", diagnosis.findings());
             out.print(Json.of(answer));
         } else {
+            out.println();
+            diagnosis.providers().forEach(verdict -> print(out, verdict));
             out.println();
             out.println(diagnosis.summary());
         }
@@ -116,15 +121,19 @@ public final class DoctorCommand implements Callable<Integer> {
         return new ParameterException(spec.commandLine(), message);
     }
 
+    private static void print(PrintWriter out, ProviderVerdict verdict) {
+        print(out, verdict.verdict(), "provider " + verdict.provider(), verdict.evidence(), verdict.remedy());
+    }
+
     private static void print(PrintWriter out, Finding finding) {
+        print(out, finding.verdict(), finding.check(), finding.evidence(), finding.remedy());
+    }
+
+    private static void print(PrintWriter out, Verdict verdict, String what, String evidence, String remedy) {
         out.println(String.format(
-                Locale.ROOT,
-                "%-8s %s: %s",
-                finding.verdict() == Verdict.OK ? "ok" : finding.verdict().toString(),
-                finding.check(),
-                finding.evidence()));
-        if (!finding.remedy().isEmpty()) {
-            out.println("         -> " + finding.remedy());
+                Locale.ROOT, "%-8s %s: %s", verdict == Verdict.OK ? "ok" : verdict.toString(), what, evidence));
+        if (!remedy.isEmpty()) {
+            out.println("         -> " + remedy);
         }
         out.flush();
     }
