@@ -74,10 +74,11 @@ public final class Doctor {
     }
 
     /**
-     * Sets the provider that has to work, and that the connection to the peer uses; if not called, what {@code org.verbena.provider} names.
+     * Sets the provider that has to work, and that the connection to the peer uses; if not called, what {@code
+     * org.verbena.provider} names.
      *
-     * @param name {@code verbs}, {@code soft}, {@code shm} or {@code auto}; with {@code verbs} a machine without a device
-     *     is a failure
+     * @param name {@code verbs}, {@code soft}, {@code shm} or {@code auto}; with {@code verbs} a machine without a
+     *     device is a failure
      * @return this
      */
     public Doctor provider(String name) {

@@ -9,6 +9,7 @@ import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.sli
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.tngtech.archunit.base.DescribedPredicate;
+import com.tngtech.archunit.core.domain.JavaAccess;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.domain.JavaMethod;
@@ -41,6 +42,7 @@ class ArchitectureTest {
     private static final String SOFTWARE = "org.verbena.transport.software..";
     private static final String FFM = "org.verbena.transport.ffm..";
     private static final String SYSTEM = "org.verbena.transport.system..";
+    private static final String STAT = "org.verbena.transport.stat..";
     private static final String API = "org.verbena.api..";
     private static final String DOCTOR = "org.verbena.doctor..";
     private static final String GRPC = "org.verbena.grpc..";
@@ -61,7 +63,7 @@ class ArchitectureTest {
             FFM,
             SOFTWARE,
             SYSTEM,
-            "org.verbena.transport.stat..");
+            STAT);
 
     private static JavaClasses classes;
 
@@ -175,6 +177,26 @@ class ArchitectureTest {
                 .resideOutsideOfPackages("org.verbena..ffm..")
                 .should()
                 .dependOnClassesThat(resideInAnyPackage("java.lang.invoke..").and(assignableTo(MethodHandle.class))));
+    }
+
+    /** The wall clock jumps when it is set; times to wait are measured with the other. The figures say when something was. */
+    @Test
+    void onlyFiguresReadTheWallClock() {
+        DescribedPredicate<JavaAccess<?>> wallClock = DescribedPredicate.describe("reads the wall clock", access -> {
+            String owner = access.getTargetOwner().getFullName();
+            return owner.equals("java.lang.System") && access.getName().equals("currentTimeMillis")
+                    || owner.startsWith("java.time.") && access.getName().matches("now|system.*|tick.*");
+        });
+        check(noClasses()
+                .that(resideInAPackage(ALL).and(not(resideInAnyPackage(STAT, "org.verbena.tools.stat.."))))
+                .should()
+                .accessTargetWhere(wallClock));
+        assertThat(classes.stream()
+                        .filter(resideInAPackage(STAT))
+                        .flatMap(type -> type.getAccessesFromSelf().stream())
+                        .filter(wallClock))
+                .as("what the rule is about")
+                .isNotEmpty();
     }
 
     @Test

@@ -11,18 +11,19 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** Starts a program in a JVM with what an application on Verbena has and nothing of the tests, and waits for its end. */
+/** Starts a program in a JVM that has what an application on Verbena has, nothing of the tests, and waits. */
 final class ChildJvm {
-    private static final Path JAVA = Path.of(System.getProperty("java.home"), "bin/java");
+    static final Path JAVA = Path.of(System.getProperty("java.home"), "bin/java");
     private static final int SECONDS = 100;
 
     /** What an application that uses all providers has on its path. */
-    private static final List<String> VERBENA =
-            List.of("verbs", "cm", "transport/core", "transport/verbs", "transport/soft", "transport/shm", "api");
+    private static final List<String> VERBENA = List.of(
+            "verbs", "cm", "transport/core", "transport/verbs", "transport/soft", "transport/shm", "api", "doctor");
 
     private static final List<String> LIBRARIES =
             List.of("netty-common-", "netty-buffer-", "netty-transport-4", "netty-resolver-4", "slf4j-api-", "jspecify-");
@@ -33,7 +34,7 @@ final class ChildJvm {
     private Path java = JAVA;
     private boolean isOnModulePath;
     private @Nullable Map<String, String> environment;
-    private List<Path> more = List.of();
+    private @Nullable List<Path> classPath;
 
     ChildJvm(String... flags) {
         this.flags.addAll(List.of("-XX:TieredStopAtLevel=1", "-Dorg.verbena.stat=false"));
@@ -85,13 +86,23 @@ final class ChildJvm {
         return this;
     }
 
-    /** With more of this build: a module's folder. */
-    ChildJvm with(String... modules) {
-        more = Stream.of(modules)
-                .map(module -> only(entry -> entry.startsWith(root().resolve(module).resolve("target"))
-                        && !entry.toString().contains("test")))
+    /** With all that the tests have, for programs that need more than Verbena. */
+    ChildJvm withTheTestsLibraries() {
+        classPath = Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
+                .map(Path::of)
                 .toList();
         return this;
+    }
+
+    /** With the libraries, and a folder for the program. */
+    ChildJvm withoutVerbena(Path program) {
+        classPath = Stream.concat(Stream.of(program), libraries.stream()).toList();
+        return this;
+    }
+
+    /** Verbena and the folder of a program. */
+    List<Path> verbena(Class<?> program) {
+        return Stream.concat(Stream.of(classesOf(program)), verbena.stream()).toList();
     }
 
     List<Path> modulePath() {
@@ -110,14 +121,16 @@ final class ChildJvm {
     Outcome run(Class<?> program, String... arguments) throws IOException, InterruptedException {
         List<String> command = new ArrayList<>(List.of(java.toString()));
         command.addAll(flags);
-        List<Path> classPath = new ArrayList<>(List.of(classesOf(program)));
-        classPath.addAll(more);
-        if (isOnModulePath) {
+        List<Path> path = new ArrayList<>(List.of(classesOf(program)));
+        if (classPath != null) {
+            path.clear();
+            path.addAll(classPath);
+        } else if (isOnModulePath) {
             command.addAll(List.of("--module-path", join(modulePath()), "--add-modules", "ALL-MODULE-PATH"));
         } else if (java.equals(JAVA)) {
-            classPath.addAll(modulePath());
+            path.addAll(modulePath());
         }
-        command.addAll(List.of("-classpath", join(classPath), program.getName()));
+        command.addAll(List.of("-classpath", join(path), program.getName()));
         command.addAll(List.of(arguments));
         return run(command, environment);
     }
@@ -156,11 +169,11 @@ final class ChildJvm {
         return paths.stream().map(Path::toString).collect(Collectors.joining(File.pathSeparator));
     }
 
-    private static Path classesOf(Class<?> program) {
+    static Path classesOf(Class<?> program) {
         return Path.of(program.getProtectionDomain().getCodeSource().getLocation().getPath());
     }
 
-    private static Path only(java.util.function.Predicate<Path> wanted) {
+    private static Path only(Predicate<Path> wanted) {
         List<Path> found = Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
                 .map(Path::of)
                 .filter(entry -> Files.exists(entry) && wanted.test(real(entry)))

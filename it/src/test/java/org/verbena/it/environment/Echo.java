@@ -18,7 +18,7 @@ public final class Echo {
         boolean failed = false;
         for (String provider : providers) {
             try {
-                run(provider);
+                echo(provider);
                 System.out.println(provider + " echoes");
             } catch (Throwable thrown) {
                 failed = true;
@@ -30,9 +30,10 @@ public final class Echo {
         System.exit(failed ? 1 : 0);
     }
 
-    private static void run(String provider) throws Exception {
-        MessageHandler echo = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
-        try (RdmaServer server = RdmaServer.builder().provider(provider).bind("127.0.0.1", 0, echo);
+    /** Serves and asks in this process. */
+    public static void echo(String provider) throws Exception {
+        MessageHandler handler = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
+        try (RdmaServer server = RdmaServer.builder().provider(provider).bind("127.0.0.1", 0, handler);
                 RdmaClient client = RdmaClient.builder().provider(provider).connect("127.0.0.1", server.port())) {
             for (int round = 0; round < ROUNDS; round++) {
                 for (int size : SIZES) {

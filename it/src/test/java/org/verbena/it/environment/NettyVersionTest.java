@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -35,5 +36,15 @@ class NettyVersionTest {
                 .hasSize(3)
                 .allMatch(line -> line.contains(" threw ProviderUnavailableException: ")
                         && line.contains("Netty 4.2 is needed, but " + replaced.getFirst() + " is 4.1."));
+    }
+
+    @Test
+    void theDoctorNamesIt() throws Exception {
+        ChildJvm.Outcome outcome = new ChildJvm("--enable-native-access=ALL-UNNAMED")
+                .replacing(Map.of("netty-transport", OLD.resolve("netty-transport.jar")))
+                .run(Diagnose.class);
+        assertThat(outcome.exitCode()).as(outcome.output()).isZero();
+        assertThat(outcome.output().lines())
+                .anyMatch(line -> line.startsWith("FAILURE requirements: ") && line.contains("netty-transport is 4.1."));
     }
 }
