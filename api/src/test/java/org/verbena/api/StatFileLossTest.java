@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,6 +27,8 @@ import org.verbena.transport.spi.Patience;
 class StatFileLossTest {
     private static final String OFF = "verbena stat does not see this process any more";
     private static final String NEVER_ON = "verbena stat will not see this process";
+
+    private final List<Process> started = new ArrayList<>();
 
     @TempDir
     private Path runtime;
@@ -45,10 +48,11 @@ class StatFileLossTest {
             try (RdmaServer server = RdmaServer.builder().provider("soft").bind("127.0.0.1", 0, echo);
                     RdmaClient client =
                             RdmaClient.builder().provider("soft").connect("127.0.0.1", server.port())) {
+                long last = System.nanoTime() + TimeUnit.MINUTES.toNanos(4); // should nobody be left who says "end"
                 do {
                     assertThat(client.request(new byte[100]).get(10, TimeUnit.SECONDS))
                             .hasSize(100);
-                } while (!Files.exists(end));
+                } while (!Files.exists(end) && System.nanoTime() < last);
             }
             System.out.println("answered all");
             group.shutdownGracefully(0, 1, TimeUnit.SECONDS).sync();
@@ -100,7 +104,14 @@ class StatFileLossTest {
                 List.of("-Dlogback.configurationFile=" + logging), main, arguments.toArray(String[]::new)));
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
         builder.environment().put("XDG_RUNTIME_DIR", runtime.toString());
-        return builder.start();
+        Process process = builder.start();
+        started.add(process);
+        return process;
+    }
+
+    @AfterEach
+    void nothingIsLeftRunning() {
+        started.forEach(Process::destroyForcibly);
     }
 
     private String end(Process process) throws Exception {
