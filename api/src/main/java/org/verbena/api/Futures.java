@@ -10,14 +10,31 @@ public final class Futures {
     /**
      * Returns a {@link CompletableFuture} that completes, fails or is cancelled with a Netty future. Its dependent
      * stages run on the thread that completes the Netty future, which is an event loop, and must not block: use the
-     * {@code Async} methods for stages that do. Without an executor these run each stage on a virtual thread.
-     * Cancelling the future cancels the Netty future.
+     * {@code Async} methods for stages that do. Without an executor these run each stage on a virtual thread. Waiting
+     * for it, or for a stage of it, on an event loop of an {@link RdmaEventLoopGroup} throws {@link
+     * io.netty.util.concurrent.BlockingOperationException}.
+     *
+     * <p>Completing the future in another way cancels the Netty future: {@code cancel}, {@code orTimeout}, {@code
+     * complete}, all of them. If that has a value nevertheless, the value is released, or closed if it is a channel. A
+     * value that the future has completed with is its reader's to release. That holds for this future and not for its
+     * stages: a stage that is given up does not take the value, so limit the future before adding stages.
      *
      * @param <T> the type of the result
-     * @param future the Netty future
+     * @param future the Netty future, whose value nobody else releases
      * @return a new future
      */
     public static <T> CompletableFuture<T> toCompletable(Future<T> future) {
-        return LoopFuture.of(future, null);
+        return LoopFuture.of(future);
+    }
+
+    /**
+     * As {@link CompletableFuture#allOf}, except that waiting for it on an event loop of an {@link RdmaEventLoopGroup}
+     * throws {@link io.netty.util.concurrent.BlockingOperationException}, where the JDK's would wait for ever.
+     *
+     * @param futures what to wait for
+     * @return done when all of them are; fails if one of them has failed
+     */
+    public static CompletableFuture<Void> allOf(CompletableFuture<?>... futures) {
+        return LoopFuture.of(CompletableFuture.allOf(futures));
     }
 }

@@ -201,7 +201,14 @@ final class LadderMove {
             wait0();
             return;
         }
-        Link up = Link.of(done.getNow());
+        Link up;
+        try {
+            up = Link.of(done.getNow());
+        } catch (ConnectionException lost) {
+            LOG.debug("{} stays on its rung", links.link().channel(), lost);
+            wait0();
+            return;
+        }
         next = up;
         phase = Phase.EMPTYING;
         flight = new LadderMoveFlight();

@@ -1,7 +1,7 @@
 package org.verbena.api;
 
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.ConnectionException;
 
 /**
  * A connection of an {@link RdmaClient}.
@@ -13,9 +13,17 @@ import org.jspecify.annotations.Nullable;
 record Link(
         RdmaChannel channel, Messenger messenger, @Nullable LadderResult ladder) {
 
-    /** That of a channel which is connected. */
+    /**
+     * That of a channel which has connected.
+     *
+     * @throws ConnectionException.Lost it has closed since
+     */
     static Link of(RdmaChannel channel) {
-        return new Link(
-                channel, Objects.requireNonNull(channel.pipeline().get(Messenger.class)), LadderResult.of(channel));
+        Messenger messenger = channel.pipeline().get(Messenger.class);
+        if (messenger == null) { // a channel that has closed has no handlers
+            throw new ConnectionException.Lost(
+                    "connect to " + channel.remoteAddress() + ": the connection was lost at once");
+        }
+        return new Link(channel, messenger, LadderResult.of(channel));
     }
 }

@@ -1,36 +1,48 @@
 package org.verbena.api;
 
-import io.netty.util.concurrent.EventExecutor;
+import io.netty.channel.Channel;
+import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.Future;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A JDK future that completes with a Netty future, on its event loop. Waiting for it on that loop is refused, and its
- * {@code Async} methods without an executor run each stage on a virtual thread. The stages that depend on it are of the
- * same kind.
+ * A JDK future of an operation of this library, such as one that completes with a Netty future. Waiting for it on an
+ * event loop is refused, and its {@code Async} methods without an executor run each stage on a virtual thread. The
+ * stages that depend on it are of the same kind.
+ *
+ * <p>Its owner may complete it before the operation does: by cancelling, by a timeout, by any method that the JDK has.
+ * The operation is then given up, and a value that comes nevertheless is released.
  */
-final class LoopFuture<T> extends CompletableFuture<T> {
+class LoopFuture<T> extends CompletableFuture<T> {
     private static final Executor STAGES =
             stage -> Thread.ofVirtual().name("verbena-stage").start(stage);
 
-    /** The loop that completes it, or null if that is not known. */
-    private final @Nullable EventExecutor loop;
+    @SuppressWarnings("rawtypes") // a class literal has no type arguments
+    private static final AtomicReferenceFieldUpdater<LoopFuture, Future> SOURCE =
+            AtomicReferenceFieldUpdater.newUpdater(LoopFuture.class, Future.class, "source");
 
-    /** The Netty future, which is cancelled with this one. */
-    private final @Nullable Future<?> source;
+    /** The Netty future that completes it, until it has; null for others. */
+    @SuppressWarnings("rawtypes") // as the updater has it
+    private volatile @Nullable Future source;
 
-    private LoopFuture(@Nullable EventExecutor loop, @Nullable Future<?> source) {
-        this.loop = loop;
+    /** Creates one that nothing completes yet. */
+    LoopFuture() {
+        this(null);
+    }
+
+    private LoopFuture(@Nullable Future<?> source) {
         this.source = source;
     }
 
-    static <T> LoopFuture<T> of(Future<T> source, @Nullable EventExecutor loop) {
-        LoopFuture<T> completable = new LoopFuture<>(loop, source);
+    static <T> LoopFuture<T> of(Future<T> source) {
+        LoopFuture<T> completable = new LoopFuture<>(source);
         if (!source.isDone()) {
             source.addListener((Future<T> done) -> completable.end(done));
         }
@@ -40,33 +52,122 @@ final class LoopFuture<T> extends CompletableFuture<T> {
         return completable;
     }
 
+    /** One with the outcome of another, which need not be of this kind. */
+    static <T> LoopFuture<T> of(CompletableFuture<T> other) {
+        LoopFuture<T> same = new LoopFuture<>();
+        other.whenComplete((value, failure) -> {
+            if (failure == null) {
+                same.give(value);
+            } else {
+                same.giveFailure(failure);
+            }
+        });
+        return same;
+    }
+
     private void end(Future<T> done) {
-        if (done.isSuccess()) {
-            complete(done.getNow());
-        } else if (done.isCancelled()) {
-            cancel(false);
-        } else {
-            completeExceptionally(done.cause());
+        if (SOURCE.getAndSet(this, null) == null) {
+            return; // a second call
         }
+        if (done.isSuccess()) {
+            T value = done.getNow();
+            if (!give(value)) {
+                discard(value);
+            }
+        } else if (done.isCancelled()) {
+            super.cancel(false);
+        } else {
+            giveFailure(done.cause());
+        }
+    }
+
+    /** Completes it with the operation's result. Returns false if it was complete: the result has no owner then. */
+    final boolean give(T value) {
+        return super.complete(value);
+    }
+
+    /** Fails it with the operation. */
+    final void giveFailure(Throwable cause) {
+        super.completeExceptionally(cause);
+    }
+
+    /** Its owner has completed it: gives the operation up. */
+    void stop() {
+        Future<?> pending = source;
+        if (pending != null) {
+            pending.cancel(false);
+        }
+    }
+
+    private static void discard(@Nullable Object value) {
+        if (value instanceof Channel channel) {
+            channel.close();
+        } else {
+            ReferenceCountUtil.release(value);
+        }
+    }
+
+    // ---- what its owner may do
+
+    private boolean stopIf(boolean completed) {
+        if (completed) {
+            stop();
+        }
+        return completed;
+    }
+
+    @Override
+    public boolean complete(T value) {
+        return stopIf(super.complete(value));
+    }
+
+    @Override
+    public boolean completeExceptionally(Throwable cause) {
+        return stopIf(super.completeExceptionally(cause));
+    }
+
+    @Override
+    public boolean cancel(boolean mayInterruptIfRunning) {
+        return stopIf(super.cancel(mayInterruptIfRunning));
+    }
+
+    @Override
+    public CompletableFuture<T> completeAsync(Supplier<? extends T> supplier, Executor executor) {
+        executor.execute(() -> {
+            if (isDone()) {
+                return;
+            }
+            try {
+                complete(supplier.get());
+            } catch (Throwable thrown) {
+                completeExceptionally(thrown);
+            }
+        });
+        return this;
+    }
+
+    @Override
+    public void obtrudeValue(T value) {
+        boolean early = !isDone();
+        super.obtrudeValue(value);
+        stopIf(early);
+    }
+
+    @Override
+    public void obtrudeException(Throwable cause) {
+        boolean early = !isDone();
+        super.obtrudeException(cause);
+        stopIf(early);
     }
 
     @Override
     public <U> CompletableFuture<U> newIncompleteFuture() {
-        return new LoopFuture<>(loop, null);
+        return new LoopFuture<>();
     }
 
     @Override
     public Executor defaultExecutor() {
         return STAGES;
-    }
-
-    @Override
-    public boolean cancel(boolean mayInterruptIfRunning) {
-        boolean cancelled = super.cancel(mayInterruptIfRunning);
-        if (cancelled && source != null) {
-            source.cancel(false);
-        }
-        return cancelled;
     }
 
     @Override
@@ -88,8 +189,8 @@ final class LoopFuture<T> extends CompletableFuture<T> {
     }
 
     private void checkMayWait() {
-        if (loop != null && !isDone()) {
-            ShortForm.checkMayWait(loop);
+        if (!isDone()) {
+            ShortForm.checkMayWait();
         }
     }
 }

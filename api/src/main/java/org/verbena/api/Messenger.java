@@ -175,7 +175,7 @@ final class Messenger extends ChannelDuplexHandler {
 
     /** The same future in the JDK's type. */
     <T> CompletableFuture<T> completable(Future<T> future) {
-        return LoopFuture.of(future, channel.eventLoop());
+        return LoopFuture.of(future);
     }
 
     /**

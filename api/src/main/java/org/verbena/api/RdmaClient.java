@@ -2,18 +2,15 @@ package org.verbena.api;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
-import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.Future;
-import io.netty.util.concurrent.GlobalEventExecutor;
-import io.netty.util.concurrent.Promise;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -24,6 +21,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.ProviderSet;
 import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
@@ -44,7 +42,7 @@ import org.verbena.transport.spi.RdmaProvider;
  * <p><b>Threads.</b> All methods may be called on any thread, platform or virtual, except that {@link #connect} and
  * {@link #close} wait, which event loops must not. Futures complete on the event loop of the connection. A stage that
  * was added before that runs there and must not block: use the {@code Async} methods for stages that do. Without an
- * executor these run each stage on a virtual thread. Waiting for such a future on its own loop fails at once.
+ * executor these run each stage on a virtual thread. Waiting for such a future on an event loop fails at once.
  *
  * <p>Messages that the server has not accepted yet wait in memory: wait for their futures from time to time, or check
  * {@link #isWritable()}.
@@ -248,8 +246,8 @@ public final class RdmaClient implements AutoCloseable {
      */
     @Override
     public void close() {
-        ShortForm.checkMayWait(group, "RdmaClient.close()", "use closeAsync()");
-        close0().awaitUninterruptibly();
+        ShortForm.checkMayWait("RdmaClient.close()", "use closeAsync()");
+        closeAsync().join();
     }
 
     /**
@@ -258,30 +256,17 @@ public final class RdmaClient implements AutoCloseable {
      * @return done when it is closed and its threads have ended; cancelling it stops nothing
      */
     public CompletableFuture<Void> closeAsync() {
-        return Futures.toCompletable(close0()).thenApply(closed -> null);
-    }
-
-    private Future<?> close0() {
         if (move == null) {
-            return ownsGroup ? endGroup() : channel().close();
+            return ownsGroup ? endGroup() : ShortForm.close(channel());
         }
-        Promise<Void> closed = new DefaultPromise<>(GlobalEventExecutor.INSTANCE);
-        move.close().addListener((Future<List<Channel>> settled) -> {
-            // As JDK futures: loops that have ended call no listeners.
-            List<CompletableFuture<?>> closing = new ArrayList<>();
-            if (ownsGroup) {
-                closing.add(Futures.toCompletable(endGroup()));
-            } else {
-                settled.getNow().forEach(open -> closing.add(Futures.toCompletable(open.close())));
-            }
-            CompletableFuture.allOf(closing.toArray(CompletableFuture<?>[]::new))
-                    .whenComplete((all, failure) -> closed.setSuccess(null));
-        });
-        return closed;
+        return Futures.toCompletable(move.close())
+                .thenCompose(open -> ownsGroup
+                        ? endGroup()
+                        : Futures.allOf(open.stream().map(ShortForm::close).toArray(CompletableFuture<?>[]::new)));
     }
 
-    private Future<?> endGroup() {
-        return group.shutdownGracefully(0, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS);
+    private CompletableFuture<Void> endGroup() {
+        return ShortForm.done(group.shutdownGracefully(0, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS));
     }
 
     /** How to connect. */
@@ -299,7 +284,30 @@ public final class RdmaClient implements AutoCloseable {
             throw new IllegalStateException("the client was built without onMessage");
         };
 
+        private NameLookup names = NameLookup.SYSTEM;
+
         private Builder() {}
+
+        /** What a client is built from: the builder may be changed, and used again, meanwhile. */
+        private Builder(Builder original) {
+            options.putAll(original.options);
+            provider = original.provider;
+            loopOptions = original.loopOptions;
+            sharedGroup = original.sharedGroup;
+            ladder = original.ladder;
+            requestTimeoutNanos = original.requestTimeoutNanos;
+            localHost = original.localHost;
+            virtualThreads = original.virtualThreads;
+            retries = original.retries;
+            handler = original.handler;
+            names = original.names;
+        }
+
+        /** Looks names up otherwise, in tests. */
+        Builder names(NameLookup lookup) {
+            names = lookup;
+            return this;
+        }
 
         /**
          * Chooses the provider. The default is what {@value ProviderChoice#PROPERTY} says, or {@code auto}, which picks
@@ -364,7 +372,7 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
-         * Limits how long connecting may take, all steps together. 30 s by default.
+         * Limits how long connecting may take, all steps together, looking up the name included. 30 s by default.
          *
          * @param timeout more than zero, counted in milliseconds
          * @return this
@@ -439,46 +447,84 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
-         * Connects, and waits until that is done.
+         * Connects, and waits until that is done. If the host is a name with several addresses, the first that the
+         * resolver gives is used, as Netty does; a failure names them all. An interrupt ends the attempt.
          *
          * @param host a name or address
          * @param port 1 to 65535
          * @return the client, connected
          * @throws org.verbena.transport.spi.ConnectionException it could not; the message names address, step and
-         *     reason
+         *     reason. If the thread is interrupted, the cause is an {@link InterruptedException}, and the thread stays
+         *     interrupted
          * @throws org.verbena.transport.ProviderUnavailableException the provider that was named cannot work here
+         * @throws io.netty.util.concurrent.BlockingOperationException on an event loop: use {@link #connectAsync}
          */
         public RdmaClient connect(String host, int port) {
-            InetSocketAddress address = ShortForm.resolve("connect to ", host, port, 1);
-            String from = localHost;
-            InetSocketAddress local = from == null ? null : ShortForm.resolve("connect from ", from, 0, 0);
-            return connect(address, local);
+            ShortForm.checkAddress("connect to ", host, port, 1);
+            ShortForm.checkMayWait("RdmaClient.connect()", "use connectAsync()");
+            return new Builder(this).connectNow(host, port);
         }
 
         /**
          * Connects to a peer by hand, without rdma_cm, and waits until that is done. The peer may be another client: it
          * handles this end's requests with {@link #onMessage}. Exactly one of both ends has an exchange that {@linkplain
-         * org.verbena.transport.spi.QueuePairExchange#answers() answers}.
+         * org.verbena.transport.spi.QueuePairExchange#answers() answers}. An interrupt ends the attempt.
          *
          * @param peer the local end, and the exchange with the peer's
          * @return the client, connected
-         * @throws org.verbena.transport.spi.ConnectionException it could not; the message names device, step and reason
+         * @throws org.verbena.transport.spi.ConnectionException it could not; the message names device, step and
+         *     reason. An interrupt is said as {@link #connect(String, int)} says it
          * @throws UnsupportedOperationException the provider has no queue pairs that can be connected by hand
          * @throws org.verbena.transport.ProviderUnavailableException the provider that was named cannot work here
+         * @throws io.netty.util.concurrent.BlockingOperationException on an event loop
          */
         public RdmaClient connect(QueuePairExchangeAddress peer) {
             if (localHost != null) {
                 throw new IllegalArgumentException(
                         "connect to " + peer + ": its route has the local end, not localHost");
             }
-            return connect(peer, null);
+            ShortForm.checkMayWait("RdmaClient.connect()", "connect before the loops are busy");
+            return new Builder(this).connect("connect to " + peer, peer, null, System.nanoTime());
         }
 
-        private RdmaClient connect(SocketAddress address, @Nullable SocketAddress local) {
-            RdmaEventLoopGroup shared = sharedGroup;
-            if (shared != null) {
-                ShortForm.checkMayWait(shared, "RdmaClient.connect()", "use connectAsync()");
+        /** All of it. Waits. */
+        private RdmaClient connectNow(String host, int port) {
+            String purpose = "connect to " + host + ":" + port;
+            ShortForm.checkNotInterrupted(purpose);
+            long beganNanos = System.nanoTime();
+            List<InetAddress> addresses = names.addresses(purpose, host, leftNanos(beganNanos));
+            InetSocketAddress local = null;
+            String from = localHost;
+            if (from != null) {
+                ShortForm.checkAddress("connect from ", from, 0, 0);
+                List<InetAddress> own = names.addresses("connect from " + from, from, leftNanos(beganNanos));
+                local = new InetSocketAddress(own.getFirst(), 0);
             }
+            try {
+                return connect(purpose, new InetSocketAddress(addresses.getFirst(), port), local, beganNanos);
+            } catch (ConnectionException failure) {
+                throw addresses.size() == 1 ? failure : ShortForm.withAddresses(failure, host, addresses);
+            }
+        }
+
+        /** Of the connect timeout; 0 for no limit. */
+        private long leftNanos(long beganNanos) {
+            int millis = connectTimeoutMillis();
+            return millis == 0
+                    ? 0
+                    : Math.max(1, TimeUnit.MILLISECONDS.toNanos(millis) - (System.nanoTime() - beganNanos));
+        }
+
+        private int connectTimeoutMillis() {
+            return options.get(ChannelOption.CONNECT_TIMEOUT_MILLIS) instanceof Integer millis
+                    ? millis
+                    : ShortForm.CONNECT_MILLIS;
+        }
+
+        private RdmaClient connect(
+                String purpose, SocketAddress address, @Nullable SocketAddress local, long beganNanos) {
+            ShortForm.checkNotInterrupted(purpose);
+            RdmaEventLoopGroup shared = sharedGroup;
             LadderOptions rungs = ladder;
             InetSocketAddress internet = address instanceof InetSocketAddress known ? known : null;
             if (rungs != null && internet == null) {
@@ -504,19 +550,26 @@ public final class RdmaClient implements AutoCloseable {
                 }
             });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));
+            int timeoutMillis = connectTimeoutMillis();
+            int lookupMillis = (int) TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganNanos);
+            if (timeoutMillis > 0 && lookupMillis > 0) {
+                bootstrap.option(ChannelOption.CONNECT_TIMEOUT_MILLIS, Math.max(1, timeoutMillis - lookupMillis));
+            }
             try {
                 RdmaChannel channel;
                 if (rungs == null || internet == null) {
-                    bootstrap.channelFactory(RdmaChannel::new);
-                    channel = (RdmaChannel)
-                            ShortForm.await(bootstrap.connect(address, local)).channel();
+                    ChannelFuture connecting =
+                            bootstrap.channelFactory(RdmaChannel::new).connect(address, local);
+                    ShortForm.await(purpose, connecting);
+                    channel = (RdmaChannel) connecting.channel();
                 } else {
                     if (local != null) {
                         bootstrap.localAddress(local);
                     }
-                    channel = RdmaLadder.connectMessages(bootstrap, internet, rungs)
-                            .syncUninterruptibly()
-                            .getNow();
+                    Future<RdmaChannel> connecting = RdmaLadder.connectMessages(bootstrap, internet, rungs);
+                    ShortForm.await(purpose, connecting);
+                    channel = connecting.getNow();
+                    bootstrap.option(ChannelOption.CONNECT_TIMEOUT_MILLIS, timeoutMillis); // of its moves
                 }
                 links.begin(Link.of(channel));
                 LadderMove move =
@@ -562,26 +615,51 @@ public final class RdmaClient implements AutoCloseable {
         }
 
         /**
-         * Connects without waiting, on a virtual thread.
+         * Connects without waiting, on a virtual thread. The builder is read at once and may be changed afterwards.
          *
          * @param host a name or address
          * @param port 1 to 65535
-         * @return the client; fails with what {@link #connect} throws. If it is cancelled, a client that connects
-         *     nevertheless is closed
+         * @return the client; fails with what {@link #connect} throws. If it is cancelled, or completed by its owner in
+         *     another way, {@code orTimeout} included, the attempt ends, and a client that is connected by then is closed
          */
         public CompletableFuture<RdmaClient> connectAsync(String host, int port) {
-            CompletableFuture<RdmaClient> connected = new CompletableFuture<>();
-            Thread.ofVirtual().name("verbena-connect").start(() -> {
-                try {
-                    RdmaClient client = connect(host, port);
-                    if (!connected.complete(client)) {
-                        client.close();
-                    }
-                } catch (Throwable failure) {
-                    connected.completeExceptionally(failure);
-                }
-            });
-            return connected;
+            Builder read = new Builder(this);
+            Connecting connecting = new Connecting(read, host, port);
+            connecting.thread.start();
+            return connecting;
+        }
+    }
+
+    /** A client that connects. Whoever completes it otherwise ends that. */
+    private static final class Connecting extends LoopFuture<RdmaClient> {
+        private final Builder how;
+        private final String host;
+        private final int port;
+        private final Thread thread = Thread.ofVirtual().name("verbena-connect").unstarted(this::run);
+
+        Connecting(Builder how, String host, int port) {
+            this.how = how;
+            this.host = host;
+            this.port = port;
+        }
+
+        private void run() {
+            RdmaClient client;
+            try {
+                ShortForm.checkAddress("connect to ", host, port, 1);
+                client = how.connectNow(host, port);
+            } catch (Throwable failure) {
+                giveFailure(failure);
+                return;
+            }
+            if (!give(client)) {
+                client.closeAsync();
+            }
+        }
+
+        @Override
+        void stop() {
+            thread.interrupt();
         }
     }
 }

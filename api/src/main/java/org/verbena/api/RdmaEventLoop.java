@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -27,6 +28,9 @@ import org.verbena.transport.spi.RdmaProvider;
  * which needs the loop.
  */
 final class RdmaEventLoop extends SingleThreadIoEventLoop {
+    /** Those that run a loop now, of whatever group. */
+    private static final Set<Thread> THREADS = ConcurrentHashMap.newKeySet();
+
     private final AtomicBoolean ending = new AtomicBoolean();
 
     /** The channels registered here. Event loop only. */
@@ -41,7 +45,22 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
     private int closing;
 
     RdmaEventLoop(IoEventLoopGroup parent, Executor executor, IoHandlerFactory factory) {
-        super(parent, executor, factory);
+        super(parent, (Executor) task -> executor.execute(() -> runLoop(task)), factory);
+    }
+
+    private static void runLoop(Runnable loop) {
+        Thread thread = Thread.currentThread();
+        THREADS.add(thread);
+        try {
+            loop.run();
+        } finally {
+            THREADS.remove(thread);
+        }
+    }
+
+    /** Whether the calling thread is a loop, of whatever group. */
+    static boolean isCurrent() {
+        return THREADS.contains(Thread.currentThread());
     }
 
     /** What {@code verbena stat} shows of the connections here. Event loop only. */

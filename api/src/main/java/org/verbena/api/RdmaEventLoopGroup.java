@@ -186,16 +186,6 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
         return providers;
     }
 
-    /** Whether the calling thread is one of these loops, those of other providers included. */
-    boolean isOnLoop() {
-        for (EventExecutor loop : this) {
-            if (loop.inEventLoop()) {
-                return true;
-            }
-        }
-        return companions.stream().anyMatch(RdmaEventLoopGroup::isOnLoop);
-    }
-
     /**
      * Returns the provider of this group's own loops: with several providers the first, which clients use.
      *
@@ -243,14 +233,14 @@ public final class RdmaEventLoopGroup extends MultiThreadIoEventLoopGroup {
     }
 
     /**
-     * Closes all channels of these loops in good order, ends the loops, and waits until that is done; called on one of
-     * its own loops it does not wait. Channels that are not closed after 5 s are cut off. {@link #shutdownGracefully()}
+     * Closes all channels of these loops in good order, ends the loops, and waits until that is done; called on an
+     * event loop, of this or another group, it does not wait. Channels that are not closed after 5 s are cut off. {@link #shutdownGracefully()}
      * does the same without waiting. Idempotent.
      */
     @Override
     public void close() {
         Future<?> ended = shutdownGracefully(0, CLOSE_MILLIS, TimeUnit.MILLISECONDS);
-        if (!isOnLoop()) {
+        if (!RdmaEventLoop.isCurrent()) {
             ended.awaitUninterruptibly();
         }
     }

@@ -1,14 +1,13 @@
 package org.verbena.api;
 
 import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.group.ChannelGroup;
 import io.netty.channel.group.DefaultChannelGroup;
 import io.netty.util.concurrent.EventExecutor;
-import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GlobalEventExecutor;
-import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.LinkedHashMap;
@@ -46,6 +45,7 @@ public final class RdmaServer implements AutoCloseable {
     private final RdmaServerChannel channel;
     private final RdmaEventLoopGroup group;
     private final boolean ownsGroup;
+    private final ServerChildren children;
     private final ChannelGroup connections;
     private final RequestCounters counters;
 
@@ -53,11 +53,13 @@ public final class RdmaServer implements AutoCloseable {
             RdmaServerChannel channel,
             RdmaEventLoopGroup group,
             boolean ownsGroup,
+            ServerChildren children,
             ChannelGroup connections,
             RequestCounters counters) {
         this.channel = channel;
         this.group = group;
         this.ownsGroup = ownsGroup;
+        this.children = children;
         this.connections = connections;
         this.counters = counters;
     }
@@ -155,16 +157,17 @@ public final class RdmaServer implements AutoCloseable {
     }
 
     /**
-     * Stops listening, closes all connections in good order, ends its threads, and waits until that is done.
-     * Idempotent. Handlers on virtual threads are neither interrupted nor waited for; what they send afterwards fails.
+     * Stops listening, closes all connections in good order, those in the handshake included, ends its threads, and
+     * waits until that is done. Idempotent. Handlers on virtual threads are neither interrupted nor waited for; what
+     * they send afterwards fails.
      *
      * @throws io.netty.util.concurrent.BlockingOperationException on an event loop, as in a handler: use {@link
      *     #closeAsync()} there
      */
     @Override
     public void close() {
-        ShortForm.checkMayWait(group, "RdmaServer.close()", "use closeAsync()");
-        close0().awaitUninterruptibly();
+        ShortForm.checkMayWait("RdmaServer.close()", "use closeAsync()");
+        closeAsync().join();
     }
 
     /**
@@ -173,16 +176,9 @@ public final class RdmaServer implements AutoCloseable {
      * @return done when it is closed and its threads have ended; cancelling it stops nothing
      */
     public CompletableFuture<Void> closeAsync() {
-        return Futures.toCompletable(close0()).thenApply(closed -> null);
-    }
-
-    private Future<?> close0() {
-        if (ownsGroup) {
-            return group.shutdownGracefully(0, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS);
-        }
-        Promise<Void> closed = GlobalEventExecutor.INSTANCE.newPromise();
-        channel.close().addListener(listener -> connections.close().addListener(all -> closed.trySuccess(null)));
-        return closed;
+        return ownsGroup
+                ? ShortForm.done(group.shutdownGracefully(0, ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS))
+                : Futures.allOf(ShortForm.close(channel), children.close());
     }
 
     /** How to listen. */
@@ -221,9 +217,12 @@ public final class RdmaServer implements AutoCloseable {
         }
 
         /**
-         * Sets the number of event loops, over which connections are spread.
+         * Sets the number of event loops <b>of each provider</b>, over which its connections are spread. A connection
+         * stays on its loop, and its handler runs there. With one provider, {@code threads(1)} therefore has one thread
+         * run all handlers. A server that listens with several, such as {@code all}, has as many threads for each, and
+         * its handlers run on all of them at the same time: what they share must be safe for that.
          *
-         * @param count 1 or more
+         * @param count for each provider, 1 or more
          * @return this
          */
         public Builder threads(int count) {
@@ -398,10 +397,16 @@ public final class RdmaServer implements AutoCloseable {
          * @throws org.verbena.transport.spi.ConnectionException it cannot listen there; the message says why
          * @throws org.verbena.transport.ProviderUnavailableException the provider that was named cannot work here
          * @throws IllegalStateException handlers are limited and not on virtual threads
+         * @throws io.netty.util.concurrent.BlockingOperationException on an event loop
          */
         public RdmaServer bind(String host, int port, MessageHandler handler) {
             Objects.requireNonNull(handler, "the handler is null");
-            InetSocketAddress address = ShortForm.resolve("listen on ", host, port, 0);
+            ShortForm.checkAddress("listen on ", host, port, 0);
+            ShortForm.checkMayWait("RdmaServer.bind()", "bind before the loops are busy");
+            String purpose = "listen on " + host + ":" + port;
+            ShortForm.checkNotInterrupted(purpose);
+            InetSocketAddress address = new InetSocketAddress(
+                    NameLookup.SYSTEM.addresses(purpose, host, 0).getFirst(), port);
             boolean describe = describeFailures;
             boolean virtual = virtualThreads;
             if (maxRunning > 0 && !virtual) {
@@ -411,11 +416,10 @@ public final class RdmaServer implements AutoCloseable {
             HandlerLimit limit = maxRunning > 0 ? new HandlerLimit(maxRunning, maxWaiting) : null;
             Function<EventExecutor, @Nullable QueueAge> ages = queueAges();
             RdmaEventLoopGroup shared = sharedGroup;
-            if (shared != null) {
-                ShortForm.checkMayWait(shared, "RdmaServer.bind()", "bind before the loops are busy");
-            }
             RdmaEventLoopGroup group =
                     shared == null ? ShortForm.newServerGroup(provider, address, threads, loopOptions) : shared;
+            Consumer<RdmaChannel> onActive = onConnect;
+            ServerChildren children = new ServerChildren();
             ChannelGroup connections = new DefaultChannelGroup("verbena", GlobalEventExecutor.INSTANCE);
             RequestCounters counters = new RequestCounters(group.provider());
             ServerBootstrap bootstrap = new ServerBootstrap()
@@ -424,7 +428,8 @@ public final class RdmaServer implements AutoCloseable {
                     .childHandler(new ChannelInitializer<RdmaChannel>() {
                         @Override
                         protected void initChannel(RdmaChannel accepted) {
-                            accepted.pipeline().addLast(new Welcome(accepted, connections, onConnect));
+                            children.add(accepted);
+                            accepted.pipeline().addLast(new Welcome(accepted, connections, onActive));
                             accepted.pipeline()
                                     .addLast(Messenger.ofServer(
                                             accepted,
@@ -441,9 +446,10 @@ public final class RdmaServer implements AutoCloseable {
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));
             childOptions.forEach((option, value) -> bootstrap.childOption(ShortForm.untyped(option), value));
             try {
-                RdmaServerChannel channel = (RdmaServerChannel)
-                        ShortForm.await(bootstrap.bind(address)).channel();
-                return new RdmaServer(channel, group, shared == null, connections, counters);
+                ChannelFuture binding = bootstrap.bind(address);
+                ShortForm.await(purpose, binding);
+                RdmaServerChannel channel = (RdmaServerChannel) binding.channel();
+                return new RdmaServer(channel, group, shared == null, children, connections, counters);
             } catch (Throwable failure) {
                 if (shared == null) {
                     group.shutdownGracefully(0, 0, TimeUnit.MILLISECONDS);

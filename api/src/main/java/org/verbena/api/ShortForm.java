@@ -1,15 +1,22 @@
 package org.verbena.api;
 
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelOption;
 import io.netty.util.concurrent.BlockingOperationException;
 import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.concurrent.Future;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.UnknownHostException;
+import java.nio.channels.ClosedChannelException;
 import java.time.Duration;
+import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.ProviderSet;
@@ -25,6 +32,9 @@ final class ShortForm {
     /** Long enough for CLOSE frames in flight. */
     static final int CLOSE_MILLIS = 5_000;
 
+    /** How long connecting may take if the program says nothing: Netty's default. */
+    static final int CONNECT_MILLIS = 30_000;
+
     /** What a server announces in the handshake: it takes requests that say how long their client waits. */
     static final int TAKES_TIMED_REQUESTS = 1;
 
@@ -35,8 +45,8 @@ final class ShortForm {
 
     private ShortForm() {}
 
-    /** Names are looked up here, because the provider is chosen for the address. */
-    static InetSocketAddress resolve(String purpose, String host, int port, int leastPort) {
+    /** Checks where to connect to or to listen. */
+    static void checkAddress(String purpose, String host, int port, int leastPort) {
         if (host == null || host.isBlank()) {
             throw new IllegalArgumentException(purpose + "port " + port + ": the host is "
                     + (host == null ? "null" : "blank") + "; name one, or say localhost");
@@ -45,28 +55,48 @@ final class ShortForm {
             throw new IllegalArgumentException(
                     purpose + host + ":" + port + ": the port is not within " + leastPort + " to " + MAX_PORT);
         }
-        try {
-            return new InetSocketAddress(InetAddress.getByName(host), port);
-        } catch (UnknownHostException unknown) {
-            throw new ConnectionException.Unreachable(
-                    purpose + host + ":" + port + ": looking up the name failed: no such host", unknown);
+    }
+
+    /** Throws if the calling thread is an event loop, which has more to do than to wait. */
+    static void checkMayWait() {
+        if (RdmaEventLoop.isCurrent()) {
+            throw new BlockingOperationException("do not wait on the event loop, which this future or others need: add"
+                    + " a listener or a stage, wait on another thread, or build with virtualThreads(true)");
         }
     }
 
-    /** Throws if the calling thread is the one that has to complete the future. */
+    /** The same for a Netty future, which Netty's executors complete as well. */
     static void checkMayWait(EventExecutor executor) {
         if (executor.inEventLoop()) {
             throw new BlockingOperationException("do not wait on the event loop, which completes this future: add a"
                     + " listener or a stage, wait on another thread, or build with virtualThreads(true)");
         }
+        checkMayWait();
     }
 
-    /** Throws if the calling thread is one of the group's. */
-    static void checkMayWait(RdmaEventLoopGroup group, String call, String remedy) {
-        if (group.isOnLoop()) {
+    /** Throws if the calling thread is an event loop. */
+    static void checkMayWait(String call, String remedy) {
+        if (RdmaEventLoop.isCurrent()) {
             throw new BlockingOperationException("do not wait on the event loop: " + call
-                    + " waits for what this thread has to do; " + remedy + ", or call it on another thread");
+                    + " waits for what this thread or others like it have to do; " + remedy
+                    + ", or call it on another thread");
         }
+    }
+
+    /**
+     * Throws if the calling thread has been interrupted. Nothing is begun then: what the first use of a provider reads
+     * and opens may be closed by the interrupt.
+     */
+    static void checkNotInterrupted(String purpose) {
+        if (Thread.currentThread().isInterrupted()) {
+            throw interrupted(purpose, new InterruptedException());
+        }
+    }
+
+    /** Keeps the thread interrupted. */
+    static ConnectionException interrupted(String purpose, InterruptedException interruption) {
+        Thread.currentThread().interrupt();
+        return new ConnectionException(purpose + ": the thread was interrupted", interruption);
     }
 
     /** In nanoseconds, saturating. */
@@ -96,9 +126,76 @@ final class ShortForm {
         return new RdmaEventLoopGroup(ProviderChoice.choose(provider, address), threads, null, options);
     }
 
-    /** Waits, and throws the failure unchanged. */
-    static ChannelFuture await(ChannelFuture future) {
-        return future.syncUninterruptibly();
+    /**
+     * Waits until a channel is connected or bound.
+     *
+     * @param future of a channel, or with one as its value; given up if the thread is interrupted
+     * @throws ConnectionException it is not, or the thread was interrupted
+     */
+    static void await(String purpose, Future<?> future) {
+        try {
+            future.await();
+        } catch (InterruptedException interruption) {
+            future.cancel(false);
+            if (future instanceof ChannelFuture opening) {
+                opening.channel().close();
+            } else if (future.isSuccess() && future.getNow() instanceof Channel late) {
+                late.close();
+            }
+            throw interrupted(purpose, interruption);
+        }
+        Throwable cause = future.cause();
+        if (cause != null) {
+            throw unchecked(purpose, cause);
+        }
+    }
+
+    private static RuntimeException unchecked(String purpose, Throwable cause) {
+        return switch (cause) {
+            case RejectedExecutionException ended -> closed(purpose, ended);
+            case ClosedChannelException ended -> closed(purpose, ended);
+            case CancellationException ended -> closed(purpose, ended);
+            case RuntimeException failure -> failure;
+            case Error error -> throw error;
+            default -> new ConnectionException(purpose + ": " + cause.getMessage(), cause);
+        };
+    }
+
+    private static ConnectionException closed(String purpose, Exception cause) {
+        return new ConnectionException(purpose + ": the event loops have ended, or are ending", cause);
+    }
+
+    /** The same failure, which says that the host has further addresses. */
+    static ConnectionException withAddresses(ConnectionException failure, String host, List<InetAddress> addresses) {
+        String others = addresses.stream()
+                .skip(1)
+                .map(InetAddress::getHostAddress)
+                .collect(Collectors.joining(", "));
+        String message = failure.getMessage() + "; of the " + addresses.size() + " addresses of " + host
+                + " the first, " + addresses.getFirst().getHostAddress() + ", was tried, and not " + others
+                + ": connect to another by its address";
+        ConnectionException all =
+                switch (failure) {
+                    case ConnectionException.Rejected rejected ->
+                        new ConnectionException.Rejected(message, rejected.privateData());
+                    case ConnectionException.Unreachable unreachable -> new ConnectionException.Unreachable(message);
+                    case ConnectionException.TimedOut late -> new ConnectionException.TimedOut(message);
+                    case ConnectionException.Lost lost -> new ConnectionException.Lost(message);
+                    default -> new ConnectionException(message);
+                };
+        Throwable cause = failure.getCause();
+        all.initCause(cause instanceof InterruptedException ? cause : failure);
+        return all;
+    }
+
+    /** Closes a channel. Done when it is closed, which it is if its loop has ended. */
+    static CompletableFuture<Void> close(Channel channel) {
+        return done(channel.close());
+    }
+
+    /** Done when that is, whatever its outcome, and also if its loop has ended. */
+    static CompletableFuture<Void> done(Future<?> future) {
+        return Futures.toCompletable(future).handle((value, failure) -> null);
     }
 
     /** For options out of a map, where each value has its option's type. */

@@ -4,6 +4,7 @@ import org.junit.jupiter.api.Nested;
 import org.verbena.api.ChannelSuite;
 import org.verbena.api.CopiesSuite;
 import org.verbena.api.HandlerSuite;
+import org.verbena.api.LifecycleSuite;
 import org.verbena.api.ManyChannelsSuite;
 import org.verbena.api.ObservabilitySuite;
 import org.verbena.api.OneSidedSuite;
@@ -35,6 +36,14 @@ class ShmChannelsTest {
 
     @Nested
     class ShortForms extends ShortFormSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class Lifecycles extends LifecycleSuite {
         @Override
         protected String provider() {
             return "shm";

@@ -1,0 +1,27 @@
+package org.verbena.api;
+
+import io.netty.channel.Channel;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** The connections of a server, from their requests on: none of them outlives it. Any thread. */
+final class ServerChildren {
+    private final Set<Channel> open = ConcurrentHashMap.newKeySet();
+    private volatile boolean closing;
+
+    /** One that was accepted, before its handshake. It is closed if the server closes. */
+    void add(Channel child) {
+        open.add(child);
+        child.closeFuture().addListener(closed -> open.remove(child));
+        if (closing) {
+            child.close();
+        }
+    }
+
+    /** Closes them, and those that come. Done when all that there are have closed. */
+    CompletableFuture<Void> close() {
+        closing = true;
+        return Futures.allOf(open.stream().map(ShortForm::close).toArray(CompletableFuture<?>[]::new));
+    }
+}

@@ -1,0 +1,324 @@
+package org.verbena.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.util.concurrent.BlockingOperationException;
+import io.netty.util.concurrent.Future;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.Test;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.Patience;
+
+/** How clients and servers of the short form begin and end, in whatever order and on whatever thread that happens. */
+public abstract class LifecycleSuite extends ApiSuite {
+    private static final MessageHandler ECHO = (exchange, message) -> exchange.send(message.retain());
+
+    private RdmaServer serve() {
+        return RdmaServer.builder().group(group).bind(host(), 0, ECHO);
+    }
+
+    private RdmaClient client(RdmaServer server) {
+        return RdmaClient.builder().group(group).connect(host(), server.port());
+    }
+
+    private static CompletableFuture<Void> elsewhere(Runnable work) {
+        CompletableFuture<Void> done = new CompletableFuture<>();
+        Thread.ofPlatform().daemon().start(() -> {
+            try {
+                work.run();
+                done.complete(null);
+            } catch (Throwable failure) {
+                done.completeExceptionally(failure);
+            }
+        });
+        return done;
+    }
+
+    // ---- ends
+
+    @Test
+    void serversAndClientsCloseAfterTheirLoops() {
+        RdmaServer server = serve();
+        RdmaClient client = client(server);
+        RdmaServer idle = serve();
+        group.close();
+        for (int times = 0; times < 2; times++) {
+            Patience.await("the client closing", client.closeAsync());
+            Patience.await("the client closing", elsewhere(client::close));
+            for (RdmaServer each : List.of(server, idle)) {
+                Patience.await("a server closing", each.closeAsync());
+                Patience.await("a server closing", elsewhere(each::close));
+            }
+        }
+    }
+
+    @Test
+    void serversCloseWhileTheirLoopsEnd() {
+        for (int round = 0; round < 20; round++) {
+            try (RdmaEventLoopGroup loops = new RdmaEventLoopGroup(provider(), 2)) {
+                RdmaServer server = RdmaServer.builder().group(loops).bind(host(), 0, ECHO);
+                RdmaClient client = RdmaClient.builder().group(loops).connect(host(), server.port());
+                loops.shutdownGracefully(0, 5, TimeUnit.SECONDS);
+                CompletableFuture<Void> closing = server.closeAsync();
+                Patience.await("the client closing", client.closeAsync());
+                Patience.await("the server closing", closing);
+            }
+        }
+    }
+
+    @Test
+    void nothingOfAClosedServerGoesOnBeingServed() {
+        int answered = 0;
+        for (int round = 0; round < 15; round++) {
+            RdmaServer server = serve();
+            RdmaClient.Builder builder = RdmaClient.builder().group(group).connectTimeout(Duration.ofSeconds(20));
+            List<CompletableFuture<RdmaClient>> connecting = new ArrayList<>();
+            for (int i = 0; i < 12; i++) {
+                connecting.add(builder.connectAsync(host(), server.port()));
+            }
+            Patience.until(
+                    "one of them is there",
+                    () -> !server.connections().isEmpty()
+                            || connecting.stream().allMatch(CompletableFuture::isDone));
+            server.close();
+            for (CompletableFuture<RdmaClient> each : connecting) {
+                Patience.until("it is up, or not", each::isDone);
+                if (each.isCompletedExceptionally()) {
+                    assertThat(each.exceptionNow()).isInstanceOf(ConnectionException.class);
+                    continue;
+                }
+                RdmaClient client = each.resultNow();
+                CompletableFuture<byte[]> request = client.request(new byte[3], Duration.ofSeconds(10));
+                Patience.until("the request has its outcome", request::isDone);
+                if (!request.isCompletedExceptionally()) {
+                    answered++;
+                } else {
+                    assertThat(request.exceptionNow()).isInstanceOf(ConnectionException.class);
+                    Patience.until("the server has closed it", () -> !client.channel()
+                            .isOpen());
+                }
+                client.close();
+            }
+        }
+        assertThat(answered).as("requests answered by closed servers").isZero();
+    }
+
+    // ---- connecting
+
+    @Test
+    void connectingToAServerThatClosesAtOnceThrowsNothingElse() {
+        try (RdmaServer server = RdmaServer.builder()
+                .group(group)
+                .onConnect(RdmaChannel::close)
+                .bind(host(), 0, ECHO)) {
+            for (int i = 0; i < 300; i++) {
+                try {
+                    client(server).close();
+                } catch (ConnectionException lost) {
+                    assertThat(lost).hasMessageContaining(String.valueOf(server.port()));
+                }
+            }
+        }
+    }
+
+    @Test
+    void endedLoopsConnectAndListenNoMore() {
+        try (RdmaServer server =
+                RdmaServer.builder().provider(provider()).threads(1).bind(host(), 0, ECHO)) {
+            group.close();
+            for (LadderOptions ladder : new LadderOptions[] {null, LadderOptions.DEFAULTS}) {
+                RdmaClient.Builder builder = RdmaClient.builder().group(group);
+                if (ladder != null) {
+                    builder.ladder(ladder);
+                }
+                assertThat(catchThrowable(() -> builder.connect(host(), server.port())))
+                        .isInstanceOf(ConnectionException.class)
+                        .hasMessageContaining(String.valueOf(server.port()));
+                assertThat(failure("connecting", builder.connectAsync(host(), server.port())))
+                        .isInstanceOf(ConnectionException.class);
+            }
+            assertThat(catchThrowable(this::serve))
+                    .isInstanceOf(ConnectionException.class)
+                    .hasMessageContaining(host());
+        }
+    }
+
+    @Test
+    void endingLoopsFailWhatConnects() {
+        try (RdmaServer server =
+                RdmaServer.builder().provider(provider()).threads(1).bind(host(), 0, ECHO)) {
+            for (int round = 0; round < 30; round++) {
+                try (RdmaEventLoopGroup loops = new RdmaEventLoopGroup(provider(), 2)) {
+                    RdmaClient.Builder builder = RdmaClient.builder().group(loops);
+                    if (round % 2 == 0) {
+                        builder.ladder(LadderOptions.DEFAULTS);
+                    }
+                    List<CompletableFuture<RdmaClient>> connecting = new ArrayList<>();
+                    for (int i = 0; i < 4; i++) {
+                        connecting.add(builder.connectAsync(host(), server.port()));
+                    }
+                    loops.shutdownGracefully(0, 5, TimeUnit.SECONDS);
+                    for (CompletableFuture<RdmaClient> each : connecting) {
+                        Patience.until("it has its outcome", each::isDone);
+                        if (each.isCompletedExceptionally()) {
+                            assertThat(each.exceptionNow()).isInstanceOf(ConnectionException.class);
+                        } else {
+                            each.resultNow().close();
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test
+    void buildersAreReadAtTheCall() {
+        BlockingQueue<String> calls = new LinkedBlockingQueue<>();
+        RdmaServer.Builder listening =
+                RdmaServer.builder().group(group).onConnect(channel -> calls.add("as it was built"));
+        try (RdmaServer server = listening.bind(host(), 0, ECHO)) {
+            listening.onConnect(channel -> calls.add("as it was changed"));
+            RdmaClient.Builder connecting = RdmaClient.builder().group(group);
+            for (int i = 0; i < 60; i++) {
+                CompletableFuture<RdmaClient> first = connecting
+                        .option(RdmaChannelOption.RECEIVE_DEPTH, 16)
+                        .connectAsync(host(), server.port());
+                connecting.option(RdmaChannelOption.RECEIVE_DEPTH, 48);
+                try (RdmaClient client = Patience.await("a client", first)) {
+                    assertThat(client.channel().config().getOption(RdmaChannelOption.RECEIVE_DEPTH))
+                            .isEqualTo(16);
+                    assertThat(Patience.take("a connection", calls)).isEqualTo("as it was built");
+                }
+            }
+        }
+    }
+
+    @Test
+    void anInterruptedThreadIsToldSo() {
+        try (RdmaServer server = serve()) {
+            Runnable closing = server::close;
+            Patience.await(
+                    "the thread", elsewhere(() -> {
+                        Thread.currentThread().interrupt();
+                        assertThat(catchThrowable(() -> client(server)))
+                                .isInstanceOf(ConnectionException.class)
+                                .hasCauseInstanceOf(InterruptedException.class)
+                                .hasMessageContaining("interrupted");
+                        assertThat(Thread.currentThread().isInterrupted()).isTrue();
+                        closing.run();
+                        assertThat(Thread.interrupted()).isTrue();
+                    }));
+        }
+        try (RdmaServer server = serve();
+                RdmaClient client = client(server)) {
+            assertThat(Patience.await("a reply", client.request(new byte[2]))).hasSize(2);
+        }
+    }
+
+    // ---- futures
+
+    @Test
+    void repliesThatNobodyTakesAnyMoreAreReleased() {
+        BlockingQueue<Runnable> replies = new LinkedBlockingQueue<>();
+        MessageHandler late = (exchange, message) -> {
+            ByteBuf kept = message.retain();
+            replies.add(() -> exchange.send(kept));
+        };
+        try (RdmaServer server = RdmaServer.builder().group(group).bind(host(), 0, late);
+                RdmaClient client = client(server)) {
+            int count = 0;
+            for (int i = 0; i < 100; i++) {
+                for (int how = 0; how < 5; how++) {
+                    CompletableFuture<ByteBuf> reply =
+                            Futures.toCompletable(client.request(Unpooled.wrappedBuffer(patternBytes(5000, i))));
+                    switch (how) {
+                        case 0 -> reply.orTimeout(1, TimeUnit.MICROSECONDS);
+                        case 1 -> reply.completeOnTimeout(Unpooled.EMPTY_BUFFER, 1, TimeUnit.MICROSECONDS);
+                        case 2 -> reply.cancel(true);
+                        case 3 -> reply.complete(Unpooled.EMPTY_BUFFER);
+                        default -> reply.obtrudeException(new IllegalStateException("for a test"));
+                    }
+                    Patience.until("it has its outcome", reply::isDone);
+                    count++;
+                }
+            }
+            CompletableFuture<byte[]> last = client.request(new byte[1]);
+            Patience.until("the last request is there", () -> {
+                for (Runnable reply = replies.poll(); reply != null; reply = replies.poll()) {
+                    reply.run();
+                }
+                return last.isDone();
+            });
+            // Those that were given up before they were sent have no reply.
+            assertThat(client.lateReplies()).isPositive().isLessThanOrEqualTo(count);
+        }
+    }
+
+    @Test
+    void noLoopMayWait() {
+        AtomicInteger connected = new AtomicInteger();
+        RdmaEventLoopGroup others = new RdmaEventLoopGroup(provider(), 1);
+        try (RdmaServer server = serve();
+                RdmaClient client = client(server);
+                RdmaServer idle = serve()) {
+            List<ThrowingCallable> waits = List.of(
+                    () -> RdmaClient.builder().provider(provider()).connect(host(), server.port()),
+                    () -> RdmaServer.builder().provider(provider()).bind(host(), 0, ECHO),
+                    () -> client.request(new byte[1]).get(),
+                    () -> client.request(new byte[1]).get(1, TimeUnit.SECONDS),
+                    () -> client.request(Unpooled.wrappedBuffer(new byte[1]))
+                            .addListener((Future<ByteBuf> reply) -> reply.getNow().release())
+                            .sync(),
+                    () -> Futures.toCompletable(client.request(Unpooled.wrappedBuffer(new byte[1])))
+                            .thenAccept(ByteBuf::release)
+                            .join(),
+                    () -> Futures.allOf(client.request(new byte[1]), client.request(new byte[1]))
+                            .join(),
+                    () -> Futures.toCompletable(client.channel().closeFuture()).join(),
+                    () -> RdmaClient.builder()
+                            .provider(provider())
+                            .connectAsync(host(), server.port())
+                            .whenComplete((made, failure) -> {
+                                connected.incrementAndGet();
+                                if (made != null) {
+                                    made.closeAsync();
+                                }
+                            })
+                            .join(),
+                    server::close,
+                    client::close,
+                    () -> RdmaClient.builder().group(others).connect(host(), server.port()));
+            for (RdmaEventLoopGroup loops : List.of(others, group)) {
+                for (ThrowingCallable wait : waits) {
+                    CompletableFuture<Throwable> refusal = new CompletableFuture<>();
+                    loops.next().execute(() -> refusal.complete(catchThrowable(wait)));
+                    assertThat(Patience.await("a refusal", refusal))
+                            .isInstanceOf(BlockingOperationException.class)
+                            .hasMessageContaining("do not wait on")
+                            .hasMessageContaining("event loop");
+                }
+            }
+            Patience.until("both clients are gone", () -> connected.get() == 2);
+            CompletableFuture<Throwable> closing = new CompletableFuture<>();
+            others.next().execute(() -> {
+                closing.complete(catchThrowable(() -> idle.closeAsync().join()));
+                others.close(); // which does not wait here
+            });
+            assertThat(Patience.await("the loop", closing)).isInstanceOf(BlockingOperationException.class);
+        } finally {
+            others.close();
+        }
+        assertThat(others.isTerminated()).isTrue();
+    }
+}

@@ -1,0 +1,113 @@
+package org.verbena.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.spi.Patience;
+
+/** Names that take long, and names of several addresses. */
+@Timeout(120)
+class NameLookupTest {
+    private final AtomicInteger lookups = new AtomicInteger();
+    private final CountDownLatch answers = new CountDownLatch(1);
+    private final NameLookup names = new NameLookup(host -> {
+        lookups.incrementAndGet();
+        if (host.startsWith("slow")) {
+            try {
+                answers.await();
+            } catch (InterruptedException end) {
+                throw new IllegalStateException(end);
+            }
+        }
+        return new InetAddress[] {InetAddress.ofLiteral("127.0.0.1"), InetAddress.ofLiteral("::1")};
+    });
+
+    @AfterEach
+    void answer() {
+        answers.countDown();
+    }
+
+    private RdmaClient.Builder builder() {
+        return RdmaClient.builder().provider("soft").names(names);
+    }
+
+    @Test
+    void theConnectTimeoutLimitsTheLookup() {
+        assertThatThrownBy(() -> builder().connectTimeout(Duration.ofMillis(50)).connect("slow", 7471))
+                .isInstanceOf(ConnectionException.TimedOut.class)
+                .hasMessageContaining("slow:7471")
+                .hasMessageContaining("looking up the name");
+        assertThatThrownBy(() -> builder()
+                        .localHost("slow")
+                        .connectTimeout(Duration.ofMillis(50))
+                        .connect("127.0.0.1", 7471))
+                .isInstanceOf(ConnectionException.TimedOut.class);
+        assertThat(lookups).as("one look-up, which goes on").hasValue(1);
+    }
+
+    @Test
+    void aLookupCanBeInterruptedAndCancelled() {
+        CompletableFuture<Throwable> outcome = new CompletableFuture<>();
+        Thread asking = Thread.ofPlatform()
+                .start(() -> outcome.complete(catchThrowable(() -> builder().connect("slow", 7471))));
+        Patience.until("it looks the name up", () -> lookups.get() == 1);
+        asking.interrupt();
+        assertThat(Patience.await("its outcome", outcome))
+                .isInstanceOf(ConnectionException.class)
+                .hasCauseInstanceOf(InterruptedException.class);
+
+        CompletableFuture<RdmaClient> connecting = builder().connectAsync("slow too", 7471);
+        Patience.until("it looks the name up", () -> lookups.get() == 2);
+        connecting.cancel(true);
+        assertThat(connecting).isCancelled();
+    }
+
+    @Test
+    void manyWhoAskForOneNameShareItsLookup() {
+        CompletableFuture<List<InetAddress>> first = CompletableFuture.supplyAsync(
+                () -> names.addresses("connect to slow", "slow", 0), task -> Thread.ofVirtual().start(task));
+        Patience.until("it looks the name up", () -> lookups.get() == 1);
+        CompletableFuture<List<InetAddress>> second = CompletableFuture.supplyAsync(
+                () -> names.addresses("connect to slow", "slow", 0), task -> Thread.ofVirtual().start(task));
+        assertThat(names.addresses("connect to 127.0.0.1", "127.0.0.1", 0))
+                .as("an address needs none")
+                .hasSize(1);
+        answers.countDown();
+        assertThat(Patience.await("addresses", first)).hasSize(2);
+        assertThat(Patience.await("addresses", second)).hasSize(2);
+        assertThat(lookups.get()).isLessThanOrEqualTo(2);
+    }
+
+    @Test
+    void theFirstOfSeveralAddressesIsTriedAndAFailureNamesAll() throws Exception {
+        int port;
+        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.ofLiteral("127.0.0.1"))) {
+            port = free.getLocalPort();
+        }
+        assertThatThrownBy(() -> builder().connect("several", port))
+                .isInstanceOf(ConnectionException.Rejected.class)
+                .hasCauseInstanceOf(ConnectionException.Rejected.class)
+                .hasMessageContaining("127.0.0.1:" + port)
+                .hasMessageContaining("2 addresses of several")
+                .hasMessageContaining("0:0:0:0:0:0:0:1");
+        try (RdmaServer server = RdmaServer.builder()
+                        .provider("soft")
+                        .threads(1)
+                        .bind("127.0.0.1", 0, (exchange, message) -> exchange.send(message.retain()));
+                RdmaClient client = builder().connect("several", server.port())) {
+            assertThat(Patience.await("a reply", client.request(new byte[2]))).hasSize(2);
+        }
+    }
+}
