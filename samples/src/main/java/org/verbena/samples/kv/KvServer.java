@@ -74,12 +74,15 @@ public final class KvServer implements Callable<Integer> {
         return CommandLine.ExitCode.OK;
     }
 
-    /** The server itself: one event loop that serves all clients' requests, and so needs no lock of its own. */
+    /**
+     * The server itself. Each provider has an event loop, and all of them use the store, one at a time: a request is so
+     * short that a loop may wait for another one's.
+     */
     static final class Service implements AutoCloseable {
         private final KvStore store;
         private final RdmaServer server;
 
-        // Confined to the event loop.
+        // Guarded by this, as is the store.
         private long requests;
         private long puts;
         private int lastOwner;
@@ -95,7 +98,7 @@ public final class KvServer implements Callable<Integer> {
             server.channel()
                     .eventLoop()
                     .scheduleAtFixedRate(
-                            store::tick, KvFormat.CLOCK_STEP_MILLIS, KvFormat.CLOCK_STEP_MILLIS, TimeUnit.MILLISECONDS);
+                            this::tick, KvFormat.CLOCK_STEP_MILLIS, KvFormat.CLOCK_STEP_MILLIS, TimeUnit.MILLISECONDS);
         }
 
         int port() {
@@ -106,8 +109,11 @@ public final class KvServer implements Callable<Integer> {
             return store;
         }
 
+        private synchronized void tick() {
+            store.tick();
+        }
+
         private void onRequest(Exchange exchange, ByteBuf message) {
-            requests++;
             byte[] answer;
             try {
                 answer = answer(exchange.channel(), message);
@@ -121,7 +127,8 @@ public final class KvServer implements Callable<Integer> {
             exchange.send(answer);
         }
 
-        private byte[] answer(RdmaChannel channel, ByteBuf message) {
+        private synchronized byte[] answer(RdmaChannel channel, ByteBuf message) {
+            requests++;
             byte kind = message.readByte();
             return switch (kind) {
                 case KvFormat.LAYOUT -> layout(channel, message);

@@ -18,7 +18,10 @@ import org.verbena.transport.spi.MemoryDomain;
 import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.RegisteredMemory;
 
-/** The key-value server's memory, as {@link KvFormat} describes it. One event loop changes it; adapters read it at any time. */
+/**
+ * The key-value server's memory, as {@link KvFormat} describes it. One thread at a time changes it; adapters read it at any
+ * time.
+ */
 final class KvStore implements AutoCloseable {
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
     private static final int PAGE_BYTES = 4096;
@@ -32,7 +35,7 @@ final class KvStore implements AutoCloseable {
     private final MemorySegment locks;
     private final Map<MemoryDomain, Registration> registrations = new ConcurrentHashMap<>();
 
-    // Confined to the event loop.
+    // Guarded by its server.
     private long keys;
 
     private long clockNanos = TimeUnit.MILLISECONDS.toNanos(FIRST_MILLIS);

@@ -24,6 +24,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -85,6 +86,42 @@ class KvTest {
             assertThat(other.put(bytes("grüße 🌿"), bytes("日本語"), 0)).isEqualTo(2);
             assertThat(get(client, "grüße 🌿")).contains("日本語");
             assertThat(client.owner()).isNotEqualTo(other.owner());
+        }
+    }
+
+    /** Each provider has a loop, and so a thread, of its own. */
+    @Test
+    void countsThePutsOfAllProviders() throws Exception {
+        assertThat(putsOfTwoProviders(4_000)).isEqualTo(8_000);
+    }
+
+    @Test
+    @Tag("full")
+    void countsManyPutsOfAllProviders() throws Exception {
+        assertThat(putsOfTwoProviders(20_000)).isEqualTo(40_000);
+    }
+
+    private static long putsOfTwoProviders(int puts) throws Exception {
+        try (KvServer.Service server = new KvServer.Service("shm+soft", HOST, 0, KvFormat.Geometry.of(1024, 16));
+                ExecutorService both = Executors.newFixedThreadPool(2)) {
+            List<Callable<Void>> clients = new ArrayList<>();
+            for (String provider : List.of("shm", "soft")) {
+                clients.add(() -> {
+                    try (KvConnection client = new KvConnection(provider, HOST, server.port())) {
+                        for (int i = 0; i < puts; i++) {
+                            client.put(bytes(provider + i % 50), bytes("x"), 0);
+                        }
+                    }
+                    return null;
+                });
+            }
+            for (Future<Void> done : both.invokeAll(clients)) {
+                done.get();
+            }
+            try (KvConnection client = new KvConnection("soft", HOST, server.port())) {
+                assertThat(client.counters().keys()).isEqualTo(100);
+                return client.counters().puts();
+            }
         }
     }
 
