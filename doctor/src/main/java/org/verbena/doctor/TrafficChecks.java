@@ -14,6 +14,8 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaClient;
@@ -66,18 +68,7 @@ final class TrafficChecks {
                             .requestTimeout(PATIENCE)
                             .connect(host, server.port())) {
                 RemoteMemory token = RemoteMemory.decode(await(client, new byte[] {1}));
-                ByteBuf read = client.channel().alloc().buffer(REGION_BYTES, REGION_BYTES);
-                try {
-                    client.channel().read(token, 0, read).sync();
-                    byte[] got = new byte[REGION_BYTES];
-                    read.readBytes(got);
-                    return Arrays.equals(got, expected)
-                            ? Finding.ok(name, "a send, its reply and a read of " + REGION_BYTES + " bytes")
-                            : Finding.failure(
-                                    name, "the read returned other bytes than the memory has", "suspect the device");
-                } finally {
-                    read.release();
-                }
+                return readBack(name, client, token, expected, PATIENCE);
             }
         } catch (RdmaException | NativeRdmaException | IllegalStateException refused) {
             return Finding.failure(name, refused);
@@ -86,6 +77,27 @@ final class TrafficChecks {
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
             return Finding.skipped(name, "interrupted");
+        }
+    }
+
+    /** Reads the server's memory, which has these bytes. */
+    static Finding readBack(String name, RdmaClient client, RemoteMemory token, byte[] expected, Duration patience)
+            throws InterruptedException, ExecutionException {
+        ByteBuf read = client.channel().alloc().buffer(expected.length, expected.length);
+        try {
+            client.channel().read(token, 0, read).get(patience.toMillis(), TimeUnit.MILLISECONDS);
+            byte[] got = new byte[expected.length];
+            read.readBytes(got);
+            return Arrays.equals(got, expected)
+                    ? Finding.ok(name, "a send, its reply and a read of " + expected.length + " bytes")
+                    : Finding.failure(name, "the read returned other bytes than the memory has", "suspect the device");
+        } catch (TimeoutException late) {
+            return Finding.failure(
+                    name,
+                    "a send was answered, and a read was not within " + patience.toMillis() + " ms",
+                    "suspect the device, or a machine that is very busy: try again");
+        } finally {
+            read.release();
         }
     }
 

@@ -1,0 +1,56 @@
+package org.verbena.doctor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.api.MessageHandler;
+import org.verbena.api.RdmaClient;
+import org.verbena.api.RdmaServer;
+import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.spi.RemoteMemory;
+
+@Timeout(120)
+class TrafficChecksTest {
+    private static final int BYTES = 64;
+
+    /** Soft's server answers reads on its loop, which a handler keeps busy here. */
+    @Test
+    void aReadThatIsNotAnsweredFailsAfterItsTime() throws Exception {
+        CountDownLatch busy = new CountDownLatch(1);
+        CountDownLatch free = new CountDownLatch(1);
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment memory = arena.allocate(BYTES);
+            MessageHandler handler = MessageHandler.ofBytes((exchange, message) -> {
+                if (message.length == 0) {
+                    busy.countDown();
+                    free.await();
+                    return;
+                }
+                RegisteredMemory region = exchange.channel().sharedMemory().register(memory, Access.REMOTE_READ);
+                exchange.channel().closeFuture().addListener(closed -> region.close());
+                exchange.send(region.remote().encode());
+            });
+            try (RdmaServer server =
+                            RdmaServer.builder().provider("soft").threads(1).bind("127.0.0.1", 0, handler);
+                    RdmaClient client = RdmaClient.builder().provider("soft").connect("127.0.0.1", server.port())) {
+                RemoteMemory token =
+                        RemoteMemory.decode(client.request(new byte[1]).get());
+                assertThat(TrafficChecks.readBack("loopback", client, token, new byte[BYTES], Duration.ofMinutes(1))
+                                .verdict())
+                        .isEqualTo(Verdict.OK);
+                client.send(new byte[0]);
+                busy.await();
+                assertThat(TrafficChecks.readBack("loopback", client, token, new byte[BYTES], Duration.ofMillis(50))
+                                .verdict())
+                        .isEqualTo(Verdict.FAILURE);
+                free.countDown();
+            }
+        }
+    }
+}
