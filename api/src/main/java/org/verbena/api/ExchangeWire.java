@@ -1,6 +1,7 @@
 package org.verbena.api;
 
 import java.io.DataInputStream;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.Socket;
@@ -28,14 +29,21 @@ final class ExchangeWire {
     /** How much of garbage a message shows. */
     private static final int SHOWN_BYTES = 60;
 
+    /** The numbers 0 and 1 are of queue pairs for management. */
+    private static final int LEAST_QUEUE_PAIR_NUMBER = 2;
+
     /**
-     * What the example's peer tells.
+     * What a peer tells.
      *
      * @param end its queue pair
-     * @param address of its buffer
-     * @param key of its buffer
+     * @param address of its buffer, in the example's format; else 0
+     * @param key of its buffer, in the example's format; else 0
      */
-    record Example(QueuePairEnd end, long address, int key) {}
+    record Told(QueuePairEnd end, long address, int key) {
+        Told(QueuePairEnd end) {
+            this(end, 0, 0);
+        }
+    }
 
     private final DataInputStream in;
     private final OutputStream out;
@@ -55,12 +63,12 @@ final class ExchangeWire {
         write((text + '\0').getBytes(StandardCharsets.US_ASCII));
     }
 
-    QueuePairEnd readEnd() throws IOException {
+    Told readEnd() throws IOException {
         byte[] head = read(QueuePairEnd.LEAST_BYTES);
         byte[] rest = read(QueuePairEnd.privateDataBytes(head));
         byte[] all = Arrays.copyOf(head, head.length + rest.length);
         System.arraycopy(rest, 0, all, head.length, rest.length);
-        return QueuePairEnd.ofBytes(all);
+        return new Told(QueuePairEnd.ofBytes(all));
     }
 
     static String textOf(QueuePairEnd end) {
@@ -72,7 +80,7 @@ final class ExchangeWire {
                         HexFormat.of().formatHex(end.gid()));
     }
 
-    QueuePairEnd readPingPong(int mtuBytes, int reads) throws IOException {
+    Told readPingPong(int mtuBytes, int reads) throws IOException {
         String text = readText(PING_PONG_BYTES);
         Matcher fields = PING_PONG.matcher(text);
         if (!fields.matches()) {
@@ -80,7 +88,7 @@ final class ExchangeWire {
                     "the peer sent '" + printable(text) + "' instead of lid:qpn:psn:gid; is it ibv_rc_pingpong?");
         }
         ByteBuffer gid = ByteBuffer.wrap(HexFormat.of().parseHex(fields.group(4)));
-        return new QueuePairEnd(
+        return new Told(checked(new QueuePairEnd(
                 Integer.parseInt(fields.group(2), HEX),
                 Integer.parseInt(fields.group(3), HEX),
                 Integer.parseInt(fields.group(1), HEX),
@@ -88,7 +96,7 @@ final class ExchangeWire {
                 gid.getLong(),
                 mtuBytes,
                 reads,
-                new byte[0]);
+                new byte[0])));
     }
 
     static byte[] exampleOf(QueuePairEnd end, long address, int key) {
@@ -101,17 +109,28 @@ final class ExchangeWire {
                 .array();
     }
 
-    Example readExample(int mtuBytes, int reads) throws IOException {
+    Told readExample(int mtuBytes, int reads) throws IOException {
         ByteBuffer fields = ByteBuffer.wrap(read(EXAMPLE_BYTES));
         long address = fields.getLong();
         int key = fields.getInt();
         int queuePairNumber = fields.getInt();
         int lid = Short.toUnsignedInt(fields.getShort());
-        return new Example(
-                new QueuePairEnd(
-                        queuePairNumber, 0, lid, fields.getLong(), fields.getLong(), mtuBytes, reads, new byte[0]),
+        return new Told(
+                checked(new QueuePairEnd(
+                        queuePairNumber, 0, lid, fields.getLong(), fields.getLong(), mtuBytes, reads, new byte[0])),
                 address,
                 key);
+    }
+
+    /** The formats of the C programs have nothing else by which a peer could be told from a stranger. */
+    private static QueuePairEnd checked(QueuePairEnd end) throws IOException {
+        if (end.queuePairNumber() < LEAST_QUEUE_PAIR_NUMBER
+                || (end.lid() == 0 && end.gidPrefix() == 0 && end.gidInterface() == 0)) {
+            throw new IOException("the peer sent queue pair " + end.queuePairNumber() + " at LID " + end.lid()
+                    + " and GID " + HexFormat.of().formatHex(end.gid())
+                    + ", which no queue pair can be connected to");
+        }
+        return end;
     }
 
     void expect(byte wanted, String meaning) throws IOException {
@@ -141,6 +160,9 @@ final class ExchangeWire {
 
     private byte[] read(int count) throws IOException {
         byte[] bytes = in.readNBytes(count);
+        if (bytes.length == 0 && count > 0) {
+            throw new EOFException("the peer closed the connection; its own output says why");
+        }
         if (bytes.length < count) {
             throw new IOException("the peer closed the connection after " + bytes.length + " of " + count
                     + " bytes; its own output says why");

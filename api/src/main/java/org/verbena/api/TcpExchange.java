@@ -30,8 +30,9 @@ import org.verbena.transport.spi.RemoteMemory;
  * {@linkplain #connecting connects}, the other {@linkplain #accepting accepts}. The TCP connection is closed when both
  * queue pairs are connected, but for {@link Format#RC_EXAMPLE}, whose programs go on to use it.
  *
- * <p>The channel's connect timeout limits all of it. What the peer sends is checked; whatever is not an end fails the
- * channel's connect with a {@link ConnectionException}. Nothing is encrypted or authenticated, so use it on a trusted
+ * <p>The channel's connect timeout limits all of it. What the peer sends is checked. Whatever is not an end fails the
+ * channel's connect with a {@link ConnectionException}, unless this end is {@linkplain #accepting accepting}: then it
+ * goes on to wait for a peer. Nothing is encrypted or authenticated, so use it on a trusted
  * network; with framing MESSAGE or STREAM {@link RdmaChannelOption#PRE_SHARED_KEYS} keep strangers out.
  *
  * <p>Good for one connection. Any thread.
@@ -76,6 +77,7 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
     private final Format format;
     private final @Nullable InetSocketAddress server;
     private final @Nullable ServerSocket listener;
+    private final @Nullable ExchangeDoor door;
     private final ReentrantLock lock = new ReentrantLock();
 
     /** Set before it is used. */
@@ -90,7 +92,7 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
     private boolean isClosed;
 
     /** What the peer shares; set by the exchange. */
-    private volatile ExchangeWire.@Nullable Example peerExample;
+    private volatile ExchangeWire.@Nullable Told peerExample;
 
     private volatile @Nullable QueuePairEnd own;
 
@@ -102,6 +104,7 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
         this.format = Objects.requireNonNull(format, "the format is null");
         this.server = server;
         this.listener = listener;
+        door = listener == null ? null : new ExchangeDoor(listener);
         this.socket = socket;
     }
 
@@ -120,7 +123,9 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
     }
 
     /**
-     * The end that accepts one peer. It listens when this returns.
+     * The end that accepts one peer. It listens when this returns, and accepts connections while the channel connects,
+     * until the first of them has said what a peer says. Others are closed: a port scanner, a silent connection or a peer
+     * of another format costs nothing but a line in the log.
      *
      * @param local the TCP address to listen at; port 0 selects any free port
      * @param format what the peer speaks
@@ -132,7 +137,7 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
         try {
             made = new ServerSocket();
             made.setReuseAddress(true);
-            made.bind(local, 1);
+            made.bind(local, ExchangeDoor.MOST_VISITORS);
             return new TcpExchange(format, null, made, null);
         } catch (IOException refused) {
             closeQuietly(made);
@@ -179,7 +184,7 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
 
     private void requireFormat(Format needed, String what) {
         if (format != needed) {
-            throw new IllegalStateException(what + " is exchanged in format " + needed + " alone, not in " + format);
+            throw new IllegalStateException(what + " is exchanged in format " + needed + " only, not in " + format);
         }
     }
 
@@ -224,7 +229,7 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
      * @throws IllegalStateException the channel is not connected, or the format is another one
      */
     public RemoteMemory peerMemory(long lengthBytes) {
-        ExchangeWire.Example known = peerExample;
+        ExchangeWire.Told known = peerExample;
         if (known == null) {
             throw new IllegalStateException(
                     "the peer has told of no memory: with format RC_EXAMPLE it does when the channel connects");
@@ -298,18 +303,38 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
     }
 
     private QueuePairEnd meet(QueuePairEnd mine) throws IOException {
-        ExchangeWire wire = new ExchangeWire(open());
+        ExchangeWire.Told its;
+        ExchangeDoor waiting = door;
+        if (waiting != null) {
+            ExchangeDoor.Peer<ExchangeWire.Told> peer = waiting.await(this::read);
+            its = peer.said();
+            tell(new ExchangeWire(keep(peer.socket())), mine);
+        } else {
+            ExchangeWire wire = new ExchangeWire(open());
+            tell(wire, mine);
+            its = read(wire);
+        }
+        if (format == Format.RC_EXAMPLE) {
+            peerExample = its;
+        }
+        return its.end();
+    }
+
+    private ExchangeWire.Told read(ExchangeWire wire) throws IOException {
         return switch (format) {
-            case VERBENA -> {
-                wire.write(mine.toBytes());
-                yield wire.readEnd();
-            }
+            case VERBENA -> wire.readEnd();
+            case PING_PONG -> wire.readPingPong(mtuBytes, FOREIGN_READS);
+            case RC_EXAMPLE -> wire.readExample(EXAMPLE_MTU_BYTES, FOREIGN_READS);
+        };
+    }
+
+    private void tell(ExchangeWire wire, QueuePairEnd mine) throws IOException {
+        switch (format) {
+            case VERBENA -> wire.write(mine.toBytes());
             case PING_PONG -> {
-                if (!answers()) {
+                if (!answers()) { // the server's end follows when its queue pair listens
                     wire.writeText(ExchangeWire.textOf(mine));
                 }
-                // The server's end follows when its queue pair listens.
-                yield wire.readPingPong(mtuBytes, FOREIGN_READS);
             }
             case RC_EXAMPLE -> {
                 RegisteredMemory told;
@@ -321,11 +346,8 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
                 }
                 wire.write(ExchangeWire.exampleOf(
                         mine, told == null ? 0 : told.address(), told == null ? 0 : told.remoteKey()));
-                ExchangeWire.Example its = wire.readExample(EXAMPLE_MTU_BYTES, FOREIGN_READS);
-                peerExample = its;
-                yield its.end();
             }
-        };
+        }
     }
 
     private void confirm() throws IOException {
@@ -378,31 +400,29 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
                 return known;
             }
             made = new Socket();
-            if (listener == null) {
-                socket = made; // so that closing ends the connect
-            }
+            socket = made; // so that closing ends the connect
         } finally {
             lock.unlock();
         }
-        ServerSocket listening = listener;
-        if (listening != null) {
-            made = listening.accept();
-            listening.close();
-            lock.lock();
-            try {
-                if (isClosed) {
-                    closeQuietly(made);
-                }
-                requireOpen();
-                socket = made;
-            } finally {
-                lock.unlock();
-            }
-        } else {
-            made.connect(Objects.requireNonNull(server));
-        }
+        made.connect(Objects.requireNonNull(server));
         made.setTcpNoDelay(true);
         return made;
+    }
+
+    /** The TCP connection, accepted. */
+    private Socket keep(Socket peer) throws IOException {
+        lock.lock();
+        try {
+            if (isClosed) {
+                closeQuietly(peer);
+            }
+            requireOpen();
+            socket = peer;
+        } finally {
+            lock.unlock();
+        }
+        peer.setTcpNoDelay(true);
+        return peer;
     }
 
     private void requireOpen() throws IOException {
@@ -460,7 +480,7 @@ public final class TcpExchange implements QueuePairExchange, AutoCloseable {
         }
     }
 
-    private static void closeQuietly(@Nullable AutoCloseable resource) {
+    static void closeQuietly(@Nullable AutoCloseable resource) {
         if (resource != null) {
             try {
                 resource.close();

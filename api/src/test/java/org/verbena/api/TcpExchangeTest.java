@@ -6,11 +6,16 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.SocketException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -56,8 +61,8 @@ class TcpExchangeTest {
         TcpExchange client = TcpExchange.connecting(server.localAddress(), format);
         assertThat(server.answers()).isTrue();
         assertThat(client.answers()).isFalse();
-        QueuePairEnd ofServer = server.adapt(end(1));
-        QueuePairEnd ofClient = client.adapt(end(2));
+        QueuePairEnd ofServer = server.adapt(end(11));
+        QueuePairEnd ofClient = client.adapt(end(12));
         assertThat(ofServer.mtuBytes())
                 .isEqualTo(
                         switch (format) {
@@ -70,12 +75,12 @@ class TcpExchangeTest {
         CompletableFuture<QueuePairEnd> atClient =
                 client.exchange(ofClient, NONE).toCompletableFuture();
         QueuePairEnd learnt = Patience.await("the client's end", atServer);
-        assertThat(learnt.queuePairNumber()).isEqualTo(2);
+        assertThat(learnt.queuePairNumber()).isEqualTo(12);
         assertThat(learnt.packetSequenceNumber()).isEqualTo(format == Format.RC_EXAMPLE ? 0 : 77);
         assertThat(learnt.gidInterface()).isEqualTo(end(1).gidInterface());
         CompletableFuture<Void> serverReady = server.ready().toCompletableFuture();
         assertThat(Patience.await("the server's end", atClient).queuePairNumber())
-                .isEqualTo(1);
+                .isEqualTo(11);
         assertThat(serverReady).isNotDone();
         CompletableFuture<Void> clientReady = client.ready().toCompletableFuture();
         Patience.await("the server is ready", serverReady);
@@ -98,12 +103,12 @@ class TcpExchangeTest {
                     try (TcpExchange server = TcpExchange.accepted(listening.accept(), format)) {
                         assertThat(server.answers()).isTrue();
                         CompletableFuture<QueuePairEnd> atServer =
-                                server.exchange(server.adapt(end(peer)), NONE).toCompletableFuture();
+                                server.exchange(server.adapt(end(20 + peer)), NONE).toCompletableFuture();
                         assertThat(Patience.await("the client's end", atServer).queuePairNumber())
                                 .isEqualTo(10 + peer);
                         CompletableFuture<Void> ready = server.ready().toCompletableFuture();
                         assertThat(Patience.await("the server's end", atClient).queuePairNumber())
-                                .isEqualTo(peer);
+                                .isEqualTo(20 + peer);
                         Patience.await("the client is ready", client.ready().toCompletableFuture());
                         Patience.await("the server is ready", ready);
                     }
@@ -115,16 +120,73 @@ class TcpExchangeTest {
     @ParameterizedTest
     @EnumSource
     void garbageIsRefused(Format format) throws Exception {
-        TcpExchange server = server(format);
-        CompletableFuture<QueuePairEnd> came = server.exchange(end(1), NONE).toCompletableFuture();
-        try (Socket stranger = new Socket("127.0.0.1", server.localAddress().getPort())) {
-            byte[] garbage = new byte[1000];
-            java.util.Arrays.fill(garbage, (byte) 0xff);
-            stranger.getOutputStream().write(garbage);
-            Patience.until("it has an outcome", came::isDone);
+        try (ServerSocket listening = new ServerSocket(0, 2, InetAddress.getLoopbackAddress())) {
+            for (int filling : new int[] {0xff, 0, 'x'}) {
+                try (Socket stranger = new Socket(listening.getInetAddress(), listening.getLocalPort());
+                        TcpExchange server = TcpExchange.accepted(listening.accept(), format)) {
+                    CompletableFuture<QueuePairEnd> came =
+                            server.exchange(server.adapt(end(11)), NONE).toCompletableFuture();
+                    stranger.getOutputStream().write(filled(filling));
+                    Patience.until("it has an outcome", came::isDone);
+                    assertThat(came.exceptionNow()).isInstanceOf(ConnectionException.class);
+                }
+            }
         }
-        assertThat(came.exceptionNow()).isInstanceOf(ConnectionException.class);
-        server.giveUp();
+    }
+
+    private static byte[] filled(int filling) {
+        byte[] bytes = new byte[1000];
+        Arrays.fill(bytes, (byte) filling);
+        return bytes;
+    }
+
+    /** They end, they are silent, more of them than there are places, or they say something else. */
+    @ParameterizedTest
+    @EnumSource
+    void strangersHarmNoExchange(Format format) throws Exception {
+        List<Socket> strangers = new ArrayList<>();
+        try (TcpExchange server = server(format)) {
+            InetSocketAddress at = server.localAddress();
+            CompletableFuture<QueuePairEnd> atServer =
+                    server.exchange(server.adapt(end(11)), NONE).toCompletableFuture();
+            for (int i = 0; i < 2 * ExchangeDoor.MOST_VISITORS; i++) {
+                new Socket(at.getAddress(), at.getPort()).close();
+                strangers.add(new Socket(at.getAddress(), at.getPort()));
+                try (Socket speaks = new Socket(at.getAddress(), at.getPort())) {
+                    speaks.getOutputStream().write(filled(new int[] {0, 0xff, 'G'}[i % 3]));
+                    closed(speaks);
+                }
+            }
+            assertThat(atServer).isNotDone();
+            try (TcpExchange client = TcpExchange.connecting(at, format)) {
+                CompletableFuture<QueuePairEnd> atClient =
+                        client.exchange(client.adapt(end(12)), NONE).toCompletableFuture();
+                assertThat(Patience.await("the client's end", atServer).queuePairNumber())
+                        .isEqualTo(12);
+                CompletableFuture<Void> ready = server.ready().toCompletableFuture();
+                assertThat(Patience.await("the server's end", atClient).queuePairNumber())
+                        .isEqualTo(11);
+                Patience.await("the client is ready", client.ready().toCompletableFuture());
+                Patience.await("the server is ready", ready);
+            }
+            for (Socket stranger : strangers) {
+                closed(stranger);
+            }
+        } finally {
+            for (Socket stranger : strangers) {
+                stranger.close();
+            }
+        }
+    }
+
+    /** The other end has closed it, in order or with bytes unread. */
+    private static void closed(Socket socket) throws IOException {
+        socket.setSoTimeout((int) Patience.LIMIT.toMillis());
+        try {
+            assertThat(socket.getInputStream().read()).isEqualTo(-1);
+        } catch (SocketException reset) {
+            // A wait that is too long ends with another class.
+        }
     }
 
     @Test
@@ -135,7 +197,7 @@ class TcpExchangeTest {
         Patience.until("it has an outcome", came::isDone);
         assertThat(came.exceptionNow()).isInstanceOf(ConnectionException.class);
         assertThatThrownBy(() -> new Socket("127.0.0.1", server.localAddress().getPort()).close())
-                .isInstanceOf(java.io.IOException.class);
+                .isInstanceOf(IOException.class);
     }
 
     @Test
@@ -171,7 +233,7 @@ class TcpExchangeTest {
                 try {
                     new Socket("127.0.0.1", exchange.localAddress().getPort()).close();
                     return false;
-                } catch (java.io.IOException refused) {
+                } catch (IOException refused) {
                     return true;
                 }
             });

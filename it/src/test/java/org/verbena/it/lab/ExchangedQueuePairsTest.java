@@ -501,27 +501,33 @@ class ExchangedQueuePairsTest extends ApiSuite {
     @Test
     void garbageEndsTheAttempt() throws Exception {
         for (Format format : Format.values()) {
-            TcpExchange exchange = accepting(format);
-            ChannelFuture connecting = (format == Format.VERBENA ? bootstrap() : raw()).connect(to(exchange));
-            try (Socket stranger = new Socket(HOST, exchange.localAddress().getPort())) {
+            ChannelFuture connecting;
+            try (ServerSocket listening = new ServerSocket(0);
+                    Socket stranger = new Socket(HOST, listening.getLocalPort())) {
+                TcpExchange exchange = TcpExchange.accepted(listening.accept(), format);
+                connecting = (format == Format.VERBENA ? bootstrap() : raw()).connect(to(exchange));
                 stranger.getOutputStream()
                         .write("GET / HTTP/1.1\r\nHost: localhost\r\n".repeat(4).getBytes());
                 Throwable refused = failure("garbage in format " + format, connecting);
                 assertThat(refused).isInstanceOf(ConnectionException.class);
                 assertThat(refused).isNotInstanceOf(ConnectionException.TimedOut.class);
             }
-            Patience.until("the channel is closed", () -> !connecting.channel().isOpen());
+            Channel ended = connecting.channel();
+            Patience.until("the channel is closed", () -> !ended.isOpen());
         }
     }
 
     @Test
     void aPeerThatClosesEndsTheAttempt() throws Exception {
-        TcpExchange exchange = accepting(Format.PING_PONG);
-        ChannelFuture connecting = raw().connect(to(exchange));
-        new Socket(HOST, exchange.localAddress().getPort()).close();
-        assertThat(failure("a peer that closes", connecting))
-                .isInstanceOf(ConnectionException.class)
-                .hasMessageContaining("closed the connection after 0 of 52 bytes");
+        try (ServerSocket listening = new ServerSocket(0)) {
+            Socket peer = new Socket(HOST, listening.getLocalPort());
+            ChannelFuture connecting =
+                    raw().connect(to(TcpExchange.accepted(listening.accept(), Format.PING_PONG)));
+            peer.close();
+            assertThat(failure("a peer that closes", connecting))
+                    .isInstanceOf(ConnectionException.class)
+                    .hasMessageContaining("the peer closed the connection");
+        }
     }
 
     @Test
