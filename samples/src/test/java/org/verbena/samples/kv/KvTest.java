@@ -19,6 +19,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -38,6 +39,10 @@ import picocli.CommandLine;
 @Timeout(240)
 class KvTest {
     private static final String HOST = "127.0.0.1";
+
+    /** Enough that the loops of both providers are busy at the same time. */
+    private static final int AT_ONCE = 1000;
+
     private static final KvFormat.Geometry SMALL = KvFormat.Geometry.of(64, 1000);
 
     /** What a command answered. */
@@ -101,6 +106,18 @@ class KvTest {
         assertThat(putsOfTwoProviders(20_000)).isEqualTo(40_000);
     }
 
+    private static byte[] put(String key, String value) {
+        byte[] keyBytes = bytes(key);
+        byte[] valueBytes = bytes(value);
+        return ByteBuffer.allocate(1 + Long.BYTES + Short.BYTES + keyBytes.length + valueBytes.length)
+                .put(KvFormat.PUT)
+                .putLong(0)
+                .putShort((short) keyBytes.length)
+                .put(keyBytes)
+                .put(valueBytes)
+                .array();
+    }
+
     private static long putsOfTwoProviders(int puts) throws Exception {
         try (KvServer.Service server = new KvServer.Service("shm+soft", HOST, 0, KvFormat.Geometry.of(1024, 16));
                 ExecutorService both = Executors.newFixedThreadPool(2)) {
@@ -108,8 +125,14 @@ class KvTest {
             for (String provider : List.of("shm", "soft")) {
                 clients.add(() -> {
                     try (KvConnection client = new KvConnection(provider, HOST, server.port())) {
-                        for (int i = 0; i < puts; i++) {
-                            client.put(bytes(provider + i % 50), bytes("x"), 0);
+                        for (int i = 0; i < puts; i += AT_ONCE) {
+                            List<CompletableFuture<byte[]>> answers = new ArrayList<>();
+                            for (int j = 0; j < AT_ONCE; j++) {
+                                answers.add(client.client().request(put(provider + j % 50, "x")));
+                            }
+                            for (CompletableFuture<byte[]> answer : answers) {
+                                assertThat(answer.get()[0]).isEqualTo(KvFormat.OK);
+                            }
                         }
                     }
                     return null;
