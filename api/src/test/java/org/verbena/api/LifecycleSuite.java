@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.BlockingOperationException;
-import io.netty.util.concurrent.Future;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -14,7 +13,6 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.spi.ConnectionException;
@@ -267,9 +265,9 @@ public abstract class LifecycleSuite extends ApiSuite {
 
     @Test
     void noLoopMayWait() {
-        AtomicInteger connected = new AtomicInteger();
+        MessageHandler silent = (exchange, message) -> {}; // so that there is something to wait for
         RdmaEventLoopGroup others = new RdmaEventLoopGroup(provider(), 1);
-        try (RdmaServer server = serve();
+        try (RdmaServer server = RdmaServer.builder().group(group).bind(host(), 0, silent);
                 RdmaClient client = client(server);
                 RdmaServer idle = serve()) {
             List<ThrowingCallable> waits = List.of(
@@ -277,25 +275,13 @@ public abstract class LifecycleSuite extends ApiSuite {
                     () -> RdmaServer.builder().provider(provider()).bind(host(), 0, ECHO),
                     () -> client.request(new byte[1]).get(),
                     () -> client.request(new byte[1]).get(1, TimeUnit.SECONDS),
-                    () -> client.request(Unpooled.wrappedBuffer(new byte[1]))
-                            .addListener((Future<ByteBuf> reply) -> reply.getNow().release())
-                            .sync(),
+                    () -> client.request(Unpooled.wrappedBuffer(new byte[1])).sync(),
                     () -> Futures.toCompletable(client.request(Unpooled.wrappedBuffer(new byte[1])))
                             .thenAccept(ByteBuf::release)
                             .join(),
                     () -> Futures.allOf(client.request(new byte[1]), client.request(new byte[1]))
                             .join(),
                     () -> Futures.toCompletable(client.channel().closeFuture()).join(),
-                    () -> RdmaClient.builder()
-                            .provider(provider())
-                            .connectAsync(host(), server.port())
-                            .whenComplete((made, failure) -> {
-                                connected.incrementAndGet();
-                                if (made != null) {
-                                    made.closeAsync();
-                                }
-                            })
-                            .join(),
                     server::close,
                     client::close,
                     () -> RdmaClient.builder().group(others).connect(host(), server.port()));
@@ -309,7 +295,6 @@ public abstract class LifecycleSuite extends ApiSuite {
                             .hasMessageContaining("event loop");
                 }
             }
-            Patience.until("both clients are gone", () -> connected.get() == 2);
             CompletableFuture<Throwable> closing = new CompletableFuture<>();
             others.next().execute(() -> {
                 closing.complete(catchThrowable(() -> idle.closeAsync().join()));
