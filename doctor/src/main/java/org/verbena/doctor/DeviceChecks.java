@@ -76,6 +76,8 @@ final class DeviceChecks {
         List<Finding> findings = new ArrayList<>();
         for (Device device : devices) {
             try (Context context = device.open()) {
+                findings.add(Finding.ok(
+                        device.name() + " driver", context.driverFamily().describe()));
                 List<GidEntry> gids = context.queryGids();
                 for (int port = 1; port <= context.queryDevice().ports(); port++) {
                     examinePort(context, port, gids, findings);

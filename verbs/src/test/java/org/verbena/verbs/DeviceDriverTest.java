@@ -52,6 +52,8 @@ class DeviceDriverTest {
             assertThat(family).isEqualTo(DriverFamily.OTHER);
             assertThat(family.pollsInUserSpace()).isFalse();
         }
+        assertThat(DriverFamily.EFA.describe())
+                .isEqualTo("Amazon EFA: no reliable connections by rdma_cm: Verbena uses soft here");
         assertThat(DriverFamily.of("hns3", 0x19e5).pollsInUserSpace()).isFalse();
         assertThat(DriverFamily.of("ice", 0x8086).pollsInUserSpace()).isTrue();
     }

@@ -122,6 +122,7 @@ public final class Devices implements Callable<Integer> {
             NodeType nodeType,
             String guid,
             String firmware,
+            String driver,
             int completionVectors,
             List<Port> ports,
             DeviceAttributes limits) {}
@@ -174,6 +175,7 @@ public final class Devices implements Callable<Integer> {
                 device.nodeType(),
                 device.guidText(),
                 attributes.firmwareVersion(),
+                context.driverFamily().describe(),
                 context.completionVectors(),
                 ports,
                 attributes);
@@ -191,6 +193,7 @@ public final class Devices implements Callable<Integer> {
     private static void print(PrintWriter out, OpenDevice device) {
         out.println(device.name() + ": " + device.transport() + " " + device.nodeType() + ", firmware "
                 + device.firmware() + ", GUID " + device.guid());
+        out.println("  driver: " + device.driver());
         for (Port port : device.ports()) {
             out.println("  port " + port.number() + ": " + port.state() + ", " + port.linkLayer() + ", MTU "
                     + port.activeMtu() + " of " + port.maxMtu() + ", " + port.gigabitsPerSecond() + " Gb/s, LID "

@@ -127,6 +127,15 @@ public enum DriverFamily {
     }
 
     /**
+     * Both.
+     *
+     * @return "Amazon EFA: no reliable connections by rdma_cm: Verbena uses soft here", or the title where nothing follows
+     */
+    public String describe() {
+        return consequence.isEmpty() ? title : title + ": " + consequence;
+    }
+
+    /**
      * Whether {@code ibv_poll_cq} never enters the kernel, so that it can be called without telling the JVM: a call that blocks would hold
      * up garbage collection.
      *
