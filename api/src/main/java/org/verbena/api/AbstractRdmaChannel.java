@@ -20,6 +20,7 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
 import java.nio.channels.NotYetConnectedException;
 import java.util.Objects;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -308,6 +309,11 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         announced = features;
     }
 
+    /** {@link RdmaChannelConfig#reserveHeader0}, before the connection is made. */
+    final void reserveHeader0(int bytes) {
+        config.reserveHeader0(bytes);
+    }
+
     /** Whether the peer's program announced this feature. Event loop only, once active. */
     final boolean peerTakes0(int feature) {
         MessageConnection open = connection;
@@ -355,7 +361,11 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         if (loop.inEventLoop()) {
             inboundBridge.stop();
         } else {
-            loop.execute(() -> inboundBridge.stop());
+            try {
+                loop.execute(() -> inboundBridge.stop());
+            } catch (RejectedExecutionException ended) {
+                LOG.trace("{} ends with its loop", this, ended);
+            }
         }
     }
 
@@ -685,8 +695,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         ((RdmaUnsafe) unsafe()).closeNow(first == null ? null : forHandlers0(first));
     }
 
+    /** Also if it is closing already, and waits for its peer. */
     private void closeWithLoop0() {
-        unsafe().close(unsafe().voidPromise());
+        ((RdmaUnsafe) unsafe()).closeNow(null);
     }
 
     private RdmaProvider provider0() {
@@ -731,7 +742,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         }
     }
 
-    private static ClosedChannelException closedBy(@Nullable Throwable cause) {
+    static ClosedChannelException closedBy(@Nullable Throwable cause) {
         ClosedChannelException closed = new ClosedChannelException();
         if (cause != null) {
             closed.initCause(cause);
@@ -751,6 +762,26 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     }
 
     private final class RdmaUnsafe extends AbstractUnsafe {
+        private boolean inFlush;
+        private boolean flushesAgain;
+
+        /** What a listener writes and flushes when an earlier write fails within this call goes out as well. */
+        @Override
+        protected void flush0() {
+            if (inFlush) {
+                flushesAgain = true;
+                return;
+            }
+            inFlush = true;
+            try {
+                do {
+                    flushesAgain = false;
+                    super.flush0();
+                } while (flushesAgain);
+            } finally {
+                inFlush = false;
+            }
+        }
 
         @Override
         public void connect(SocketAddress remoteAddress, @Nullable SocketAddress localAddress, ChannelPromise promise) {

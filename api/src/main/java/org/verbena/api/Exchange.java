@@ -85,10 +85,12 @@ public final class Exchange {
     }
 
     /**
-     * Answers: the first call for a request sends its reply, every other call a message of its own.
+     * Answers: the first call for a request sends its reply, every other call a message of its own. If the reply cannot
+     * be sent, the request fails at its client at once, as if the handler had thrown.
      *
      * @param message its ownership is taken; for the message that the handler was given, pass {@code message.retain()}
-     * @return done when the send has completed
+     * @return done when the send has completed. A message that is no reply fails with {@link SendLimitException} if too
+     *     much {@linkplain RdmaServer.Builder#maxPending waits to be sent}
      * @throws IllegalStateException it is the handler's own message, and was not retained
      */
     public Future<Void> send(ByteBuf message) {
@@ -103,7 +105,13 @@ public final class Exchange {
      * @return done, on the event loop, when the send has completed; see {@link RdmaClient} on its stages
      */
     public CompletableFuture<Void> send(byte[] message) {
-        return messenger.completable(answer(messenger.copy(message)));
+        ByteBuf copy;
+        try {
+            copy = messenger.copy(message);
+        } catch (RuntimeException | Error noMemory) {
+            return messenger.completable(cannotAnswer(noMemory));
+        }
+        return messenger.completable(answer(copy));
     }
 
     /**
@@ -113,13 +121,27 @@ public final class Exchange {
      * @return done, on the event loop, when the send has completed; see {@link RdmaClient} on its stages
      */
     public CompletableFuture<Void> send(ByteBuffer message) {
-        return messenger.completable(answer(messenger.copy(message)));
+        ByteBuf copy;
+        try {
+            copy = messenger.copy(message);
+        } catch (RuntimeException | Error noMemory) {
+            return messenger.completable(cannotAnswer(noMemory));
+        }
+        return messenger.completable(answer(copy));
     }
 
     private Future<Void> answer(@Nullable ByteBuf message) {
-        return message != null && request && replied.compareAndSet(false, true)
+        return request && replied.compareAndSet(false, true)
                 ? messenger.reply(correlation, message, arrivedNanos)
                 : messenger.sendMessage(message);
+    }
+
+    /** There is no memory for the message: if it is the reply, the request fails. */
+    private Future<Void> cannotAnswer(Throwable cause) {
+        if (request && replied.compareAndSet(false, true)) {
+            messenger.replyFailed(correlation, cause);
+        }
+        return messenger.notifier().newFailedFuture(cause);
     }
 
     /**

@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory;
 final class HandlerLog {
     private static final Logger LOG = LoggerFactory.getLogger(Messenger.class);
 
-    /** How often the failures of a connection's handlers are logged. Failures in between are counted. */
+    /** How often failures are logged. Those in between are counted. */
     private static final long FAILURE_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
@@ -26,10 +26,11 @@ final class HandlerLog {
 
     private static final AtomicLong LAST_SLOW_NANOS = new AtomicLong(System.nanoTime() - SLOW_INTERVAL_NANOS);
 
+    /** Of the whole process: what the peers of all connections take is one program's fault. */
+    private static final Interval REPLIES = new Interval();
+
     private final RdmaChannel channel;
-    private long lastNanos;
-    private long notLogged;
-    private boolean hasLogged;
+    private final Interval failures = new Interval();
 
     HandlerLog(RdmaChannel channel) {
         this.channel = channel;
@@ -37,7 +38,7 @@ final class HandlerLog {
 
     /** Any thread. */
     void failed(Exchange exchange, Throwable failure) {
-        long others = due(System.nanoTime());
+        long others = failures.due(System.nanoTime());
         if (others >= 0) {
             ConnectionStat stat = channel.stat();
             if (stat != null) {
@@ -52,19 +53,41 @@ final class HandlerLog {
         }
     }
 
-    /**
-     * Returns how many failures were left out since the last logged one, or -1 if this one is to be left out as well.
-     */
-    private synchronized long due(long nowNanos) {
-        if (hasLogged && nowNanos - lastNanos < FAILURE_INTERVAL_NANOS) {
-            notLogged++;
-            return -1;
+    /** The program has answered, and the answer cannot be sent. Any thread. */
+    void replyFailed(Throwable cause) {
+        long others = REPLIES.due(System.nanoTime());
+        if (others >= 0) {
+            ConnectionStat stat = channel.stat();
+            if (stat != null) {
+                stat.failed("a reply could not be sent: " + cause);
+            }
+            LOG.warn(
+                    "{}: a reply could not be sent, and its request fails at the client{}: {}",
+                    channel,
+                    others == 0 ? "" : " (and " + others + " more that were not logged)",
+                    cause.toString());
+            LOG.debug("{}", channel, cause);
         }
-        long others = notLogged;
-        hasLogged = true;
-        lastNanos = nowNanos;
-        notLogged = 0;
-        return others;
+    }
+
+    /** Lets one of many failures through in each interval. */
+    private static final class Interval {
+        private long lastNanos;
+        private long notLogged;
+        private boolean hasLogged;
+
+        /** Returns how many were left out since the last logged one, or -1 if this one is to be left out as well. */
+        synchronized long due(long nowNanos) {
+            if (hasLogged && nowNanos - lastNanos < FAILURE_INTERVAL_NANOS) {
+                notLogged++;
+                return -1;
+            }
+            long others = notLogged;
+            hasLogged = true;
+            lastNanos = nowNanos;
+            notLogged = 0;
+            return others;
+        }
     }
 
     /** Handling the messages of one read took this long. */

@@ -6,7 +6,6 @@ import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.DefaultPromise;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
-import io.netty.util.concurrent.GlobalEventExecutor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -30,7 +29,7 @@ final class HeldOperation<T> extends DefaultPromise<T> {
     /** Written once, when it is started; read by who cancels. */
     private volatile @Nullable Future<T> started;
 
-    /** Where listeners run: a loop that has ended calls none. Written before the operation gets its outcome. */
+    /** Where listeners run. Written before the operation gets its outcome. */
     private volatile EventExecutor notifier;
 
     /**
@@ -42,7 +41,7 @@ final class HeldOperation<T> extends DefaultPromise<T> {
      */
     HeldOperation(EventLoop loop, Operation<T> operation, @Nullable ByteBuf message, long timeoutNanos) {
         super(loop);
-        notifier = loop;
+        notifier = ((RdmaEventLoop) loop).notifier();
         this.operation = operation;
         this.message = message;
         this.timeoutNanos = timeoutNanos;
@@ -74,13 +73,10 @@ final class HeldOperation<T> extends DefaultPromise<T> {
             return;
         }
         long leftNanos = timeoutNanos == 0 ? 0 : Math.max(1, timeoutNanos - (System.nanoTime() - beganNanos));
-        notifier = messenger.channel().eventLoop();
+        notifier = messenger.notifier();
         Future<T> begun = operation.start(messenger, message, leftNanos);
         started = begun;
         begun.addListener((Future<T> done) -> end(done));
-        if (begun.isDone() && !begun.isSuccess()) { // its loop may have ended, and call no listener
-            fail(begun.cause());
-        }
         if (isCancelled()) {
             begun.cancel(false);
         }
@@ -98,12 +94,6 @@ final class HeldOperation<T> extends DefaultPromise<T> {
     void giveUp(Throwable cause) {
         stopTimeout();
         ReferenceCountUtil.release(message);
-        fail(cause);
-    }
-
-    /** Whether or not its loop has ended. */
-    private void fail(Throwable cause) {
-        notifier = GlobalEventExecutor.INSTANCE;
         tryFailure(cause);
     }
 

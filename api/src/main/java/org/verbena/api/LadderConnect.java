@@ -168,7 +168,7 @@ final class LadderConnect<C extends Channel> {
         this.memory = memory;
         this.type = type;
         handler = Objects.requireNonNull(template.config().handler(), "the bootstrap has no handler");
-        promise = loop.newPromise();
+        promise = ((RdmaEventLoop) loop).notifier().newPromise();
         rungs = steps.stream().map(Rung::new).toList();
         timeoutMillis = template.config().options().get(ChannelOption.CONNECT_TIMEOUT_MILLIS) instanceof Integer millis
                 ? millis

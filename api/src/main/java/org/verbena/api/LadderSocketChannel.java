@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import java.util.concurrent.RejectedExecutionException;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.AbstractChannel;
@@ -184,7 +185,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
     /** Auto-read was switched off. Any thread. */
     void stopReading() {
         if (isRegistered()) {
-            onLoop(inbound::stop);
+            onLoop(null, inbound::stop);
         }
     }
 
@@ -207,12 +208,18 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
         });
     }
 
-    private void onLoop(Runnable task) {
+    private void onLoop(@Nullable ChannelPromise promise, Runnable task) {
         EventLoop loop = eventLoop();
         if (loop.inEventLoop()) {
             task.run();
-        } else {
+            return;
+        }
+        try {
             loop.execute(task);
+        } catch (RejectedExecutionException ended) {
+            if (promise != null) {
+                promise.tryFailure(AbstractRdmaChannel.closedBy(ended));
+            }
         }
     }
 
@@ -241,7 +248,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
 
     @Override
     public ChannelFuture shutdownInput(ChannelPromise promise) {
-        onLoop(() -> shutdownInput0(promise));
+        onLoop(promise, () -> shutdownInput0(promise));
         return promise;
     }
 
@@ -258,7 +265,7 @@ public final class LadderSocketChannel extends AbstractChannel implements Socket
      */
     @Override
     public ChannelFuture shutdownOutput(ChannelPromise promise) {
-        onLoop(() -> shutdownOutput0(promise));
+        onLoop(promise, () -> shutdownOutput0(promise));
         return promise;
     }
 

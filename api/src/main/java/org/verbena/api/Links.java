@@ -95,12 +95,24 @@ final class Links {
 
     <T> CompletableFuture<T> start(Operation<T> operation, byte @Nullable [] message, long timeoutNanos) {
         Messenger now = link().messenger();
-        return now.completable(start(operation, now.copy(message), timeoutNanos));
+        ByteBuf copy;
+        try {
+            copy = now.copy(message);
+        } catch (RuntimeException | Error noMemory) {
+            return now.completable(now.notifier().newFailedFuture(noMemory));
+        }
+        return now.completable(start(operation, copy, timeoutNanos));
     }
 
     <T> CompletableFuture<T> start(Operation<T> operation, @Nullable ByteBuffer message, long timeoutNanos) {
         Messenger now = link().messenger();
-        return now.completable(start(operation, now.copy(message), timeoutNanos));
+        ByteBuf copy;
+        try {
+            copy = now.copy(message);
+        } catch (RuntimeException | Error noMemory) {
+            return now.completable(now.notifier().newFailedFuture(noMemory));
+        }
+        return now.completable(start(operation, copy, timeoutNanos));
     }
 
     /** Begins, now or when the client has moved. Takes ownership of the message. */

@@ -1,30 +1,29 @@
 package org.verbena.api;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.DefaultChannelPromise;
 import io.netty.util.IllegalReferenceCountException;
-import io.netty.util.collection.LongObjectHashMap;
-import io.netty.util.concurrent.DefaultPromise;
+import io.netty.util.ReferenceCountUtil;
+import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.protocol.MessageTooLargeException;
 import org.verbena.transport.spi.ConnectionException;
 
 /**
@@ -37,8 +36,8 @@ import org.verbena.transport.spi.ConnectionException;
  * }</pre>
  *
  * <p>Behind that, a timed request has 4 bytes that say how long its sender waits for the reply, in microseconds. It goes
- * to servers alone that {@linkplain ShortForm#TAKES_TIMED_REQUESTS announced} that they take it. A refusal answers timed
- * requests alone, and has 4 bytes as well: after how many microseconds the request may be sent again.
+ * only to servers that {@linkplain ShortForm#TAKES_TIMED_REQUESTS announced} that they take it. A refusal answers only
+ * timed requests, and has 4 bytes as well: after how many microseconds the request may be sent again.
  *
  * <p>A fence asks for an empty reply when the messages in front of it have been handled, and a leave has the server close
  * the connection. They go to servers that {@linkplain ShortForm#TAKES_FENCES announced} it, from a client that moves to
@@ -66,7 +65,7 @@ final class Messenger extends ChannelDuplexHandler {
     private static final long NO_TIME = -1;
 
     private static final int KIND_SHIFT = 56;
-    private static final long CORRELATION_MASK = (1L << KIND_SHIFT) - 1;
+    static final long CORRELATION_MASK = (1L << KIND_SHIFT) - 1;
 
     /** Up to this size, copying a message behind its header is cheaper than sending it in two pieces. */
     private static final int COPIED_BYTES = 2048;
@@ -74,14 +73,11 @@ final class Messenger extends ChannelDuplexHandler {
     /** How much of an exception's text is sent to the peer, in characters. */
     private static final int FAILURE_CHARS = 1000;
 
-    /** Times that are further apart could not be compared. */
-    private static final long MAX_TIMEOUT_NANOS = Long.MAX_VALUE >> 1;
-
     private final RdmaChannel channel;
     private final MessageHandler handler;
 
     /**
-     * Whether to stop reading while the channel is unwritable. Only one end may do so, or both could wait for each
+     * Whether to read nothing while the channel is unwritable. Only one end may do so, or both could wait for each
      * other.
      */
     private final boolean pausesReading;
@@ -98,10 +94,11 @@ final class Messenger extends ChannelDuplexHandler {
     /** Says which requests have waited too long; null to refuse none for that. */
     private final @Nullable QueueAge queueAge;
 
-    /** Says which of this end's requests are sent again; null for none. */
-    private final @Nullable Retries retries;
+    /** Where the listeners of this connection's futures run. */
+    private final EventExecutor notifier;
 
-    private final LongAdder lateReplies;
+    private final SendLimit limit;
+    private final Requests requests;
 
     /** Where a client's messages go, which may be another connection than this one by then; null for a server's. */
     private final @Nullable Links links;
@@ -110,15 +107,12 @@ final class Messenger extends ChannelDuplexHandler {
     private volatile @Nullable Throwable firstCause;
     private volatile boolean closedHere;
 
+    /** Set when it is added to the pipeline, before any thread can send. */
+    @SuppressWarnings("NullAway.Init")
+    private ChannelHandlerContext self;
+
     // Confined to the event loop.
-    private final LongObjectHashMap<Request<?>> pending = new LongObjectHashMap<>();
     private final Exchange plain = Exchange.ofMessage(this);
-    private long lastCorrelation;
-    private boolean inactive;
-
-    /** Whether the connection ends with its last request. */
-    private boolean leaving;
-
     /** The message that a handler on the loop has now. */
     private @Nullable ByteBuf handled;
 
@@ -126,21 +120,27 @@ final class Messenger extends ChannelDuplexHandler {
     private long readBeganNanos;
 
     private boolean inRead;
-    private @Nullable Future<?> sweep;
-    private long sweepNanos;
+
+    /** The pipeline has asked for more, which waits until the peer takes what it is sent and handlers keep up. */
+    private boolean isReadHeld;
+
+    /** It was auto-read that asked. */
+    private boolean isHeldByAutoRead;
 
     private Messenger(RdmaChannel channel, Serving serving, @Nullable Links links) {
         this.channel = channel;
         this.links = links;
         pausesReading = links == null;
-        lateReplies = links == null ? new LongAdder() : links.lateReplies();
         handler = serving.handler();
         describesFailures = serving.describesFailures();
         counters = serving.counters();
         queueAge = serving.queueAge();
-        retries = serving.retries();
         virtual = serving.virtualThreads() ? new VirtualHandlers(this, serving.limit()) : null;
         log = new HandlerLog(channel);
+        notifier = ((RdmaEventLoop) channel.eventLoop()).notifier();
+        limit = new SendLimit(serving.bounds());
+        requests = new Requests(
+                this, serving.retries(), links == null ? new LongAdder() : links.lateReplies(), limit);
     }
 
     static Messenger ofClient(RdmaChannel channel, Serving serving, Links links) {
@@ -154,6 +154,8 @@ final class Messenger extends ChannelDuplexHandler {
     /** Only servers have requests to take. The connection is not made before its handlers are there. */
     @Override
     public void handlerAdded(ChannelHandlerContext context) {
+        self = context;
+        channel.reserveHeader0(HEADER_BYTES + TIME_BYTES);
         if (pausesReading) {
             channel.announce0(ShortForm.TAKES_TIMED_REQUESTS | ShortForm.TAKES_FENCES);
         }
@@ -178,39 +180,96 @@ final class Messenger extends ChannelDuplexHandler {
         return LoopFuture.of(future);
     }
 
+    /** Where the listeners of this connection's futures run: they are called whether or not its loop has ended. */
+    EventExecutor notifier() {
+        return notifier;
+    }
+
     /**
-     * Sends.
+     * Sends what counts against no limit.
      *
      * @param payload its ownership is taken
      * @return done when the send has completed
      */
     Future<Void> send(int kind, long correlation, @Nullable ByteBuf payload) {
-        return send(kind, correlation, NO_TIME, payload, new Sent());
+        return send(kind, correlation, NO_TIME, payload, new Sent(HEADER_BYTES));
+    }
+
+    /** As {@link #send(int, long, ByteBuf)}, with a time behind the header. */
+    Future<Void> sendTimed(int kind, long correlation, long timeNanos, ByteBuf payload) {
+        long micros = Math.min(TimeUnit.NANOSECONDS.toMicros(timeNanos), UNLIMITED_MICROS);
+        return send(kind, correlation, micros, payload, new Sent(HEADER_BYTES + TIME_BYTES));
+    }
+
+    /**
+     * Sends a plain message, unless too much waits to be sent.
+     *
+     * @param payload its ownership is taken
+     * @return done when the send has completed
+     */
+    Future<Void> message(@Nullable ByteBuf payload) {
+        int bytes = payload == null ? 0 : payload.readableBytes();
+        if (!limit.tryTake(bytes)) {
+            ReferenceCountUtil.safeRelease(payload);
+            return notifier.newFailedFuture(limit.refusal("send", channel.remoteAddress(), bytes));
+        }
+        return send(MESSAGE, 0, NO_TIME, payload, new Counted(bytes));
     }
 
     /** Sends a message of a handler's own, from a client on the connection that it has by now. */
     Future<Void> sendMessage(@Nullable ByteBuf payload) {
-        return links == null ? send(MESSAGE, 0, payload) : links.send(this, payload);
+        return links == null ? message(payload) : links.send(this, payload);
     }
 
-    /** As {@link #send(int, long, ByteBuf)}, for the reply to a request that arrived then. */
-    Future<Void> reply(long correlation, ByteBuf payload, long arrivedNanos) {
-        return send(REPLY, correlation, NO_TIME, payload, new Reply(arrivedNanos));
+    /**
+     * Sends the reply to a request that arrived then. If it cannot be sent, the request fails at once. It counts, and is
+     * never refused: the peer has asked for it.
+     */
+    Future<Void> reply(long correlation, @Nullable ByteBuf payload, long arrivedNanos) {
+        int bytes = payload == null ? 0 : payload.readableBytes();
+        limit.take(bytes);
+        Reply sent = new Reply(bytes, correlation, arrivedNanos);
+        sent.addListener(sent);
+        return send(REPLY, correlation, NO_TIME, payload, sent);
     }
 
     private Future<Void> send(int kind, long correlation, long timeMicros, @Nullable ByteBuf payload, Sent sent) {
-        ByteBuf frame;
+        ByteBuf frame = frameFor(sent, kind, correlation, timeMicros, payload);
+        return frame == null ? sent : self.writeAndFlush(frame, sent);
+    }
+
+    /** Null if there is none; then the promise has failed. */
+    private @Nullable ByteBuf frameFor(
+            ChannelPromise promise, int kind, long correlation, long timeMicros, @Nullable ByteBuf payload) {
         try {
-            frame = frame(kind, correlation, timeMicros, checkUsable(payload));
+            return frame(kind, correlation, timeMicros, checkUsable(payload));
         } catch (RuntimeException | Error cause) {
             // The message is null or released, or there is no memory for its header.
             if (payload != null && payload.refCnt() > 0) {
                 payload.release();
             }
-            sent.setFailure(cause);
-            return sent;
+            promise.setFailure(cause);
+            return null;
         }
-        return channel.writeAndFlush(frame, sent);
+    }
+
+    /**
+     * What a program writes to the channel, as Netty's {@code ChannelGroup} does for all of a server's connections, is a
+     * message to the peer's handler.
+     */
+    @Override
+    public void write(ChannelHandlerContext context, Object message, ChannelPromise promise) {
+        if (!(message instanceof ByteBuf payload)) {
+            ReferenceCountUtil.release(message);
+            promise.setFailure(new UnsupportedOperationException("a " + message.getClass().getName()
+                    + " cannot be sent on a channel of an RdmaClient or RdmaServer: write a ByteBuf, which is a message"
+                    + " to the peer's handler, or use a plain RdmaChannel"));
+            return;
+        }
+        ByteBuf frame = frameFor(promise, MESSAGE, 0, NO_TIME, payload);
+        if (frame != null) {
+            context.write(frame, promise);
+        }
     }
 
     /**
@@ -248,24 +307,37 @@ final class Messenger extends ChannelDuplexHandler {
 
     void sendFailure(long correlation, Throwable cause) {
         String text = describesFailures ? String.valueOf(cause) : "";
-        send(
-                FAILURE,
-                correlation,
-                copy(text.substring(0, Math.min(text.length(), FAILURE_CHARS)).getBytes(StandardCharsets.UTF_8)));
+        sendFailure(correlation, text.substring(0, Math.min(text.length(), FAILURE_CHARS)));
+    }
+
+    private void sendFailure(long correlation, String text) {
+        send(FAILURE, correlation, Unpooled.wrappedBuffer(text.getBytes(StandardCharsets.UTF_8)));
+    }
+
+    /** A reply cannot be sent: the request fails, if the peer can still learn of it. Any thread. */
+    void replyFailed(long correlation, Throwable cause) {
+        if (!isGone()) {
+            log.replyFailed(cause);
+            sendFailure(correlation, cause);
+        }
+    }
+
+    /** Whether nothing can be sent any more. Any thread. */
+    private boolean isGone() {
+        return closedHere || !channel.isActive();
     }
 
     /** Tells the peer that its request was not begun: in words if it does not know refusals. */
     void sendOverloaded(long correlation, boolean refusable, long retryAfterNanos) {
         if (refusable) {
-            long micros = Math.min(TimeUnit.NANOSECONDS.toMicros(retryAfterNanos), UNLIMITED_MICROS);
-            send(OVERLOADED, correlation, micros, Unpooled.EMPTY_BUFFER, new Sent());
-            return;
+            sendTimed(OVERLOADED, correlation, retryAfterNanos, Unpooled.EMPTY_BUFFER);
+        } else {
+            sendFailure(
+                    correlation, "the server is overloaded, try again in " + inMillis(retryAfterNanos) + " ms");
         }
-        String text = "the server is overloaded, try again in " + inMillis(retryAfterNanos) + " ms";
-        send(FAILURE, correlation, copy(text.getBytes(StandardCharsets.UTF_8)));
     }
 
-    private static long inMillis(long nanos) {
+    static long inMillis(long nanos) {
         return Math.max(1, TimeUnit.NANOSECONDS.toMillis(nanos));
     }
 
@@ -280,14 +352,19 @@ final class Messenger extends ChannelDuplexHandler {
             head.writeInt((int) timeMicros);
         }
         if (bytes <= COPIED_BYTES) {
-            head.writeBytes(payload);
+            try {
+                head.writeBytes(payload);
+            } catch (Throwable failure) {
+                head.release();
+                throw failure;
+            }
             payload.release();
             return head;
         }
         return channel.alloc().compositeDirectBuffer(2).addComponents(true, head, payload);
     }
 
-    private static ByteBuf checkUsable(@Nullable ByteBuf message) {
+    static ByteBuf checkUsable(@Nullable ByteBuf message) {
         if (message == null) {
             throw new NullPointerException("the message is null");
         }
@@ -297,101 +374,10 @@ final class Messenger extends ChannelDuplexHandler {
         return message;
     }
 
-    // ---- requests
-
-    Future<ByteBuf> request(@Nullable ByteBuf message, long timeoutNanos) {
-        return start(new Request<>(message, timeoutNanos) {
-            @Override
-            void answer0(ByteBuf reply) {
-                if (!trySuccess(reply)) {
-                    lateReplies.increment();
-                    reply.release();
-                }
-            }
-        });
-    }
-
-    Future<byte[]> requestBytes(@Nullable ByteBuf message, long timeoutNanos) {
-        return start(new CopyingRequest<byte[]>(message, timeoutNanos) {
-            @Override
-            byte[] of(byte[] reply) {
-                return reply;
-            }
-        });
-    }
-
-    Future<ByteBuffer> requestBuffer(@Nullable ByteBuf message, long timeoutNanos) {
-        return start(new CopyingRequest<ByteBuffer>(message, timeoutNanos) {
-            @Override
-            ByteBuffer of(byte[] reply) {
-                return ByteBuffer.wrap(reply);
-            }
-        });
-    }
-
-    /** Done when the server has handled the messages that were sent before; requests may still wait for their replies. */
-    Future<byte[]> fence(long timeoutNanos) {
-        return start(new CopyingRequest<byte[]>(Unpooled.EMPTY_BUFFER, timeoutNanos) {
-            @Override
-            Future<Void> post0(ByteBuf bytes, long timeNanos) {
-                return channel.peerTakes0(ShortForm.TAKES_FENCES)
-                        ? send(FENCE, correlation(), bytes)
-                        : channel.newFailedFuture(
-                                new UnsupportedOperationException("the server is of a release without fences"));
-            }
-
-            @Override
-            byte[] of(byte[] reply) {
-                return reply;
-            }
-        });
-    }
-
-    /** Has the server close the connection when the last request has its outcome. No request may follow. Any thread. */
-    void leave() {
-        try {
-            channel.eventLoop().execute(() -> {
-                leaving = true;
-                leaveIfIdle0();
-            });
-        } catch (RejectedExecutionException ended) {
-            LOG.trace("{}: the event loop has ended, and closed it", channel, ended);
-        }
-    }
-
-    private void leaveIfIdle0() {
-        if (!leaving || !pending.isEmpty() || inactive) {
-            return;
-        }
-        leaving = false;
-        send(LEAVE, 0, Unpooled.EMPTY_BUFFER);
-        // A server that does not close in time is closed from here, as a connection without a fence is.
-        Future<?> limit =
-                channel.eventLoop().schedule(() -> channel.close(), ShortForm.CLOSE_MILLIS, TimeUnit.MILLISECONDS);
-        channel.closeFuture().addListener(closed -> limit.cancel(false));
-    }
-
-    private <T> Future<T> start(Request<T> request) {
-        try {
-            checkUsable(request.message);
-        } catch (RuntimeException cause) {
-            request.tryFailure(cause);
-            return request;
-        }
-        if (channel.eventLoop().inEventLoop()) {
-            request.run();
-        } else {
-            try {
-                channel.eventLoop().execute(request);
-            } catch (RejectedExecutionException ended) {
-                request.giveUp(closed("request", ended));
-            }
-        }
-        return request;
-    }
+    // ---- futures
 
     /** Why nothing can be sent or answered any more. Any thread. */
-    private Throwable closed(String what, Throwable closed) {
+    Throwable closed(String what, Throwable closed) {
         Throwable cause = firstCause;
         String subject = what + " to " + channel.remoteAddress() + ": ";
         if (cause != null) {
@@ -402,246 +388,146 @@ final class Messenger extends ChannelDuplexHandler {
                 : new ConnectionException(subject + "the peer has closed the connection", closed);
     }
 
+    /** What ended the connection; null if an end has closed it. Any thread. */
+    @Nullable Throwable firstCause() {
+        return firstCause;
+    }
+
     /** The future of a send; on a closed connection it fails with the reason why it is closed. */
     private class Sent extends DefaultChannelPromise {
-        Sent() {
-            super(channel);
+        private final int headerBytes;
+
+        Sent(int headerBytes) {
+            super(channel, notifier);
+            this.headerBytes = headerBytes;
         }
 
         private Throwable explain(Throwable cause) {
+            if (cause instanceof MessageTooLargeException frame) {
+                return tooLarge(frame.lengthBytes() - headerBytes, Math.max(0, frame.limitBytes() - headerBytes));
+            }
             boolean isClosed = cause instanceof ClosedChannelException
                     || cause instanceof RejectedExecutionException
                     || cause.getClass() == ConnectionException.class; // one end had closed, and the channel not yet
             return isClosed ? closed("send", cause) : cause;
         }
 
+        /** It is about to have its outcome, before anyone can see that. May be called more than once. */
+        void ending() {}
+
+        @Override
+        public ChannelPromise setSuccess(@Nullable Void result) {
+            ending();
+            return super.setSuccess(null);
+        }
+
+        @Override
+        public boolean trySuccess(@Nullable Void result) {
+            ending();
+            return super.trySuccess(null);
+        }
+
         @Override
         public ChannelPromise setFailure(Throwable cause) {
+            ending();
             return super.setFailure(explain(cause));
         }
 
         @Override
         public boolean tryFailure(Throwable cause) {
+            ending();
             return super.tryFailure(explain(cause));
-        }
-
-        @Override
-        protected void checkDeadLock() {
-            ShortForm.checkMayWait(executor());
-        }
-    }
-
-    /** The future of a reply, whose request has taken its time when the reply is sent. */
-    private final class Reply extends Sent {
-        private final long arrivedNanos;
-
-        Reply(long arrivedNanos) {
-            this.arrivedNanos = arrivedNanos;
-        }
-
-        @Override
-        public boolean trySuccess(@Nullable Void result) {
-            ConnectionStat stat = channel.stat();
-            if (stat != null && channel.eventLoop().inEventLoop()) {
-                stat.answered0(System.nanoTime() - arrivedNanos);
-            }
-            return super.trySuccess(null);
-        }
-    }
-
-    /**
-     * A request, which is the promise of its reply. The channel owns the message from the start, so cancelling the
-     * request releases nothing early.
-     */
-    private abstract class Request<T> extends DefaultPromise<T> implements Runnable {
-        private final @Nullable ByteBuf message;
-        private final long timeoutNanos;
-        private long correlation;
-        private long beganNanos;
-        private long deadlineNanos;
-        /** The message, while it may have to be sent again. */
-        private @Nullable ByteBuf kept;
-
-        private int sentAgain;
-
-        Request(@Nullable ByteBuf message, long timeoutNanos) {
-            super(channel.eventLoop());
-            this.message = message;
-            this.timeoutNanos = timeoutNanos;
-        }
-
-        /** Completes the request with the reply, which it now owns. */
-        abstract void answer0(ByteBuf reply);
-
-        /** Fails before anything is sent. */
-        private void giveUp(Throwable cause) {
-            if (message != null) {
-                message.release();
-            }
-            tryFailure(cause);
-        }
-
-        @Override
-        protected void checkDeadLock() {
-            ShortForm.checkMayWait(executor());
-        }
-
-        @Override
-        public void run() {
-            if (message == null || isDone()) {
-                giveUp(new CancellationException("cancelled before it began"));
-                return;
-            }
-            if (inactive) {
-                giveUp(closed("request", new ClosedChannelException()));
-                return;
-            }
-            number0();
-            long now = System.nanoTime();
-            beganNanos = now;
-            deadlineNanos = now + Math.min(timeoutNanos, MAX_TIMEOUT_NANOS);
-            sweepBy0(deadlineNanos, now);
-            if (retries != null) {
-                kept = message.retainedDuplicate();
-            }
-            send0(message, timeoutNanos);
-        }
-
-        private void number0() {
-            correlation = ++lastCorrelation & CORRELATION_MASK;
-            pending.put(correlation, this);
-        }
-
-        final long correlation() {
-            return correlation;
-        }
-
-        Future<Void> post0(ByteBuf bytes, long timeNanos) {
-            long micros = Math.min(TimeUnit.NANOSECONDS.toMicros(timeNanos), UNLIMITED_MICROS);
-            return channel.peerTakes0(ShortForm.TAKES_TIMED_REQUESTS)
-                    ? send(TIMED_REQUEST, correlation, micros, bytes, new Sent())
-                    : send(REQUEST, correlation, bytes);
-        }
-
-        private void send0(ByteBuf bytes, long timeNanos) {
-            post0(bytes, timeNanos).addListener(sent -> {
-                if (!sent.isSuccess()) {
-                    forget0();
-                    tryFailure(sent.cause());
-                }
-            });
-        }
-
-        private void timeOut0() {
-            forget0();
-            tryFailure(new RequestException.TimedOut("request to " + channel.remoteAddress() + ": no reply within "
-                    + inMillis(timeoutNanos) + " ms; the peer may still be working on it"));
-        }
-
-        void forget0() {
-            pending.remove(correlation);
-            if (kept != null) {
-                kept.release();
-                kept = null;
-            }
-            leaveIfIdle0();
-        }
-
-        /**
-         * The server has refused it. If it may be sent again within its time, it is, with a number of its own that waits
-         * for its reply from now on, so that it ends with its time or with the connection.
-         */
-        boolean sendsAgain0(long hintNanos) {
-            if (retries == null || kept == null || isDone()) {
-                return false;
-            }
-            long delayNanos = Retries.delayNanos(hintNanos, sentAgain);
-            if (System.nanoTime() + delayNanos - deadlineNanos >= 0 || !retries.tryTake(sentAgain)) {
-                return false;
-            }
-            sentAgain++;
-            pending.remove(correlation);
-            number0();
-            channel.eventLoop().schedule(this::sendAgain0, delayNanos, TimeUnit.NANOSECONDS);
-            return true;
-        }
-
-        private void sendAgain0() {
-            ByteBuf bytes = kept;
-            if (bytes != null) { // else it has its outcome
-                send0(bytes.retainedDuplicate(), Math.max(0, deadlineNanos - System.nanoTime()));
-            }
         }
 
         @Override
         public boolean cancel(boolean mayInterruptIfRunning) {
             boolean cancelled = super.cancel(mayInterruptIfRunning);
             if (cancelled) {
-                try {
-                    channel.eventLoop().execute(this::forget0);
-                } catch (RejectedExecutionException ended) {
-                    LOG.trace("{}: the event loop has ended, and its requests were dropped", channel, ended);
-                }
+                ending();
             }
             return cancelled;
         }
-    }
-
-    /** A request whose reply is copied out of its Netty buffer. */
-    private abstract class CopyingRequest<T> extends Request<T> {
-        CopyingRequest(@Nullable ByteBuf message, long timeoutNanos) {
-            super(message, timeoutNanos);
-        }
-
-        /** Converts the reply to the caller's type. */
-        abstract T of(byte[] reply);
 
         @Override
-        void answer0(ByteBuf reply) {
-            byte[] bytes = ByteBufUtil.getBytes(reply);
-            reply.release();
-            if (!trySuccess(of(bytes))) {
-                lateReplies.increment();
+        protected void checkDeadLock() {
+            ShortForm.checkMayWait(executor());
+        }
+    }
+
+    /** In the user's bytes: the limit that goes over the wire has room for the header. */
+    private static MessageTooLargeException tooLarge(long bytes, long limitBytes) {
+        return new MessageTooLargeException(
+                "a message of " + bytes + " bytes is over the peer's limit of " + limitBytes
+                        + ": send it in parts, or raise MAX_MESSAGE_BYTES at the peer, and the limit of its receive"
+                        + " buffers if they cannot hold it",
+                bytes,
+                limitBytes);
+    }
+
+    /** The future of a message that counts while it waits: when the future is done, there is room again. */
+    private class Counted extends Sent {
+        private final int bytes;
+        private final AtomicBoolean counts = new AtomicBoolean(true);
+
+        Counted(int bytes) {
+            super(HEADER_BYTES);
+            this.bytes = bytes;
+        }
+
+        @Override
+        void ending() {
+            if (counts.getAndSet(false)) {
+                limit.giveBack(bytes);
             }
         }
     }
 
-    /**
-     * Makes sure that {@link #sweep0} runs no later than a given time. One task serves all requests, since nearly all
-     * are answered long before their timeout.
-     */
-    private void sweepBy0(long deadlineNanos, long nowNanos) {
-        Future<?> scheduled = sweep;
-        if (scheduled != null) {
-            if (deadlineNanos - sweepNanos >= 0) {
+    /** The future of a reply, whose request has taken its time when the reply is sent. It listens to itself. */
+    private final class Reply extends Counted implements ChannelFutureListener {
+        private final long correlation;
+        private final long arrivedNanos;
+
+        Reply(int bytes, long correlation, long arrivedNanos) {
+            super(bytes);
+            this.correlation = correlation;
+            this.arrivedNanos = arrivedNanos;
+        }
+
+        @Override
+        public void operationComplete(ChannelFuture same) {
+            if (!isSuccess()) {
+                replyFailed(correlation, cause());
                 return;
             }
-            scheduled.cancel(false);
-        }
-        sweepNanos = deadlineNanos;
-        sweep = channel.eventLoop().schedule(this::sweep0, deadlineNanos - nowNanos, TimeUnit.NANOSECONDS);
-    }
-
-    /** Fails the requests that have timed out. */
-    private void sweep0() {
-        sweep = null;
-        long now = System.nanoTime();
-        List<Request<?>> late = new ArrayList<>();
-        long leastLeftNanos = Long.MAX_VALUE;
-        for (Request<?> request : pending.values()) {
-            long leftNanos = request.deadlineNanos - now;
-            if (leftNanos <= 0) {
-                late.add(request);
-            } else {
-                leastLeftNanos = Math.min(leastLeftNanos, leftNanos);
+            ConnectionStat stat = channel.stat();
+            if (stat != null && channel.eventLoop().inEventLoop()) {
+                stat.answered0(System.nanoTime() - arrivedNanos);
             }
         }
-        if (leastLeftNanos < Long.MAX_VALUE) {
-            sweepBy0(now + leastLeftNanos, now);
-        }
-        for (Request<?> request : late) {
-            request.timeOut0();
-        }
+    }
+
+    // ---- requests
+
+    Future<ByteBuf> request(@Nullable ByteBuf message, long timeoutNanos) {
+        return requests.request(message, timeoutNanos);
+    }
+
+    Future<byte[]> requestBytes(@Nullable ByteBuf message, long timeoutNanos) {
+        return requests.requestBytes(message, timeoutNanos);
+    }
+
+    Future<ByteBuffer> requestBuffer(@Nullable ByteBuf message, long timeoutNanos) {
+        return requests.requestBuffer(message, timeoutNanos);
+    }
+
+    /** Done when the server has handled the messages that were sent before; requests may still wait for their replies. */
+    Future<byte[]> fence(long timeoutNanos) {
+        return requests.fence(timeoutNanos);
+    }
+
+    /** Has the server close the connection when the last request has its outcome. No request may follow. Any thread. */
+    void leave() {
+        requests.leave();
     }
 
     // ---- what comes in
@@ -665,8 +551,10 @@ final class Messenger extends ChannelDuplexHandler {
             case MESSAGE -> receive(virtual == null ? plain : Exchange.ofMessage(this), frame);
             case REQUEST -> receive(Exchange.ofRequest(this, correlation, channel.arrivalNanos0()), frame);
             case TIMED_REQUEST -> receiveTimed(correlation, frame);
-            case REPLY, FAILURE -> answer(kind, correlation, frame);
-            case OVERLOADED -> refused(correlation, frame);
+            case REPLY -> requests.answered0(correlation, frame, readBeganNanos);
+            case FAILURE -> requests.failed0(correlation, frame, readBeganNanos);
+            case OVERLOADED -> requests.refused0(
+                    correlation, TimeUnit.MICROSECONDS.toNanos(readMicros(OVERLOADED, frame)), frame);
             case FENCE -> receive(Exchange.ofFence(this, correlation), frame);
             case LEAVE -> {
                 frame.release();
@@ -717,12 +605,18 @@ final class Messenger extends ChannelDuplexHandler {
 
     /**
      * Runs the handler, unless nobody waits for its reply any more or too many wait for theirs, then releases its
-     * message. On the loop, or on a virtual thread.
+     * message. Of a connection that is gone, messages are handled and requests are not. On the loop, or on a virtual
+     * thread.
      */
     void handle(Exchange exchange, ByteBuf message) {
         if (exchange.isFence()) {
             message.release();
             exchange.pass();
+            return;
+        }
+        if (exchange.isRequest() && isGone()) {
+            message.release();
+            counters.countAbandoned();
             return;
         }
         if (exchange.isExpired()) {
@@ -762,55 +656,6 @@ final class Messenger extends ChannelDuplexHandler {
         exchange.refuse(retryAfterNanos);
     }
 
-    /** The request of an answer; null, and the answer released, if it has its outcome already. */
-    private @Nullable Request<?> awaiting(long correlation, ByteBuf answer) {
-        Request<?> request = pending.get(correlation);
-        if (request == null) {
-            lateReplies.increment();
-            answer.release();
-        }
-        return request;
-    }
-
-    private void refused(long correlation, ByteBuf frame) {
-        long retryNanos = TimeUnit.MICROSECONDS.toNanos(readMicros(OVERLOADED, frame));
-        Request<?> request = awaiting(correlation, frame);
-        if (request == null) {
-            return;
-        }
-        frame.release();
-        if (!request.sendsAgain0(retryNanos)) {
-            request.forget0();
-            request.tryFailure(new RequestException.Overloaded(
-                    "request to " + channel.remoteAddress() + ": the server is overloaded and did not begin with it;"
-                            + " try again in " + inMillis(retryNanos) + " ms",
-                    Duration.ofNanos(retryNanos)));
-        }
-    }
-
-    private void answer(int kind, long correlation, ByteBuf frame) {
-        Request<?> request = awaiting(correlation, frame);
-        if (request == null) {
-            return;
-        }
-        if (retries != null) {
-            retries.answered();
-        }
-        request.forget0();
-        ConnectionStat stat = channel.stat();
-        if (stat != null) {
-            stat.answered0(readBeganNanos - request.beganNanos);
-        }
-        if (kind == REPLY) {
-            request.answer0(frame);
-        } else {
-            String text = frame.toString(StandardCharsets.UTF_8);
-            frame.release();
-            request.tryFailure(new RequestException.Failed("request to " + channel.remoteAddress()
-                    + ": the peer's handler failed" + (text.isEmpty() ? "; the peer's log says why" : ": " + text)));
-        }
-    }
-
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext context) {
         updateReading0();
@@ -818,9 +663,27 @@ final class Messenger extends ChannelDuplexHandler {
     }
 
     /** Reads as long as the peer accepts what it is sent and handlers keep up. */
+    @Override
+    public void read(ChannelHandlerContext context) {
+        if (isPaused0()) {
+            isReadHeld = true;
+            isHeldByAutoRead = channel.config().isAutoRead();
+        } else {
+            context.read();
+        }
+    }
+
+    private boolean isPaused0() {
+        return pausesReading && (!channel.isWritable() || (virtual != null && virtual.isFull0()));
+    }
+
+    /** What made reading wait may be over. */
     void updateReading0() {
-        if (pausesReading) {
-            channel.config().setAutoRead(channel.isWritable() && (virtual == null || !virtual.isFull0()));
+        if (isReadHeld && !isPaused0()) {
+            isReadHeld = false;
+            if (!isHeldByAutoRead || channel.config().isAutoRead()) { // the program may have switched it off meanwhile
+                self.read();
+            }
         }
     }
 
@@ -843,25 +706,25 @@ final class Messenger extends ChannelDuplexHandler {
     public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
         if (firstCause == null) {
             firstCause = cause;
-            LOG.warn("{}: {}", channel, cause.getMessage() == null ? cause : cause.getMessage());
+            warn(channel + ": " + (cause.getMessage() == null ? cause : cause.getMessage()));
             LOG.debug("{}", channel, cause);
         }
         channel.close();
     }
 
+    /** Anyone who reaches a server's port can cause these lines, so their number is limited. */
+    private void warn(String line) {
+        RdmaServerChannel server = channel.parent();
+        if (server == null) {
+            LOG.warn("{}", line);
+        } else {
+            server.strangers().warn(line);
+        }
+    }
+
     @Override
     public void channelInactive(ChannelHandlerContext context) {
-        inactive = true;
-        Future<?> scheduled = sweep;
-        if (scheduled != null) {
-            scheduled.cancel(false);
-            sweep = null;
-        }
-        Throwable cause = firstCause;
-        for (Request<?> request : new ArrayList<>(pending.values())) {
-            request.forget0();
-            request.tryFailure(cause == null ? closed("request", new ClosedChannelException()) : cause);
-        }
+        requests.end0();
         context.fireChannelInactive();
     }
 }

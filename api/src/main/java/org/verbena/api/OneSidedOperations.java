@@ -219,7 +219,7 @@ final class OneSidedOperations {
         private @Nullable Bounce ownScratch;
 
         Operation(EventLoop loop, RemoteMemory remote, long offsetBytes) {
-            super(loop);
+            super(((RdmaEventLoop) loop).notifier());
             this.loop = loop;
             this.remote = remote;
             this.offsetBytes = offsetBytes;

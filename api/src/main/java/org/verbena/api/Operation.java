@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * @param <T> the result
  */
 interface Operation<T> {
-    Operation<Void> SEND = (messenger, message, timeoutNanos) -> messenger.send(Messenger.MESSAGE, 0, message);
+    Operation<Void> SEND = (messenger, message, timeoutNanos) -> messenger.message(message);
     Operation<ByteBuf> REQUEST = Messenger::request;
     Operation<byte[]> REQUEST_BYTES = Messenger::requestBytes;
     Operation<ByteBuffer> REQUEST_BUFFER = Messenger::requestBuffer;

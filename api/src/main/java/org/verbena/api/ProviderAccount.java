@@ -1,6 +1,7 @@
 package org.verbena.api;
 
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
@@ -27,6 +28,7 @@ final class ProviderAccount {
     private final LongAdder failedListens = new LongAdder();
     private final LongAdder expiredRequests = new LongAdder();
     private final LongAdder overloadedRequests = new LongAdder();
+    private final LongAdder abandonedRequests = new LongAdder();
 
     /** What {@code verbena stat} shows; null if nothing. Written under the lock. */
     private final @Nullable ProviderRow row;
@@ -93,6 +95,11 @@ final class ProviderAccount {
         overloadedRequests.increment();
     }
 
+    /** A request of the short form was dropped because its connection was gone. */
+    void requestAbandoned() {
+        abandonedRequests.increment();
+    }
+
     /** Idempotent. */
     synchronized void ended(MessageConnection connection, boolean lost) {
         if (open.remove(connection)) {
@@ -116,24 +123,24 @@ final class ProviderAccount {
     }
 
     ProviderStatistics snapshot() {
-        long openCount;
         long begun;
         long lost;
         MessageStatistics messages;
+        List<MessageConnection> connections;
         synchronized (this) {
-            openCount = open.size();
+            connections = List.copyOf(open);
             begun = begunCount;
             lost = lostCount;
             messages = ended;
-            for (MessageConnection connection : open) {
-                messages = messages.plus(connection.statistics());
-            }
+        }
+        for (MessageConnection connection : connections) { // not under the lock, which loops need
+            messages = messages.plus(connection.statistics());
         }
         long plainOver = plainEnded.sum(); // before those that began, so that the difference is not negative
         long plain = plainBegun.sum();
         return new ProviderStatistics(
                 provider.name(),
-                openCount,
+                connections.size(),
                 begun,
                 lost,
                 plain - plainOver,
@@ -142,6 +149,7 @@ final class ProviderAccount {
                 messages,
                 expiredRequests.sum(),
                 overloadedRequests.sum(),
+                abandonedRequests.sum(),
                 provider.counters(),
                 ChannelBuffers.sendBuffers(domains),
                 ChannelBuffers.receiveBuffers(domains));

@@ -77,6 +77,9 @@ class RdmaChannelConfig extends DefaultChannelConfig {
     private volatile @Nullable ByteBufAllocator userAllocator;
     private volatile @Nullable ByteBufAllocator registeredAllocator;
 
+    /** Written by the loop before the options are read there. */
+    private int headerBytes;
+
     private final Framing preset;
     private final BooleanSupplier hasStarted;
     private final Runnable stopReading;
@@ -191,6 +194,11 @@ class RdmaChannelConfig extends DefaultChannelConfig {
         return named.equals(text) ? complaint : new IllegalArgumentException(named, complaint);
     }
 
+    /** What a program of this library puts in front of each message of its user, whose bytes the limit counts. */
+    void reserveHeader0(int bytes) {
+        headerBytes = bytes;
+    }
+
     MessageOptions messageOptions() {
         try {
             return newMessageOptions();
@@ -204,7 +212,8 @@ class RdmaChannelConfig extends DefaultChannelConfig {
                 .framing(framing())
                 .receiveDepth(get(RdmaChannelOption.RECEIVE_DEPTH))
                 .receiveBufferBytes(get(RdmaChannelOption.RECEIVE_BUFFER_BYTES))
-                .maxMessageBytes(get(RdmaChannelOption.MAX_MESSAGE_BYTES))
+                .maxMessageBytes((int) Math.min(
+                        (long) get(RdmaChannelOption.MAX_MESSAGE_BYTES) + headerBytes, Integer.MAX_VALUE))
                 .rendezvousThresholdBytes(get(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES))
                 .maxRendezvous(get(RdmaChannelOption.MAX_RENDEZVOUS))
                 .maxInlineBytes(get(RdmaChannelOption.MAX_INLINE_BYTES))

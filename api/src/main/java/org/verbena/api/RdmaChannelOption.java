@@ -54,8 +54,8 @@ public final class RdmaChannelOption {
             ChannelOption.valueOf(RdmaChannelOption.class, "RECEIVE_BUFFER_BYTES");
 
     /**
-     * The longest message that this end accepts, in bytes. It limits what the peer can send, as the peer's limits what
-     * this end can.
+     * The longest message that this end accepts, in bytes: of the user's, without what {@link RdmaClient} and {@link
+     * RdmaServer} put in front. It limits what the peer can send, as the peer's limits what this end can.
      */
     public static final ChannelOption<Integer> MAX_MESSAGE_BYTES =
             ChannelOption.valueOf(RdmaChannelOption.class, "MAX_MESSAGE_BYTES");

@@ -97,7 +97,8 @@ public final class RdmaClient implements AutoCloseable {
      * Sends a message.
      *
      * @param message its ownership is taken
-     * @return done when the send has completed; only a reply shows that the server's program has seen the message
+     * @return done when the send has completed; only a reply shows that the server's program has seen the message. Fails
+     *     with {@link SendLimitException} if too much {@linkplain Builder#maxPending waits to be sent}
      */
     public Future<Void> send(ByteBuf message) {
         return links.start(Operation.SEND, message, 0);
@@ -208,7 +209,8 @@ public final class RdmaClient implements AutoCloseable {
     }
 
     /**
-     * Returns the connection, for one-sided operations and all else. It is the same one for as long as the client lives,
+     * Returns the connection, for one-sided operations and all else. A {@code ByteBuf} that is written to it is a message
+     * to the server's handler, as {@link #send(ByteBuf)} sends it. It is the same one for as long as the client lives,
      * unless that may {@linkplain LadderOptions#withMoveUp move up}: the connection that it has left ends.
      *
      * @return the channel
@@ -280,6 +282,7 @@ public final class RdmaClient implements AutoCloseable {
         private @Nullable String localHost;
         private boolean virtualThreads;
         private int retries;
+        private SendLimit.Bounds pendingBounds = SendLimit.Bounds.DEFAULTS;
         private MessageHandler handler = (exchange, message) -> {
             throw new IllegalStateException("the client was built without onMessage");
         };
@@ -299,6 +302,7 @@ public final class RdmaClient implements AutoCloseable {
             localHost = original.localHost;
             virtualThreads = original.virtualThreads;
             retries = original.retries;
+            pendingBounds = original.pendingBounds;
             handler = original.handler;
             names = original.names;
         }
@@ -443,6 +447,20 @@ public final class RdmaClient implements AutoCloseable {
                 throw new IllegalArgumentException("retries " + most + " is below 0");
             }
             retries = most;
+            return this;
+        }
+
+        /**
+         * Limits what waits to be sent: messages and requests of which the transport has not taken all. One that finds no
+         * room fails with {@link SendLimitException}, at once, and may be sent again when an earlier one is done. A
+         * message longer than {@code bytes} is sent if no other waits. 65,536 messages and 128 MiB by default.
+         *
+         * @param messages 1 to 4,194,304
+         * @param bytes these may have together, 1 to 512 GiB
+         * @return this
+         */
+        public Builder maxPending(int messages, long bytes) {
+            pendingBounds = new SendLimit.Bounds(messages, bytes);
             return this;
         }
 
@@ -611,7 +629,8 @@ public final class RdmaClient implements AutoCloseable {
 
         private Serving serving(RdmaChannel channel, @Nullable Retries shares) {
             RdmaProvider carrier = Objects.requireNonNull(RdmaEventLoopGroup.providerOf(channel.eventLoop()));
-            return new Serving(handler, virtualThreads, false, new RequestCounters(carrier), null, null, shares);
+            return new Serving(
+                    handler, virtualThreads, false, new RequestCounters(carrier), null, null, shares, pendingBounds);
         }
 
         /**

@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import java.util.concurrent.RejectedExecutionException;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.AddressedEnvelope;
 import io.netty.channel.Channel;
@@ -26,6 +27,7 @@ import java.util.ArrayDeque;
 import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageBuffers;
 import org.verbena.transport.protocol.MessageTooLargeException;
@@ -210,7 +212,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
      * @param recipient as it was written to
      */
     public void forget(InetSocketAddress recipient) {
-        run(() -> destinations.forget(recipient));
+        run(() -> destinations.forget(recipient), ended -> {});
     }
 
     @Override
@@ -233,11 +235,15 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         return new ClosingUnsafe();
     }
 
-    private void run(Runnable action) {
+    private void run(Runnable action, Consumer<RejectedExecutionException> whenEnded) {
         if (eventLoop().inEventLoop()) {
             action.run();
-        } else {
+            return;
+        }
+        try {
             eventLoop().execute(action);
+        } catch (RejectedExecutionException ended) {
+            whenEnded.accept(ended);
         }
     }
 
@@ -257,8 +263,10 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         }
     }
 
+    /** Also if it is closing already, and waits for its sends. */
     private void closeWithLoop0() {
         unsafe().close(unsafe().voidPromise());
+        finishClosing0(super.unsafe());
     }
 
     // ---- bind and connect
@@ -470,7 +478,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
                 return;
             }
             action.run();
-        });
+        }, promise::tryFailure);
         return promise;
     }
 
@@ -512,7 +520,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
     /** Auto-read was switched off. */
     void stopReading() {
         if (isRegistered()) {
-            run(() -> readPending = false);
+            run(() -> readPending = false, ended -> {});
         }
     }
 
@@ -552,9 +560,12 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
             }
             ByteBuf content = contentOf(message);
             if (content.readableBytes() > maxDatagramBytes) {
-                throw new MessageTooLargeException("a datagram of " + content.readableBytes()
-                        + " bytes is longer than the MTU of this device, which is " + maxDatagramBytes
-                        + ": send shorter ones, or use a connection");
+                throw new MessageTooLargeException(
+                        "a datagram of " + content.readableBytes()
+                                + " bytes is longer than the MTU of this device, which is " + maxDatagramBytes
+                                + ": send shorter ones, or use a connection",
+                        content.readableBytes(),
+                        maxDatagramBytes);
             }
             recipient = destinations.find(recipientOf(message));
             outgoing = message instanceof RdmaDatagramPacket own

@@ -8,7 +8,7 @@ import io.netty.channel.IoEventLoopGroup;
 import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.SingleThreadIoEventLoop;
 import io.netty.util.concurrent.Future;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -33,8 +33,10 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
 
     private final AtomicBoolean ending = new AtomicBoolean();
 
-    /** The channels registered here. Event loop only. */
-    private final Set<Channel> channels = new HashSet<>();
+    private final LoopNotifier notifier = new LoopNotifier(this);
+
+    /** The channels registered here, and what closes them at once. Event loop only. */
+    private final Map<Channel, Runnable> channels = new HashMap<>();
 
     /** What its channels may have out, for each device. Event loop only; an entry goes with its device. */
     private final Map<MemoryDomain, TransferBudget> budgets = new WeakHashMap<>();
@@ -61,6 +63,11 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
     /** Whether the calling thread is a loop, of whatever group. */
     static boolean isCurrent() {
         return THREADS.contains(Thread.currentThread());
+    }
+
+    /** Where listeners of futures run that this loop completes, also when it has ended. */
+    LoopNotifier notifier() {
+        return notifier;
     }
 
     /** What {@code verbena stat} shows of the connections here. Event loop only. */
@@ -131,7 +138,7 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
     }
 
     private void closeChannels0(long quietNanos, long deadlineNanos) {
-        List<Channel> open = List.copyOf(channels);
+        List<Channel> open = List.copyOf(channels.keySet());
         closing = open.size();
         Runnable end = () -> endNow0(quietNanos, deadlineNanos);
         if (open.isEmpty()) {
@@ -157,6 +164,8 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
 
     private void endNow0(long quietNanos, long deadlineNanos) {
         if (!isShuttingDown()) {
+            // Here, while what that entails may still be a task: Netty runs its hooks too late for that.
+            List.copyOf(channels.values()).forEach(Runnable::run);
             long leftNanos = Math.max(quietNanos, deadlineNanos - System.nanoTime());
             super.shutdownGracefully(quietNanos, leftNanos, TimeUnit.NANOSECONDS);
         }
@@ -170,7 +179,7 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
     /**
      * A channel is being registered, and the promise has the outcome: it is taken unless the loop is ending.
      *
-     * @param atShutdown run if the loop ends while the channel is here
+     * @param atShutdown closes the channel at once; run if the loop ends while it is here
      * @return whether it was taken
      */
     boolean enter0(Channel channel, Runnable atShutdown, ChannelPromise promise) {
@@ -180,7 +189,7 @@ final class RdmaEventLoop extends SingleThreadIoEventLoop {
                     new RejectedExecutionException("the event loop is shutting down and takes no more channels"));
             return false;
         }
-        channels.add(channel);
+        channels.put(channel, atShutdown);
         addShutdownHook(atShutdown);
         promise.setSuccess(); // the handlers are there now
         return true;

@@ -121,7 +121,7 @@ public final class RdmaLadder {
         try {
             resolved = ConnectAttempt.resolved(address, "connect to ");
         } catch (ConnectionException unresolved) {
-            return loop.newFailedFuture(unresolved);
+            return ((RdmaEventLoop) loop).notifier().newFailedFuture(unresolved);
         }
         boolean hasKeys = bootstrap.config().options().get(RdmaChannelOption.PRE_SHARED_KEYS) != null;
         List<LadderConnect.Step> steps = new ArrayList<>();

@@ -119,7 +119,9 @@ public final class RdmaServer implements AutoCloseable {
     }
 
     /**
-     * Returns the connections that are up.
+     * Returns the connections that are up. What is written to one of their channels, or to all of them by {@link
+     * ChannelGroup#writeAndFlush(Object)}, is a message to {@link RdmaClient.Builder#onMessage}: a {@code ByteBuf}, which
+     * needs a flush.
      *
      * @return a live view, for any thread
      */
@@ -145,6 +147,15 @@ public final class RdmaServer implements AutoCloseable {
      */
     public long overloadedRequests() {
         return counters.overloaded();
+    }
+
+    /**
+     * Returns how many requests were dropped before their handler, because the connection that they came on was gone.
+     *
+     * @return a count
+     */
+    public long abandonedRequests() {
+        return counters.abandoned();
     }
 
     /**
@@ -200,6 +211,8 @@ public final class RdmaServer implements AutoCloseable {
         private long targetNanos;
 
         private long intervalNanos;
+
+        private SendLimit.Bounds pendingBounds = SendLimit.Bounds.DEFAULTS;
 
         private Builder() {}
 
@@ -280,7 +293,8 @@ public final class RdmaServer implements AutoCloseable {
 
         /**
          * Calls this for each new connection, on its event loop, before its first message: for instance to register
-         * memory.
+         * memory, and to send its token. What is written to the channel is a message to the client's {@link
+         * RdmaClient.Builder#onMessage}.
          *
          * @param consumer gets the active channel; must not block
          * @return this
@@ -307,7 +321,8 @@ public final class RdmaServer implements AutoCloseable {
          * with others, and messages that are not requests one after another, in the order of their arrival. A message
          * stays valid until its handler returns. When 1,024 messages of a connection are unfinished, the server reads
          * nothing more from it until half of them are done. Closing the connection neither interrupts its handlers nor
-         * waits for them, and what arrived before is still handled.
+         * waits for them. Messages that arrived before are still handled; requests, whose replies nobody would get, are
+         * not.
          *
          * <p>Off by default: the handler then runs on the event loop, which is faster and keeps all messages in order,
          * but a handler that blocks stops every connection of its loop.
@@ -366,6 +381,21 @@ public final class RdmaServer implements AutoCloseable {
             return this;
         }
 
+        /**
+         * Limits what waits to be sent on each connection: messages whose futures are not done. One that finds no room fails
+         * with {@link SendLimitException}. Replies count and are never refused, since their clients have asked for them:
+         * a server reads nothing from a client that does not take them. A message longer than {@code bytes} is sent if no
+         * other waits. 65,536 messages and 128 MiB by default.
+         *
+         * @param messages 1 to 4,194,304
+         * @param bytes these may have together, 1 to 512 GiB
+         * @return this
+         */
+        public Builder maxPending(int messages, long bytes) {
+            pendingBounds = new SendLimit.Bounds(messages, bytes);
+            return this;
+        }
+
         /** In the figures of the provider that a connection came by. */
         private static RequestCounters countersOf(RdmaChannel accepted, RequestCounters counters) {
             RdmaProvider provider = accepted.acceptedFrom();
@@ -409,6 +439,7 @@ public final class RdmaServer implements AutoCloseable {
                     NameLookup.SYSTEM.addresses(purpose, host, 0).getFirst(), port);
             boolean describe = describeFailures;
             boolean virtual = virtualThreads;
+            SendLimit.Bounds bounds = pendingBounds;
             if (maxRunning > 0 && !virtual) {
                 throw new IllegalStateException("maxHandlers limits handlers on virtual threads: build with"
                         + " virtualThreads(true). On the event loop one runs at a time");
@@ -440,7 +471,8 @@ public final class RdmaServer implements AutoCloseable {
                                                     countersOf(accepted, counters),
                                                     ages.apply(accepted.eventLoop()),
                                                     limit,
-                                                    null)));
+                                                    null,
+                                                    bounds)));
                         }
                     });
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));

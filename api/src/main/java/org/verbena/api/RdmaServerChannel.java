@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import java.util.concurrent.RejectedExecutionException;
 import io.netty.channel.AbstractServerChannel;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelConfig;
@@ -190,7 +191,11 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
             if (loop.inEventLoop()) {
                 readPending = false;
             } else {
-                loop.execute(() -> readPending = false);
+                try {
+                    loop.execute(() -> readPending = false);
+                } catch (RejectedExecutionException ended) {
+                    LOG.trace("{} ends with its loop", this, ended);
+                }
             }
         }
     }
@@ -283,8 +288,18 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         return new RdmaChannel(this, arrival);
     }
 
+    /** Also if it is closing already, and waits for its listeners. */
     private void closeWithLoop0() {
         unsafe().close(unsafe().voidPromise());
+        finishClosing0();
+    }
+
+    private void finishClosing0() {
+        Runnable rest = whenClosed;
+        whenClosed = null;
+        if (rest != null) {
+            rest.run();
+        }
     }
 
     private void deliver0() {
@@ -434,11 +449,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         @Override
         public void onClosed0(@Nullable Throwable cause) {
             if (state == State.CLOSED) {
-                Runnable rest = whenClosed;
-                whenClosed = null;
-                if (rest != null) {
-                    rest.run();
-                }
+                finishClosing0();
                 return;
             }
             ChannelPromise promise = bindPromise;

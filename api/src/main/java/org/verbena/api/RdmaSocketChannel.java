@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import java.util.concurrent.RejectedExecutionException;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
@@ -108,7 +109,7 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
      */
     @Override
     public ChannelFuture shutdownInput(ChannelPromise promise) {
-        onLoop(() -> shutdownInput0(promise));
+        onLoop(promise, () -> shutdownInput0(promise));
         return promise;
     }
 
@@ -125,7 +126,7 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
      */
     @Override
     public ChannelFuture shutdownOutput(ChannelPromise promise) {
-        onLoop(() -> shutdownOutput0(promise));
+        onLoop(promise, () -> shutdownOutput0(promise));
         return promise;
     }
 
@@ -139,12 +140,16 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
         return HalfClose.shutdown(this, promise);
     }
 
-    private void onLoop(Runnable task) {
+    private void onLoop(ChannelPromise promise, Runnable task) {
         EventLoop loop = eventLoop();
         if (loop.inEventLoop()) {
             task.run();
-        } else {
+            return;
+        }
+        try {
             loop.execute(task);
+        } catch (RejectedExecutionException ended) {
+            promise.tryFailure(closedBy(ended));
         }
     }
 

@@ -25,6 +25,9 @@ final class Rejection {
      * @return the exception to report, with the provider's as its cause; the provider's own if the server sent no text
      */
     static ConnectionException explain(ConnectionException.Rejected rejected, Framing framing) {
+        if (rejected.getCause() instanceof ConnectionException.Rejected) {
+            return rejected; // explained already, by the rung under this channel
+        }
         byte[] data = rejected.privateData();
         String reason = PrivateData.reason(data);
         String said;
@@ -32,7 +35,7 @@ final class Rejection {
             said = reason + remedy(reason, framing);
         } else {
             String text = text(data);
-            if (text == null || String.valueOf(rejected.getMessage()).contains(text)) {
+            if (text == null) {
                 return rejected;
             }
             said = "it says \"" + text + "\"";

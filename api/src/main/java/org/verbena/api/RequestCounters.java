@@ -8,21 +8,24 @@ final class RequestCounters {
     private final ProviderAccount account;
     private final LongAdder expired;
     private final LongAdder overloaded;
+    private final LongAdder abandoned;
 
     RequestCounters(RdmaProvider provider) {
-        this(ProviderAccount.of(provider), new LongAdder(), new LongAdder());
+        this(ProviderAccount.of(provider), new LongAdder(), new LongAdder(), new LongAdder());
     }
 
-    private RequestCounters(ProviderAccount account, LongAdder expired, LongAdder overloaded) {
+    private RequestCounters(
+            ProviderAccount account, LongAdder expired, LongAdder overloaded, LongAdder abandoned) {
         this.account = account;
         this.expired = expired;
         this.overloaded = overloaded;
+        this.abandoned = abandoned;
     }
 
     /** The same of this server, in the figures of another of its providers. */
     RequestCounters in(RdmaProvider provider) {
         ProviderAccount other = ProviderAccount.of(provider);
-        return other == account ? this : new RequestCounters(other, expired, overloaded);
+        return other == account ? this : new RequestCounters(other, expired, overloaded, abandoned);
     }
 
     void countExpired() {
@@ -33,6 +36,15 @@ final class RequestCounters {
     void countOverloaded() {
         overloaded.increment();
         account.requestOverloaded();
+    }
+
+    void countAbandoned() {
+        abandoned.increment();
+        account.requestAbandoned();
+    }
+
+    long abandoned() {
+        return abandoned.sum();
     }
 
     long overloaded() {

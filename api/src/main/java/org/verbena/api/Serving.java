@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param queueAge says which requests have waited too long; null to refuse none for that
  * @param limit of handlers on virtual threads; null for none
  * @param retries of this end's own requests; null for none
+ * @param bounds of what may wait to be sent
  */
 record Serving(
         MessageHandler handler,
@@ -20,4 +21,5 @@ record Serving(
         RequestCounters counters,
         @Nullable QueueAge queueAge,
         @Nullable HandlerLimit limit,
-        @Nullable Retries retries) {}
+        @Nullable Retries retries,
+        SendLimit.Bounds bounds) {}

@@ -223,6 +223,23 @@ public abstract class ChannelSuite extends ApiSuite {
         }
     }
 
+    /** Netty calls listeners within the flush whose message is refused. */
+    @Test
+    void aListenerOfARefusedMessageMayWrite() {
+        ServerBootstrap limited = new ServerBootstrap().childOption(RdmaChannelOption.MAX_MESSAGE_BYTES, 20_000);
+        try (Server server = new Server(limited)) {
+            RdmaChannel client = connect(server);
+            RdmaChannel peer = server.next();
+            for (int i = 0; i < 20; i++) {
+                int number = i;
+                client.writeAndFlush(pattern(client, 20_001, i))
+                        .addListener(refused -> client.writeAndFlush(pattern(client, 10, number)));
+                assertThat(inbox(peer).next()).isEqualTo(patternBytes(10, i));
+            }
+            done("closing", client.close());
+        }
+    }
+
     @Test
     void failsAMessageBeyondThePeersLimitAndGoesOn() {
         try (Server server =

@@ -60,6 +60,19 @@ class RejectionTest {
     }
 
     @Test
+    void explainsOnce() {
+        ConnectionException.Rejected explained = (ConnectionException.Rejected)
+                Rejection.explain(rejected(reason("the server is full")), Framing.MESSAGE);
+        assertThat(Rejection.explain(explained, Framing.MESSAGE)).isSameAs(explained);
+    }
+
+    /** Whatever words the exception has of its own. */
+    @Test
+    void showsWhatAListenerSaysInTheWordsOfTheException() {
+        assertThat(explained("rejected".getBytes(UTF_8), Framing.RAW)).endsWith("rejected: it says \"rejected\"");
+    }
+
+    @Test
     void leavesBinaryPrivateDataAlone() {
         for (byte[] data : new byte[][] {{}, {0, 0, 0}, {1, 2, 3}, {'a', 'b', 0, 'c'}, {(byte) 0xff, 'a'}}) {
             ConnectionException.Rejected rejected = rejected(data);

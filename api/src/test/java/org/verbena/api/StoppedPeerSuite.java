@@ -1,5 +1,9 @@
 package org.verbena.api;
 
+import io.netty.buffer.Unpooled;
+import io.netty.util.concurrent.Future;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.bootstrap.Bootstrap;
@@ -72,6 +76,30 @@ public abstract class StoppedPeerSuite extends ApiSuite {
             assertThat(Patience.take("why", failures))
                     .isInstanceOf(stream ? SocketException.class : ConnectionException.TimedOut.class)
                     .hasMessageContaining("did not answer a keepalive");
+        } finally {
+            peer.kill();
+        }
+    }
+
+    /** Its loops end while the connection still waits for the peer's answer. */
+    @Test
+    void closingAClientOfOneSaysNothing() throws Exception {
+        TrafficPeer peer = TrafficPeer.start(provider(), host());
+        try (LoggedWarnings netty = new LoggedWarnings("io.netty");
+                LoggedWarnings verbena = new LoggedWarnings("org.verbena")) {
+            RdmaClient client = RdmaClient.builder()
+                    .provider(provider())
+                    .connect(host(), peer.address().getPort());
+            peer.stop();
+            CompletableFuture<byte[]> request = client.request(new byte[10]);
+            Future<ByteBuf> same = client.request(Unpooled.buffer(10).writeZero(10));
+            BlockingQueue<Throwable> told = new LinkedBlockingQueue<>();
+            same.addListener(done -> told.add(done.cause()));
+            client.close();
+            assertThat(failure("the request", request)).isInstanceOf(ConnectionException.class);
+            assertThat(Patience.take("its listener", told)).isInstanceOf(ConnectionException.class);
+            assertThat(netty.texts()).isEmpty();
+            assertThat(verbena.texts()).isEmpty();
         } finally {
             peer.kill();
         }

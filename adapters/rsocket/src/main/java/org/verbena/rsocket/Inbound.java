@@ -1,5 +1,7 @@
 package org.verbena.rsocket;
 
+import java.util.concurrent.RejectedExecutionException;
+import io.netty.util.concurrent.GlobalEventExecutor;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.EventLoop;
@@ -20,7 +22,7 @@ final class Inbound extends Flux<ByteBuf> implements Subscription {
     private final Channel channel;
     private final AtomicBoolean subscribed = new AtomicBoolean();
 
-    // Confined to the event loop.
+    // Confined to the event loop, and when that has ended, to Netty's global executor.
     private @Nullable CoreSubscriber<? super ByteBuf> subscriber;
     private final ArrayDeque<ByteBuf> waiting = new ArrayDeque<>(0);
     private long requested;
@@ -69,7 +71,12 @@ final class Inbound extends Flux<ByteBuf> implements Subscription {
         if (loop.inEventLoop()) {
             task.run();
         } else {
-            loop.execute(task);
+            try {
+                loop.execute(task);
+            } catch (RejectedExecutionException ended) {
+                // Reactive Streams 3.15 and 3.16: neither request nor cancel throws. The loop has left all that is here.
+                GlobalEventExecutor.INSTANCE.execute(task);
+            }
         }
     }
 
@@ -106,9 +113,11 @@ final class Inbound extends Flux<ByteBuf> implements Subscription {
             delivering = false;
         }
         Throwable ended = end;
-        if (ended != null && waiting.isEmpty()) {
-            subscriber = null;
-            to.onError(ended);
+        if (ended != null) {
+            if (waiting.isEmpty()) {
+                subscriber = null;
+                to.onError(ended);
+            }
         } else if (requested == Long.MAX_VALUE) {
             channel.config().setAutoRead(true);
         } else if (requested > 0) {

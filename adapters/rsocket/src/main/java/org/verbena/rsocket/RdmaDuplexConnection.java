@@ -1,5 +1,6 @@
 package org.verbena.rsocket;
 
+import java.util.concurrent.RejectedExecutionException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.Channel;
@@ -92,7 +93,11 @@ final class RdmaDuplexConnection extends ChannelInboundHandlerAdapter implements
         if (gone) {
             discard();
         } else if (writing.compareAndSet(false, true)) {
-            channel.eventLoop().execute(write);
+            try {
+                channel.eventLoop().execute(write);
+            } catch (RejectedExecutionException ended) {
+                discard(); // the loop has closed the channel
+            }
         }
     }
 

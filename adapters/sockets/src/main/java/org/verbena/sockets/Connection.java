@@ -1,5 +1,6 @@
 package org.verbena.sockets;
 
+import java.util.concurrent.RejectedExecutionException;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelConfig;
 import io.netty.channel.ChannelFuture;
@@ -248,7 +249,11 @@ final class Connection extends ChannelInboundHandlerAdapter {
             state.unlock();
         }
         if (resume) {
-            channel.eventLoop().execute(resumeReading);
+            try {
+                channel.eventLoop().execute(resumeReading);
+            } catch (RejectedExecutionException ended) {
+                // Nothing more comes. What has come can be read.
+            }
         }
     }
 

@@ -92,22 +92,8 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
 
     @Override
     protected void listen(int backlog) throws IOException {
+        checkMayListen();
         RdmaServerSocketChannel made = new RdmaServerSocketChannel();
-        InetSocketAddress wanted;
-        state.lock();
-        try {
-            if (closed) {
-                throw Connection.socketClosed();
-            }
-            if (channel != null || bindAddress == null) {
-                throw new SocketException(channel != null ? "Already bound" : "Not bound");
-            }
-            wanted = bindAddress;
-            this.backlog = backlog;
-            channel = made;
-        } finally {
-            state.unlock();
-        }
         ServerSocketChannelConfig config = made.config();
         config.setAutoRead(false);
         config.setRecvByteBufAllocator(new FixedRecvByteBufAllocator(1).maxMessagesPerRead(1));
@@ -116,6 +102,18 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
         made.pipeline().addLast(new Requests());
         ChannelFuture listening = group.register(made);
         Blocking.untilDone(listening);
+        InetSocketAddress wanted;
+        state.lock();
+        try {
+            wanted = checkMayListen();
+            this.backlog = backlog;
+            channel = made; // it has its loop, so whoever closes this socket meanwhile can close it
+        } catch (SocketException refused) {
+            made.close();
+            throw refused;
+        } finally {
+            state.unlock();
+        }
         if (listening.isSuccess()) {
             listening = made.bind(wanted);
             Blocking.untilDone(listening);
@@ -124,6 +122,9 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
         if (cause != null) {
             state.lock();
             try {
+                if (closed) {
+                    throw Connection.socketClosed();
+                }
                 channel = null; // another address may do
             } finally {
                 state.unlock();
@@ -135,6 +136,22 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
         address = wanted.getAddress();
         InetSocketAddress local = made.localAddress();
         localport = local == null ? wanted.getPort() : local.getPort();
+    }
+
+    /** Returns the address to listen on. */
+    private InetSocketAddress checkMayListen() throws SocketException {
+        state.lock();
+        try {
+            if (closed) {
+                throw Connection.socketClosed();
+            }
+            if (channel != null || bindAddress == null) {
+                throw new SocketException(channel != null ? "Already bound" : "Not bound");
+            }
+            return bindAddress;
+        } finally {
+            state.unlock();
+        }
     }
 
     @Override

@@ -3,6 +3,8 @@ package org.verbena.sockets;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.net.InetSocketAddress;
+import java.util.concurrent.FutureTask;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.net.InetAddress;
@@ -80,6 +82,29 @@ public abstract class RdmaSocketSuite extends SocketSuite {
                 }
             }
             assertThat(refused).isEqualTo(1);
+        }
+    }
+
+    /** Whichever comes first: closing throws nothing, and binding what sockets throw. */
+    @Test
+    void mayBeClosedWhileItBinds() throws Exception {
+        for (int i = 0; i < 300; i++) {
+            ServerSocket server = servers().createServerSocket();
+            FutureTask<Throwable> binding = new FutureTask<>(() -> failure(() -> {
+                server.bind(new InetSocketAddress(InetAddress.getByName(host()), 0));
+                return null;
+            }));
+            Thread.ofPlatform().start(binding);
+            if (i % 2 == 0) {
+                Thread.onSpinWait();
+            } else {
+                Thread.sleep(0, i * 1000);
+            }
+            server.close();
+            Throwable failure = Patience.await("binding", binding);
+            if (failure != null) {
+                assertThat(failure).isInstanceOf(SocketException.class);
+            }
         }
     }
 

@@ -7,6 +7,9 @@ import io.micrometer.core.instrument.TimeGauge;
 import io.micrometer.core.instrument.binder.BaseUnits;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
 import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
@@ -23,7 +26,19 @@ import org.verbena.transport.spi.RdmaProvider;
 public final class RdmaMetrics implements MeterBinder {
     private static final String TAG = "provider";
 
+    /**
+     * How long a snapshot serves: longer than a scrape, whose meters are read one by one, and shorter than anyone waits
+     * between two.
+     */
+    private static final long FRESH_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
+
+    /** Figures and when they were taken. */
+    private record Taken(ProviderStatistics figures, long nanos) {}
+
     private final RdmaProvider provider;
+    private final LongSupplier nanoTime;
+    private final Supplier<ProviderStatistics> source;
+    private final AtomicReference<@Nullable Taken> last = new AtomicReference<>();
 
     /**
      * Makes one for a provider.
@@ -31,7 +46,14 @@ public final class RdmaMetrics implements MeterBinder {
      * @param provider of {@link org.verbena.api.RdmaEventLoopGroup#provider()}; it lives as long as the process
      */
     public RdmaMetrics(RdmaProvider provider) {
+        this(provider, System::nanoTime, () -> ProviderStatistics.of(provider));
+    }
+
+    /** With another clock and other figures. */
+    RdmaMetrics(RdmaProvider provider, LongSupplier nanoTime, Supplier<ProviderStatistics> source) {
         this.provider = provider;
+        this.nanoTime = nanoTime;
+        this.source = source;
     }
 
     @Override
@@ -186,6 +208,12 @@ public final class RdmaMetrics implements MeterBinder {
                 ProviderStatistics::overloadedRequests);
         counter(
                 registry,
+                "verbena.requests.abandoned",
+                "requests dropped because their connection was gone",
+                null,
+                ProviderStatistics::abandonedRequests);
+        counter(
+                registry,
                 "verbena.polls",
                 "polls of completion queues",
                 null,
@@ -228,8 +256,20 @@ public final class RdmaMetrics implements MeterBinder {
                 s -> s.sendBuffers().refusals() + s.receiveBuffers().refusals());
     }
 
-    private static ToDoubleFunction<RdmaProvider> of(ToLongFunction<ProviderStatistics> figure) {
-        return provider -> figure.applyAsLong(ProviderStatistics.of(provider));
+    /** One snapshot for all meters of a scrape: it sums up all connections. */
+    private ProviderStatistics figures() {
+        long now = nanoTime.getAsLong();
+        Taken taken = last.get();
+        if (taken == null || now - taken.nanos >= FRESH_NANOS) {
+            taken = new Taken(source.get(), now);
+            last.set(taken);
+        }
+        return taken.figures;
+    }
+
+    /** Meters hold their object weakly, and providers live as long as the process. */
+    private ToDoubleFunction<RdmaProvider> of(ToLongFunction<ProviderStatistics> figure) {
+        return provider -> figure.applyAsLong(figures());
     }
 
     private void counter(

@@ -10,6 +10,7 @@ import org.verbena.api.ObservabilitySuite;
 import org.verbena.api.OneSidedSuite;
 import org.verbena.api.PreSharedKeysSuite;
 import org.verbena.api.RawSuite;
+import org.verbena.api.ShortFormLimitsSuite;
 import org.verbena.api.ShortFormSuite;
 import org.verbena.api.StoppedPeerSuite;
 import org.verbena.api.TrafficSuite;
@@ -36,6 +37,14 @@ class ShmChannelsTest {
 
     @Nested
     class ShortForms extends ShortFormSuite {
+        @Override
+        protected String provider() {
+            return "shm";
+        }
+    }
+
+    @Nested
+    class ShortFormLimits extends ShortFormLimitsSuite {
         @Override
         protected String provider() {
             return "shm";

@@ -5,7 +5,7 @@ import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.util.AttributeKey;
 import java.lang.foreign.Arena;
 import java.nio.charset.StandardCharsets;
@@ -134,17 +134,19 @@ final class PerfProtocol {
             throw new IllegalArgumentException("the server sends to this client already");
         }
         channel.pipeline().addLast(READING, new Reading());
+        channel.read();
         flow.begin0();
     }
 
     /**
      * Reads on while the peer does not take what it is sent, which is bounded by the flow: otherwise one that never
-     * ends would keep the server from reading. Behind the handler that stops reading.
+     * ends would keep the server from reading. What asks for reads comes by here first, and passes by the handler that
+     * would hold it back.
      */
-    private static final class Reading extends ChannelInboundHandlerAdapter {
+    private static final class Reading extends ChannelOutboundHandlerAdapter {
         @Override
-        public void channelWritabilityChanged(ChannelHandlerContext context) {
-            context.channel().config().setAutoRead(true);
+        public void read(ChannelHandlerContext context) {
+            context.pipeline().firstContext().read();
         }
     }
 

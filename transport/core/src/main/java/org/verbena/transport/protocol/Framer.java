@@ -29,10 +29,12 @@ abstract sealed class Framer permits HeadedFramer, RawFramer {
     abstract boolean hasBegun(Operation operation);
 
     static MessageTooLargeException tooLarge(Operation operation, long limit) {
-        return new MessageTooLargeException("a message of " + operation.totalBytes
-                + " bytes is over the peer's limit of " + limit
-                + ": send it in parts, or raise MAX_MESSAGE_BYTES at the peer, and the limit of its receive buffers if"
-                + " they cannot hold it");
+        return new MessageTooLargeException(
+                "a message of " + operation.totalBytes + " bytes is over the peer's limit of " + limit
+                        + ": send it in parts, or raise MAX_MESSAGE_BYTES at the peer, and the limit of its receive"
+                        + " buffers if they cannot hold it",
+                operation.totalBytes,
+                limit);
     }
 
     static Obstacle refuse(Operation operation, long limit) {
