@@ -18,7 +18,7 @@ final class Completion implements Callable<Integer> {
     @Override
     public Integer call() {
         PrintWriter out = spec.commandLine().getOut();
-        out.print(AutoComplete.bash("verbena", Main.commandLine()));
+        out.print(AutoComplete.bash("verbena", Main.commandLineOfAllCommands()));
         out.flush();
         return CommandLine.ExitCode.OK;
     }

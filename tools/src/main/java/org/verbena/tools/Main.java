@@ -87,6 +87,11 @@ public final class Main extends RootCommand {
         return new Main().commandLineFor(args);
     }
 
+    /** As {@link #commandLine}, with all commands: what completes them needs their options. */
+    static CommandLine commandLineOfAllCommands() {
+        return new Main().commandLineOfAll();
+    }
+
     /** A switch, because it loads no class but the one asked for. */
     @Override
     protected Class<?> command(String name) {

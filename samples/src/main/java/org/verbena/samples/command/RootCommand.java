@@ -2,10 +2,13 @@ package org.verbena.samples.command;
 
 import static picocli.CommandLine.Model.UsageMessageSpec.SECTION_KEY_COMMAND_LIST;
 import static picocli.CommandLine.Model.UsageMessageSpec.SECTION_KEY_COMMAND_LIST_HEADING;
+import static picocli.CommandLine.Model.UsageMessageSpec.SECTION_KEY_SYNOPSIS;
 
 import java.io.IOException;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.verbena.transport.spi.RdmaException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -64,26 +67,51 @@ public abstract class RootCommand implements Runnable {
     protected abstract Class<?> command(String name);
 
     /**
-     * Creates the command line that these arguments need. Each command's model costs time and loads classes: if the
-     * first argument names a command, only that one is built; {@code --version} alone needs none. Everything else, such
-     * as help and wrong usage at this level, gets all commands.
+     * Creates the command line that these arguments need. Each command's model costs time and loads classes: only the
+     * command that they name is built, if any.
      *
      * @param args a command and its options
      * @return a new command line, which has not run
      */
     public final CommandLine commandLineFor(String... args) {
         CommandLine root = new CommandLine(this);
-        if (args.length > 0 && names.contains(args[0])) {
-            root.addSubcommand(args[0], command(args[0]));
-        } else if (args.length != 1 || !args[0].equals("--version")) {
-            names.forEach(name -> root.addSubcommand(name, command(name)));
-        }
+        // The options before the command's name have no values.
+        Stream.of(args)
+                .filter(arg -> !arg.startsWith("-"))
+                .findFirst()
+                .filter(names::contains)
+                .ifPresent(name -> root.addSubcommand(name, command(name)));
+        return framed(root);
+    }
+
+    /**
+     * Creates a command line that has all commands.
+     *
+     * @return a new command line, which has not run
+     */
+    public final CommandLine commandLineOfAll() {
+        CommandLine root = new CommandLine(this);
+        names.forEach(name -> root.addSubcommand(name, command(name)));
+        return framed(root);
+    }
+
+    private CommandLine framed(CommandLine root) {
+        root.getHelpSectionMap().put(SECTION_KEY_SYNOPSIS, RootCommand::synopsis);
         root.getHelpSectionMap().put(SECTION_KEY_COMMAND_LIST_HEADING, help -> "");
         root.getHelpSectionMap().put(SECTION_KEY_COMMAND_LIST, this::commandGroups);
         return root.setExecutionStrategy(RootCommand::execute)
                 .setExecutionExceptionHandler(this::explain)
-                .setParameterExceptionHandler(RootCommand::refuse)
+                .setParameterExceptionHandler(this::refuse)
                 .setCaseInsensitiveEnumValuesAllowed(true);
+    }
+
+    /** Names the command's place also where no command has been built. */
+    private static String synopsis(CommandLine.Help help) {
+        String synopsis = help.synopsis(help.synopsisHeadingLength());
+        return help.subcommands().isEmpty()
+                ? synopsis.stripTrailing() + " "
+                        + help.commandSpec().usageMessage().synopsisSubcommandLabel() + System.lineSeparator()
+                : synopsis;
     }
 
     @Override
@@ -93,7 +121,6 @@ public abstract class RootCommand implements Runnable {
 
     /** The commands, group by group. */
     private String commandGroups(CommandLine.Help help) {
-        Map<String, CommandLine.Help> commands = help.subcommands();
         int nameColumns = 2 + names.stream().mapToInt(String::length).max().orElse(0);
         int columns = help.commandSpec().usageMessage().width();
         StringBuilder text = new StringBuilder();
@@ -104,11 +131,7 @@ public abstract class RootCommand implements Runnable {
                     new CommandLine.Help.Column(nameColumns, 2, CommandLine.Help.Column.Overflow.SPAN),
                     new CommandLine.Help.Column(columns - nameColumns, 2, CommandLine.Help.Column.Overflow.WRAP));
             for (String name : members) {
-                CommandLine.Help command = commands.get(name);
-                if (command != null) {
-                    table.addRowValues(
-                            name, command.commandSpec().usageMessage().description()[0]);
-                }
+                table.addRowValues(name, command(name).getAnnotation(Command.class).description()[0]);
             }
             text.append(table);
         });
@@ -128,7 +151,7 @@ public abstract class RootCommand implements Runnable {
     }
 
     /** Prints one line for wrong usage, which names the help; without any argument, all commands are listed first. */
-    private static int refuse(CommandLine.ParameterException wrong, String[] args) {
+    private int refuse(CommandLine.ParameterException wrong, String[] args) {
         CommandLine command = wrong.getCommandLine();
         String path = command.getCommandSpec().qualifiedName();
         if (args.length == 0) {
@@ -138,10 +161,14 @@ public abstract class RootCommand implements Runnable {
         if (wrong instanceof CommandLine.UnmatchedArgumentException unmatched
                 && !unmatched.getUnmatched().isEmpty()) {
             String first = unmatched.getUnmatched().getFirst();
-            if (!first.startsWith("-") && !command.getSubcommands().isEmpty()) {
-                what = "there is no command '" + first + "'";
+            Collection<String> possible;
+            if (first.startsWith("-")) {
+                possible = command.getCommandSpec().optionsMap().keySet();
+            } else {
+                possible = command.getParent() == null ? names : command.getSubcommands().keySet();
+                what = possible.isEmpty() ? what : "there is no command '" + first + "'";
             }
-            List<String> similar = unmatched.getSuggestions();
+            List<String> similar = SimilarNames.of(first, possible);
             what += similar.isEmpty() ? "" : "; did you mean " + String.join(" or ", similar) + "?";
         }
         command.getErr().println(withoutRoot(path) + ": " + what + " (see " + path + " --help)");

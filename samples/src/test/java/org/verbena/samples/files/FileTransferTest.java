@@ -56,7 +56,7 @@ class FileTransferTest {
         StringWriter out = new StringWriter();
         StringWriter err = new StringWriter();
         CommandLine command =
-                Samples.commandLine().setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
+                Samples.commandLine(args).setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
         int exitCode = command.execute(args);
         return new Answer(exitCode, out.toString(), err.toString());
     }

@@ -214,7 +214,7 @@ class RcPingPongTest {
     })
     void refusesCombinationsAsCDoes(String options, String cMessage) throws Exception {
         StringWriter err = new StringWriter();
-        int exitCode = Main.commandLine().setErr(new PrintWriter(err, true)).execute(with(options, "pingpong", "rc"));
+        int exitCode = Main.commandLine("pingpong").setErr(new PrintWriter(err, true)).execute(with(options, "pingpong", "rc"));
         assertThat(exitCode).isEqualTo(2);
         assertThat(err.toString())
                 .contains(options.contains("P") ? "-P (--prefetch) is for" : "-j (--dm) cannot be combined");
@@ -243,7 +243,7 @@ class RcPingPongTest {
                 .map(words -> words[0] + " " + words[1])
                 .toList();
         assertThat(theirs).hasSizeGreaterThan(9);
-        List<String> ours = Main.commandLine()
+        List<String> ours = Main.commandLine("pingpong")
                 .getSubcommands()
                 .get("pingpong")
                 .getSubcommands()

@@ -1,0 +1,63 @@
+package org.verbena.samples.command;
+
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.List;
+
+/** Finds the names that a user may have meant. */
+final class SimilarNames {
+    /** Of more than these a user would not choose. */
+    private static final int MOST = 3;
+
+    /** Typing errors: a letter too many, missing, wrong, or two that changed places. */
+    private static final int MOST_ERRORS = 2;
+
+    /** A shorter part of a name would suit too many. */
+    private static final int LEAST_PART = 3;
+
+    private SimilarNames() {}
+
+    /**
+     * Finds them.
+     *
+     * @param typed what is no name
+     * @param names all names
+     * @return the most similar first, three at most
+     */
+    static List<String> of(String typed, Collection<String> names) {
+        return names.stream()
+                .filter(name -> errors(typed, name) <= Math.min(MOST_ERRORS, typed.length() / 2)
+                        || (typed.length() >= LEAST_PART && name.contains(typed)))
+                .sorted(Comparator.comparingInt(name -> errors(typed, name)))
+                .limit(MOST)
+                .toList();
+    }
+
+    /** The optimal string alignment distance. */
+    private static int errors(String typed, String name) {
+        int[] beforeLast = new int[name.length() + 1];
+        int[] last = new int[name.length() + 1];
+        int[] row = new int[name.length() + 1];
+        Arrays.setAll(last, i -> i);
+        for (int i = 1; i <= typed.length(); i++) {
+            row[0] = i;
+            for (int j = 1; j <= name.length(); j++) {
+                boolean same = typed.charAt(i - 1) == name.charAt(j - 1);
+                row[j] = Math.min(Math.min(row[j - 1], last[j]) + 1, last[j - 1] + (same ? 0 : 1));
+                boolean swapped = i > 1
+                        && j > 1
+                        && typed.charAt(i - 1) == name.charAt(j - 2)
+                        && typed.charAt(i - 2) == name.charAt(j - 1);
+                if (swapped) {
+                    row[j] = Math.min(row[j], beforeLast[j - 2] + 1);
+                }
+            }
+            int[] free = beforeLast;
+            beforeLast = last;
+            last = row;
+            row = free;
+        }
+        return last[name.length()];
+    }
+}
