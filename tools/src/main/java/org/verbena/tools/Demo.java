@@ -10,9 +10,11 @@ import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
+import org.verbena.samples.command.Conditions;
 import org.verbena.samples.command.PortNumber;
 import org.verbena.samples.command.Report;
 import org.verbena.samples.command.Verbosity;
+import org.verbena.samples.command.WarmUp;
 import org.verbena.samples.echo.EchoClient;
 import org.verbena.samples.table.Table;
 import org.verbena.samples.table.TableClient;
@@ -35,18 +37,21 @@ final class Demo implements Callable<Integer> {
     private static final int ROWS = 256;
     private static final int ROW_BYTES = 4096;
 
-    /** So many, or for so long, whichever is over first: nine lines of at most a second each. */
+    /** So many, or for so long, whichever is over first. */
     private static final int MOST = 100_000;
 
     private static final String EACH_MILLIS = "800";
 
-    private static final long WARM_UP_NANOS = TimeUnit.MILLISECONDS.toNanos(300);
+    /** The warm-up of a line takes so many times as long at the most, and never longer than elsewhere. */
+    private static final int MOST_WARM_UPS = 4;
 
     @Option(
             names = "--millis",
             paramLabel = "N",
             defaultValue = EACH_MILLIS,
-            description = "The longest time to measure each line, in milliseconds (${DEFAULT-VALUE}).")
+            description =
+                    "The longest time to measure each line, in milliseconds (${DEFAULT-VALUE}); each is warmed up before,"
+                            + " until its times no longer fall.")
     private int eachMillis;
 
     @Option(
@@ -89,7 +94,6 @@ final class Demo implements Callable<Integer> {
         if (eachMillis < 1) {
             throw new ParameterException(spec.commandLine(), "--millis must be 1 or more, not " + eachMillis);
         }
-        long eachNanos = TimeUnit.MILLISECONDS.toNanos(eachMillis);
         MemorySegment memory = Arena.global().allocate(Table.lengthBytes(ROWS, ROW_BYTES), ROW_BYTES);
         MessageHandler tellsOfTheTable = TableServer.handler(memory, ROWS, ROW_BYTES);
         try (RdmaServer server = RdmaServer.builder()
@@ -104,25 +108,39 @@ final class Demo implements Callable<Integer> {
                     .member("local", channel.localAddress())
                     .member("remote", channel.remoteAddress())
                     .member("atomics", channel.capabilities().atomics());
-            EchoClient.run(client, MOST, 1, SIZES[0], Math.min(WARM_UP_NANOS, eachNanos));
+            Lines lines = new Lines();
             for (int size : SIZES) {
-                report.row("echo " + sizeName(size), EchoClient.run(client, MOST, 1, size, eachNanos), size);
+                lines.add("echo " + sizeName(size), size, nanos -> EchoClient.run(client, MOST, 1, size, nanos));
             }
-            report.row("echo 64 B x64", EchoClient.run(client, 4 * MOST, 64, 64, eachNanos), 64);
+            lines.add("echo 64 B x64", 64, nanos -> EchoClient.run(client, 4 * MOST, 64, 64, nanos));
             Table table = TableClient.table(client);
             TableClient.checkARow(channel, table);
-            report.row("read 4 KiB", TableClient.reads(channel, table, MOST, 1, eachNanos), ROW_BYTES);
-            report.row("write 4 KiB", TableClient.writes(channel, table, MOST, 1, eachNanos), ROW_BYTES);
+            lines.add("read 4 KiB", ROW_BYTES, nanos -> TableClient.reads(channel, table, MOST, 1, nanos));
+            lines.add("write 4 KiB", ROW_BYTES, nanos -> TableClient.writes(channel, table, MOST, 1, nanos));
             if (channel.capabilities().atomics()) {
-                report.row("fetch-and-add", TableClient.adds(channel, table, MOST, 1, eachNanos), Long.BYTES);
+                lines.add("fetch-and-add", Long.BYTES, nanos -> TableClient.adds(channel, table, MOST, 1, nanos));
             } else {
                 report.line("fetch-and-add          the device has no atomics");
             }
             report.line("");
             report.line("Every reply and row was checked. Times include both ends, on one machine.");
+            report.line(lines.conditions.line());
+            report.member("conditions", lines.conditions.members());
             report.end();
         }
         return CommandLine.ExitCode.OK;
+    }
+
+    /** The lines of the table, each warmed up before it is measured. */
+    private final class Lines {
+        private final long eachNanos = TimeUnit.MILLISECONDS.toNanos(eachMillis);
+        private final WarmUp warmUp = new WarmUp();
+        private final Conditions conditions = new Conditions();
+
+        private void add(String operation, int bytes, WarmUp.Window window) throws InterruptedException {
+            conditions.add(warmUp.run(window, Math.min(WarmUp.MOST_NANOS, MOST_WARM_UPS * eachNanos)));
+            report.row(operation, window.run(eachNanos), bytes);
+        }
     }
 
     /** An empty request asks for the table; anything else comes back. */

@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.api.LadderResult;
 import org.verbena.api.RdmaClient;
 import org.verbena.samples.command.CommandFailure;
+import org.verbena.samples.command.Conditions;
 import org.verbena.samples.command.ConnectionOptions;
 import org.verbena.samples.command.LadderLines;
 import org.verbena.samples.command.LoopOptions;
@@ -16,6 +17,7 @@ import org.verbena.samples.command.Pipelined;
 import org.verbena.samples.command.Report;
 import org.verbena.samples.command.TrafficOptions;
 import org.verbena.samples.command.Verbosity;
+import org.verbena.samples.command.WarmUp;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -30,9 +32,6 @@ import picocli.CommandLine.ParameterException;
                 "%nWith --provider ladder, -v also prints the ladder to standard error: which rungs were tried, how long"
                         + " each took, why it is not used, and which is.")
 public final class EchoClient implements Callable<Integer> {
-    /** The largest default warm-up. */
-    private static final int MOST_WARM_UP = 2000;
-
     @Mixin
     @SuppressWarnings("NullAway.Init") // picocli sets it
     private ConnectionOptions options;
@@ -49,8 +48,8 @@ public final class EchoClient implements Callable<Integer> {
             names = "--warm-up",
             paramLabel = "COUNT",
             description =
-                    "Messages sent first and not counted, until code is compiled and caches are warm; by default a"
-                            + " tenth of --count and " + MOST_WARM_UP + " at most.")
+                    "Messages sent first and not counted. By default they are sent until their times no longer fall, for 3"
+                            + " seconds at most: until code is compiled and caches are warm.")
     private @Nullable Integer warmUp;
 
     @Mixin
@@ -64,9 +63,8 @@ public final class EchoClient implements Callable<Integer> {
     @Override
     public Integer call() throws InterruptedException {
         traffic.check();
-        int uncounted = warmUp == null ? Math.min(traffic.count / 10, MOST_WARM_UP) : warmUp;
-        if (uncounted < 0) {
-            throw new ParameterException(spec.commandLine(), "--warm-up must be 0 or more, not " + uncounted);
+        if (warmUp != null && warmUp < 0) {
+            throw new ParameterException(spec.commandLine(), "--warm-up must be 0 or more, not " + warmUp);
         }
         try (RdmaClient client = RdmaClient.builder()
                 .provider(options.provider)
@@ -76,9 +74,8 @@ public final class EchoClient implements Callable<Integer> {
             if (ladder != null && Verbosity.isRaised()) {
                 LadderLines.of(ladder).forEach(spec.commandLine().getErr()::println);
             }
-            if (uncounted > 0) {
-                run(client, uncounted, traffic.window, traffic.sizeBytes, Long.MAX_VALUE);
-            }
+            Conditions conditions = new Conditions();
+            conditions.add(warmUp(client));
             Measurement echo = run(client, traffic.count, traffic.window, traffic.sizeBytes, Long.MAX_VALUE);
             report.row("echo " + traffic.sizeBytes + " B x" + traffic.window, echo, traffic.sizeBytes);
             report.line(
@@ -87,12 +84,28 @@ public final class EchoClient implements Callable<Integer> {
             if (ladder != null) {
                 report.line("ladder: " + ladder.rung() + ", " + ladder.reason());
             }
+            report.line(conditions.line());
             report.member("provider", client.provider())
                     .member("local", client.channel().localAddress())
                     .member("remote", client.channel().remoteAddress())
+                    .member("conditions", conditions.members())
                     .end();
         }
         return CommandLine.ExitCode.OK;
+    }
+
+    private WarmUp.Outcome warmUp(RdmaClient client) throws InterruptedException {
+        if (warmUp == null) {
+            return new WarmUp()
+                    .run(
+                            nanos -> run(client, Long.MAX_VALUE, traffic.window, traffic.sizeBytes, nanos),
+                            WarmUp.MOST_NANOS);
+        }
+        long beganNanos = System.nanoTime();
+        if (warmUp > 0) {
+            run(client, warmUp, traffic.window, traffic.sizeBytes, Long.MAX_VALUE);
+        }
+        return new WarmUp.Outcome(System.nanoTime() - beganNanos, warmUp, true);
     }
 
     /** Echoes until so many are done or the time is over. */

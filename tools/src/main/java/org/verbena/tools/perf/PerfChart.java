@@ -1,5 +1,7 @@
 package org.verbena.tools.perf;
 
+import java.awt.BasicStroke;
+import java.awt.Color;
 import java.awt.Dimension;
 import java.awt.Font;
 import java.awt.font.FontRenderContext;
@@ -15,17 +17,21 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import javax.imageio.ImageIO;
+import javax.xml.XMLConstants;
 import javax.xml.parsers.DocumentBuilderFactory;
 import javax.xml.parsers.ParserConfigurationException;
 import org.apache.batik.svggen.SVGGraphics2D;
 import org.knowm.xchart.BitmapEncoder;
 import org.knowm.xchart.XYChart;
 import org.knowm.xchart.XYChartBuilder;
+import org.knowm.xchart.XYSeries;
 import org.knowm.xchart.style.Styler;
 import org.knowm.xchart.style.XYStyler;
 import org.knowm.xchart.style.markers.SeriesMarkers;
 import org.w3c.dom.Document;
+import org.w3c.dom.Element;
 
 /** A picture of latencies by percentile or of bandwidths by size. Needs fonts, but no display. */
 final class PerfChart {
@@ -35,35 +41,70 @@ final class PerfChart {
     /** A nanosecond: what a logarithmic axis shows for 0. */
     private static final double LEAST_MICROS = 1e-3;
 
+    /** What a logarithmic axis shows for less. */
+    private static final double LEAST_MEGABYTES = 1e-3;
+
     private static final String SVG = "http://www.w3.org/2000/svg";
+    private static final String DUBLIN_CORE = "http://purl.org/dc/elements/1.1/";
 
     static {
         // Before AWT is first used: with a DISPLAY that does not answer it would fail otherwise.
         System.setProperty("java.awt.headless", "true");
     }
 
+    /** Told apart by eyes of all kinds, and dark enough on white. */
+    private static final Color[] COLORS = {
+        new Color(0x0072B2),
+        new Color(0xD55E00),
+        new Color(0x007A5A),
+        new Color(0xB0457F),
+        new Color(0x5B3A8E),
+        new Color(0x8A5A00)
+    };
+
+    /** With more curves than colours, the colours come again with other strokes. */
+    private static final float[][] DASHES = {{1, 0}, {9, 4}, {2, 3}, {12, 4, 2, 4}};
+
+    private static final float STROKE = 2;
+
     private final XYChart chart;
+    private final String title;
+    private final PerfOrigin origin;
 
     /**
      * Lays it out.
      *
      * @param isLatency whether to draw latencies, or bandwidths
+     * @param origin where this run's figures come from
      * @param curves what to draw; at least one
      */
-    PerfChart(boolean isLatency, List<PerfCurve> curves) {
+    PerfChart(boolean isLatency, PerfOrigin origin, List<PerfCurve> curves) {
+        this.origin = origin;
+        title = isLatency ? "verbena perf: latency by percentile" : "verbena perf: bandwidth by size";
         chart = new XYChartBuilder()
                 .width(WIDTH)
                 .height(HEIGHT)
-                .title(isLatency ? "verbena perf: latency" : "verbena perf: bandwidth")
-                .xAxisTitle(isLatency ? "percentile" : "size")
+                .title(title)
+                .xAxisTitle((isLatency ? "percentile" : "size") + "  (" + origin.text() + ")")
                 .yAxisTitle(isLatency ? "microseconds" : "MB/s")
                 .build();
         chart.getStyler().setLegendPosition(Styler.LegendPosition.OutsideE);
-        chart.getStyler().setChartBackgroundColor(java.awt.Color.WHITE);
+        chart.getStyler().setChartBackgroundColor(Color.WHITE);
+        chart.getStyler().setLegendBorderColor(Color.WHITE);
+        chart.getStyler().setPlotGridLinesColor(new Color(0xDDDDDD));
         if (isLatency) {
             drawLatencies(curves);
         } else {
             drawBandwidths(curves);
+        }
+        int drawn = 0;
+        for (XYSeries series : chart.getSeriesCollection()) {
+            Color color = COLORS[drawn % COLORS.length];
+            float[] dash = DASHES[drawn / COLORS.length % DASHES.length];
+            series.setLineColor(color);
+            series.setMarkerColor(color);
+            series.setLineStyle(new BasicStroke(STROKE, BasicStroke.CAP_BUTT, BasicStroke.JOIN_ROUND, 1, dash, 0));
+            drawn++;
         }
     }
 
@@ -111,14 +152,35 @@ final class PerfChart {
         }
         tests.forEach((name, sizes) -> chart.addSeries(
                 name,
-                sizes.stream().map(it -> Math.log(it.bytes()) / Math.log(2)).toList(),
-                sizes.stream().map(PerfCurve::megabytesPerSecond).toList()));
-        chart.getStyler().setYAxisMin(0.0);
-        chart.getStyler()
-                .setXAxisTickLabelsFormattingFunction(
-                        power -> power >= 0 && power < Integer.SIZE - 1 && power == Math.rint(power)
-                                ? size(1 << power.intValue())
-                                : "");
+                sizes.stream().map(it -> log2(it.bytes())).toList(),
+                sizes.stream()
+                        .map(it -> Math.max(it.megabytesPerSecond(), LEAST_MEGABYTES))
+                        .toList()));
+        double least = Double.MAX_VALUE;
+        double most = 0;
+        int smallest = Integer.MAX_VALUE;
+        int largest = 0;
+        for (PerfCurve curve : curves) {
+            least = Math.min(least, Math.max(curve.megabytesPerSecond(), LEAST_MEGABYTES));
+            most = Math.max(most, curve.megabytesPerSecond());
+            smallest = Math.min(smallest, curve.bytes());
+            largest = Math.max(largest, curve.bytes());
+        }
+        XYStyler styler = chart.getStyler();
+        // Powers of two: an axis of XChart's would have powers of ten.
+        styler.setXAxisMin(Math.floor(log2(smallest))).setXAxisMax(Math.max(Math.floor(log2(smallest)) + 1, Math.ceil(log2(largest))));
+        styler.setXAxisTickLabelsFormattingFunction(
+                power -> power >= 0 && power < Integer.SIZE - 1 && power == Math.rint(power)
+                        ? size(1 << power.intValue())
+                        : "");
+        styler.setYAxisLogarithmic(true);
+        double bottom = decadeTo(least);
+        styler.setYAxisMin(bottom).setYAxisMax(Math.max(10 * bottom, decadeFrom(Math.max(most, least))));
+        styler.setYAxisTickLabelsFormattingFunction(y -> plain(BigDecimal.valueOf(y)));
+    }
+
+    private static double log2(int bytes) {
+        return Math.log(bytes) / Math.log(2);
     }
 
     private static double decadeFrom(double value) {
@@ -155,13 +217,42 @@ final class PerfChart {
                 SVGGraphics2D graphics = new SVGGraphics2D(emptySvg());
                 graphics.setSVGCanvasSize(new Dimension(WIDTH, HEIGHT));
                 chart.paint(graphics, WIDTH, HEIGHT);
-                graphics.stream(writer, true);
+                Element root = graphics.getRoot();
+                root.insertBefore(metadata(root.getOwnerDocument()), root.getFirstChild());
+                root.insertBefore(element(root.getOwnerDocument(), "desc", origin.text()), root.getFirstChild());
+                root.insertBefore(element(root.getOwnerDocument(), "title", title), root.getFirstChild());
+                graphics.stream(root, writer, true, false);
             }
         } else {
             RenderedImage image = BitmapEncoder.getBufferedImage(chart);
             ImageIO.write(image, "png", out);
         }
         return out.toByteArray();
+    }
+
+    /** For programs that catalogue pictures. */
+    private Element metadata(Document document) {
+        Element metadata = document.createElementNS(SVG, "metadata");
+        metadata.setAttributeNS(XMLConstants.XMLNS_ATTRIBUTE_NS_URI, "xmlns:dc", DUBLIN_CORE);
+        Map<String, String> values = Map.of(
+                "title", title,
+                "description", origin.text(),
+                "date", origin.date(),
+                "creator", origin.version(),
+                "source", origin.machine(),
+                "subject", origin.provider());
+        new TreeMap<>(values).forEach((name, value) -> {
+            Element one = document.createElementNS(DUBLIN_CORE, "dc:" + name);
+            one.setTextContent(value);
+            metadata.appendChild(one);
+        });
+        return metadata;
+    }
+
+    private static Element element(Document document, String name, String text) {
+        Element element = document.createElementNS(SVG, name);
+        element.setTextContent(text);
+        return element;
     }
 
     private static Document emptySvg() {

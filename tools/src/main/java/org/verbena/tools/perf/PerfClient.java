@@ -24,6 +24,7 @@ import org.verbena.samples.command.LoopOptions;
 import org.verbena.samples.command.Measurement;
 import org.verbena.samples.command.Pipelined;
 import org.verbena.samples.command.ProgressOption;
+import org.verbena.samples.command.WarmUp;
 import picocli.CommandLine;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
@@ -43,6 +44,8 @@ import picocli.CommandLine.Parameters;
                         + " of them under way.")
 final class PerfClient implements Callable<Integer> {
     private static final int BANDWIDTH_WINDOW = 64;
+
+    private static final double NANOS_PER_SECOND = 1e9;
 
     /** As {@code -a} of perftest goes: up to 8 MiB. */
     private static final int LARGEST_POWER = 23;
@@ -154,9 +157,9 @@ final class PerfClient implements Callable<Integer> {
     @Option(
             names = "--warm-up",
             paramLabel = "SECONDS",
-            defaultValue = "2",
-            description = "How long each test and size runs before that (${DEFAULT-VALUE}).")
-    private double warmUpSeconds;
+            description = "How long each test and size runs before that; by default until its times no longer fall, for 3"
+                    + " seconds at most.")
+    private @Nullable Double warmUpSeconds;
 
     @Option(
             names = "--histogram",
@@ -207,11 +210,12 @@ final class PerfClient implements Callable<Integer> {
                 for (int i = 0; i < connections; i++) {
                     open.add(new PerfConnection(group, server, options.remotePort()));
                 }
+                PerfOrigin origin = PerfOrigin.now(group.provider().name());
                 report.begin(
                         isLatency,
                         bidirectional,
                         against.isOn(),
-                        group.provider().name(),
+                        origin,
                         open.getFirst().client().channel());
                 for (PerfTest test : tests) {
                     List<PerfSubject> subjects = new ArrayList<>();
@@ -228,7 +232,7 @@ final class PerfClient implements Callable<Integer> {
                     subjects.forEach(PerfSubject::close);
                 }
                 report.end();
-                plot.draw();
+                plot.draw(origin);
             } finally {
                 open.forEach(PerfConnection::close);
             }
@@ -256,7 +260,7 @@ final class PerfClient implements Callable<Integer> {
         if (window < 1 || connections < 1 || threads < 1) {
             throw wrong("--window, --connections and --threads must be 1 or more");
         }
-        if (!(seconds > 0) || !(warmUpSeconds >= 0)) {
+        if (!(seconds > 0) || (warmUpSeconds != null && !(warmUpSeconds >= 0))) {
             throw wrong("--duration must be more than 0, --warm-up 0 or more");
         }
         if (rate != null && !isLatency) {
@@ -312,15 +316,13 @@ final class PerfClient implements Callable<Integer> {
                 subject.beginReturn(bytes, load);
             }
         }
-        long uncounted = 0;
+        long uncounted;
         Measurement all;
         long received;
         PerfUsage used;
-        try (PerfProgress shown = new PerfProgress(progress, test + " " + bytes, warmUpSeconds + seconds)) {
+        try (PerfProgress shown = new PerfProgress(progress, test + " " + bytes, mostWarmUpSeconds() + seconds)) {
             shown.begin();
-            if (warmUpSeconds > 0) {
-                uncounted = run(subjects, operations, warmUpSeconds, load).count();
-            }
+            uncounted = warmUp(subjects, operations, load);
             PerfUsage before = PerfUsage.untilNow();
             long receivedBefore = received(subjects, load);
             all = run(subjects, operations, seconds, load);
@@ -360,6 +362,25 @@ final class PerfClient implements Callable<Integer> {
         if (received != sent) {
             throw new CommandFailure("of " + sent + " messages that the server sent, " + received + " arrived");
         }
+    }
+
+    private double mostWarmUpSeconds() {
+        return warmUpSeconds != null ? warmUpSeconds : WarmUp.MOST_NANOS / NANOS_PER_SECOND;
+    }
+
+    /** Runs the operations uncounted, and returns how many that were. */
+    private long warmUp(List<PerfSubject> subjects, List<Supplier<Future<?>>> operations, Load load)
+            throws InterruptedException {
+        WarmUp.Window window = nanos -> run(subjects, operations, nanos / NANOS_PER_SECOND, load);
+        WarmUp.Outcome outcome;
+        if (warmUpSeconds == null) {
+            outcome = new WarmUp().run(window, WarmUp.MOST_NANOS);
+        } else {
+            long nanos = (long) (warmUpSeconds * NANOS_PER_SECOND);
+            outcome = new WarmUp.Outcome(nanos, nanos > 0 ? window.run(nanos).count() : 0, true);
+        }
+        report.warmedUp(outcome);
+        return outcome.count();
     }
 
     /** How many messages of the server have arrived here; 0 where it sends none. */

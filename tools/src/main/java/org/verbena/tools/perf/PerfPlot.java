@@ -84,12 +84,12 @@ final class PerfPlot {
     }
 
     private void read(Path run) throws IOException {
-        String name = String.valueOf(run.getFileName()).replaceFirst("\\.json$", "");
+        String file = String.valueOf(run.getFileName()).replaceFirst("\\.json$", "");
         try {
-            for (JsonElement test : JsonParser.parseString(Files.readString(run))
-                    .getAsJsonObject()
-                    .getAsJsonArray("tests")) {
-                PerfCurve curve = curve(name + ": ", test.getAsJsonObject());
+            JsonObject all = JsonParser.parseString(Files.readString(run)).getAsJsonObject();
+            String name = file + " (" + all.get("provider").getAsString() + "): ";
+            for (JsonElement test : all.getAsJsonArray("tests")) {
+                PerfCurve curve = curve(name, test.getAsJsonObject());
                 if (curve.isLatency() != isLatency) {
                     throw wrong("--plot-with " + run + " has " + (isLatency ? "bandwidths, not latencies" : "latencies")
                             + ": this run would need --" + (isLatency ? "bw" : "lat"));
@@ -144,9 +144,9 @@ final class PerfPlot {
     }
 
     /** Draws all of them, if that is wanted. */
-    void draw() throws IOException {
+    void draw(PerfOrigin origin) throws IOException {
         if (file != null) {
-            Files.write(file, new PerfChart(isLatency, curves).encode(isSvg(file)));
+            Files.write(file, new PerfChart(isLatency, origin, curves).encode(isSvg(file)));
         }
     }
 }

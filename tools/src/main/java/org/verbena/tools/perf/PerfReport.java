@@ -8,10 +8,13 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaChannel;
+import org.verbena.samples.command.Conditions;
 import org.verbena.samples.command.Json;
+import org.verbena.samples.command.WarmUp;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -38,8 +41,12 @@ final class PerfReport {
     private final Map<String, @Nullable Object> members = new LinkedHashMap<>();
     private final List<Map<String, @Nullable Object>> rows = new ArrayList<>();
 
-    void begin(boolean isLatency, boolean isBidirectional, boolean isCompared, String provider, RdmaChannel channel) {
-        members.put("provider", provider);
+    /** When the connections are there; what they took is not of interest. */
+    private @Nullable Conditions conditions;
+
+    void begin(boolean isLatency, boolean isBidirectional, boolean isCompared, PerfOrigin origin, RdmaChannel channel) {
+        conditions = new Conditions();
+        members.putAll(Json.components(origin));
         members.put("local", channel.localAddress());
         members.put("remote", channel.remoteAddress());
         if (isCsv()) {
@@ -47,7 +54,7 @@ final class PerfReport {
                     .map(RecordComponent::getName)
                     .collect(Collectors.joining(",", "", isCompared ? "," + Compared.NAMES : "")));
         } else if (!isJson()) {
-            print("provider " + provider + ", " + channel.localAddress() + " to " + channel.remoteAddress()
+            print("provider " + origin.provider() + ", " + channel.localAddress() + " to " + channel.remoteAddress()
                     + (isBidirectional ? " and back at once" : ""));
             print(
                     isLatency
@@ -55,6 +62,11 @@ final class PerfReport {
                                     + "  stdev us  CPU s/M  heap B"
                             : "test        bytes      count       MB/s      per second    p50 us    p99 us  CPU s/M  heap B");
         }
+    }
+
+    /** Before each test with one size. */
+    void warmedUp(WarmUp.Outcome outcome) {
+        Objects.requireNonNull(conditions).add(outcome);
     }
 
     /**
@@ -123,10 +135,14 @@ final class PerfReport {
     }
 
     void end() {
+        Conditions all = Objects.requireNonNull(conditions);
         if (isJson()) {
+            members.put("conditions", all.members());
             members.put("tests", rows);
             spec.commandLine().getOut().print(Json.of(members));
             spec.commandLine().getOut().flush();
+        } else if (!isCsv()) {
+            print(all.line());
         }
     }
 

@@ -393,7 +393,8 @@ class PerfCommandTest {
                 .satisfiesExactly(
                         line -> assertThat(line).startsWith("provider soft, /127.0.0.1:"),
                         line -> assertThat(line).startsWith("test        bytes      count    min us"),
-                        line -> assertThat(line).containsPattern("^read +64 +\\d+ +[\\d.]+ "));
+                        line -> assertThat(line).containsPattern("^read +64 +\\d+ +[\\d.]+ "),
+                        line -> assertThat(line).startsWith("Warm-up: ").contains("Load average: "));
         List<String> lines = run(0, "-t", "read", "--bw", "--csv").lines().toList();
         assertThat(lines).hasSize(2);
         assertThat(lines.get(0)).startsWith("test,mode,bytes,connections,window,");

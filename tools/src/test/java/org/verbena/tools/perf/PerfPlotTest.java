@@ -1,19 +1,23 @@
 package org.verbena.tools.perf;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import javax.imageio.ImageIO;
+import javax.xml.parsers.DocumentBuilderFactory;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -22,10 +26,13 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.tools.VerbenaProcess;
+import org.w3c.dom.Document;
 
 /** {@code perf client --plot}. */
 @Timeout(240)
 class PerfPlotTest {
+    private static final PerfOrigin ORIGIN = new PerfOrigin("soft", "a-host, 2 x CPU", "2026-11-26", "Verbena 1, Java 25");
+
     private static PerfRuns perf;
 
     @TempDir
@@ -104,11 +111,65 @@ class PerfPlotTest {
         TreeMap<Double, Double> percentiles = new TreeMap<>();
         percentiles.put(100.0, 0.0);
         PerfCurve once = new PerfCurve("", "read", true, 1, 1, 0, percentiles);
-        assertThat(new String(new PerfChart(true, List.of(once, once)).encode(true), StandardCharsets.UTF_8))
+        assertThat(new String(new PerfChart(true, ORIGIN, List.of(once, once)).encode(true), StandardCharsets.UTF_8))
                 .contains("</svg");
         PerfCurve none = new PerfCurve("", "read", false, 1 << 30, 1, 0, percentiles);
-        assertThat(new String(new PerfChart(false, List.of(none, none)).encode(true), StandardCharsets.UTF_8))
+        assertThat(new String(new PerfChart(false, ORIGIN, List.of(none, none)).encode(true), StandardCharsets.UTF_8))
                 .contains("</svg");
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void saysWhereItsFiguresComeFrom(boolean isLatency) throws Exception {
+        TreeMap<Double, Double> percentiles = new TreeMap<>(Map.of(0.0, 10.0, 99.0, 20.0, 100.0, 30.0));
+        List<PerfCurve> curves = List.of(
+                new PerfCurve("", "read", isLatency, 64, 100, 5, percentiles),
+                new PerfCurve("", "read", isLatency, 1 << 20, 100, 5000, percentiles));
+        String svg = new String(new PerfChart(isLatency, ORIGIN, curves).encode(true), StandardCharsets.UTF_8);
+        DocumentBuilderFactory parsers = DocumentBuilderFactory.newInstance();
+        parsers.setNamespaceAware(true);
+        parsers.setFeature("http://apache.org/xml/features/nonvalidating/load-external-dtd", false);
+        Document parsed = parsers.newDocumentBuilder()
+                .parse(new ByteArrayInputStream(svg.getBytes(StandardCharsets.UTF_8)));
+        assertThat(parsed.getElementsByTagName("desc").item(0).getTextContent()).isEqualTo(ORIGIN.text());
+        Map<String, String> metadata = Map.of(
+                "date", "2026-11-26",
+                "subject", "soft",
+                "source", "a-host, 2 x CPU",
+                "creator", "Verbena 1, Java 25");
+        metadata.forEach((name, value) -> assertThat(
+                        parsed.getElementsByTagNameNS("http://purl.org/dc/elements/1.1/", name)
+                                .item(0)
+                                .getTextContent())
+                .as(name)
+                .isEqualTo(value));
+        assertThat(PerfOrigin.now("soft").text())
+                .startsWith("soft on ")
+                .contains("Verbena ", "Java ", " x ")
+                .containsPattern("\\d{4}-\\d\\d-\\d\\d");
+    }
+
+    /** Points that are a factor apart are a distance apart. The last one is the legend's. */
+    @Test
+    void drawsBandwidthsOnLogarithmicAxes() throws Exception {
+        TreeMap<Double, Double> percentiles = new TreeMap<>(Map.of(100.0, 30.0));
+        List<PerfCurve> curves = new ArrayList<>();
+        for (int power = 0; power <= 20; power += 4) {
+            curves.add(new PerfCurve("", "read", false, 1 << power, 100, Math.pow(10, power / 4 - 1), percentiles));
+        }
+        String svg = new String(new PerfChart(false, ORIGIN, curves).encode(true), StandardCharsets.UTF_8);
+        List<double[]> points = Pattern.compile("<circle cx=\"([\\d.]+)\" cy=\"([\\d.]+)\"")
+                .matcher(svg)
+                .results()
+                .map(found -> new double[] {Double.parseDouble(found.group(1)), Double.parseDouble(found.group(2))})
+                .toList();
+        assertThat(points).hasSize(curves.size() + 1);
+        for (int i = 2; i < curves.size(); i++) {
+            for (int axis : new int[] {0, 1}) {
+                double step = points.get(i)[axis] - points.get(i - 1)[axis];
+                assertThat(step).isCloseTo(points.get(1)[axis] - points.get(0)[axis], within(0.5));
+            }
+        }
     }
 
     @Test
