@@ -105,8 +105,30 @@ class LauncherTest {
                 .noneMatch(line -> line.contains("INFO") || line.contains("WARNING"));
     }
 
+    /** Maven builds the jar, and no cache; a distribution has none either. */
     @Test
-    void startsFromTheCacheThatItsBuildMade() throws Exception {
+    void theFirstStartMakesTheCache() throws Exception {
+        jdkWithCache();
+        Path cache = launcher.resolveSibling("tools/target/verbena.aot");
+        run(launcher);
+        Files.delete(cache);
+        assertThat(run(launcher, "demo").errors()).isEqualTo("verbena: preparing faster starts, once\n");
+        assertThat(cache).hasContent("cache");
+        Outcome second = run(launcher, "demo");
+        assertThat(second.errors()).isEmpty();
+        assertThat(second.output()).contains("<-XX:AOTCache=" + cache + ">").endsWith("<demo>");
+    }
+
+    @Test
+    void triesOnceToMakeACacheThatCannotBe() throws Exception {
+        jdk("jdk-25", "25");
+        assertThat(run(launcher).errors()).contains("preparing faster starts");
+        Outcome second = run(launcher);
+        assertThat(second.errors()).isEmpty();
+        assertThat(second.output()).doesNotContain("AOT");
+    }
+
+    private void jdkWithCache() throws IOException {
         jdk("jdk-25", "25");
         executable(jvms.resolve("jdk-25/bin/java"), """
                 #!/bin/sh
@@ -115,6 +137,11 @@ class LauncherTest {
                   case $argument in -XX:AOTCacheOutput=*) sleep 0.01 && echo cache >"${argument#*=}" ;; esac
                 done
                 """);
+    }
+
+    @Test
+    void startsFromTheCacheThatItsBuildMade() throws Exception {
+        jdkWithCache();
         Path cache = launcher.resolveSibling("tools/target/verbena.aot");
         assertThat(run(launcher, "demo").output())
                 .contains("<-XX:AOTCache=" + cache + ">")
@@ -148,7 +175,7 @@ class LauncherTest {
         Files.writeString(root.resolve("verbena.jar"), "");
         Files.writeString(root.resolve("verbena.args"), "");
         Outcome outcome = run(bin, "demo");
-        assertThat(outcome.errors()).isEmpty();
+        assertThat(outcome.errors()).isEqualTo("verbena: preparing faster starts, once\n");
         assertThat(outcome.output())
                 .isEqualTo("jdk-25 <@" + root.resolve("verbena.args") + "><-jar><" + root.resolve("verbena.jar")
                         + "><demo>\n");
