@@ -1,6 +1,5 @@
 package org.verbena.api;
 
-import java.util.concurrent.RejectedExecutionException;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.AbstractChannel;
@@ -30,6 +29,7 @@ import java.nio.channels.AlreadyConnectedException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
 import java.nio.channels.NotYetConnectedException;
+import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.MemoryDomain;

@@ -139,8 +139,7 @@ final class Messenger extends ChannelDuplexHandler {
         log = new HandlerLog(channel);
         notifier = ((RdmaEventLoop) channel.eventLoop()).notifier();
         limit = new SendLimit(serving.bounds());
-        requests = new Requests(
-                this, serving.retries(), links == null ? new LongAdder() : links.lateReplies(), limit);
+        requests = new Requests(this, serving.retries(), links == null ? new LongAdder() : links.lateReplies(), limit);
     }
 
     static Messenger ofClient(RdmaChannel channel, Serving serving, Links links) {
@@ -261,9 +260,10 @@ final class Messenger extends ChannelDuplexHandler {
     public void write(ChannelHandlerContext context, Object message, ChannelPromise promise) {
         if (!(message instanceof ByteBuf payload)) {
             ReferenceCountUtil.release(message);
-            promise.setFailure(new UnsupportedOperationException("a " + message.getClass().getName()
-                    + " cannot be sent on a channel of an RdmaClient or RdmaServer: write a ByteBuf, which is a message"
-                    + " to the peer's handler, or use a plain RdmaChannel"));
+            promise.setFailure(
+                    new UnsupportedOperationException("a " + message.getClass().getName()
+                            + " cannot be sent on a channel of an RdmaClient or RdmaServer: write a ByteBuf, which is a message"
+                            + " to the peer's handler, or use a plain RdmaChannel"));
             return;
         }
         ByteBuf frame = frameFor(promise, MESSAGE, 0, NO_TIME, payload);
@@ -332,8 +332,7 @@ final class Messenger extends ChannelDuplexHandler {
         if (refusable) {
             sendTimed(OVERLOADED, correlation, retryAfterNanos, Unpooled.EMPTY_BUFFER);
         } else {
-            sendFailure(
-                    correlation, "the server is overloaded, try again in " + inMillis(retryAfterNanos) + " ms");
+            sendFailure(correlation, "the server is overloaded, try again in " + inMillis(retryAfterNanos) + " ms");
         }
     }
 
@@ -553,8 +552,8 @@ final class Messenger extends ChannelDuplexHandler {
             case TIMED_REQUEST -> receiveTimed(correlation, frame);
             case REPLY -> requests.answered0(correlation, frame, readBeganNanos);
             case FAILURE -> requests.failed0(correlation, frame, readBeganNanos);
-            case OVERLOADED -> requests.refused0(
-                    correlation, TimeUnit.MICROSECONDS.toNanos(readMicros(OVERLOADED, frame)), frame);
+            case OVERLOADED ->
+                requests.refused0(correlation, TimeUnit.MICROSECONDS.toNanos(readMicros(OVERLOADED, frame)), frame);
             case FENCE -> receive(Exchange.ofFence(this, correlation), frame);
             case LEAVE -> {
                 frame.release();

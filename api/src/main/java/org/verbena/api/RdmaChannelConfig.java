@@ -212,8 +212,8 @@ class RdmaChannelConfig extends DefaultChannelConfig {
                 .framing(framing())
                 .receiveDepth(get(RdmaChannelOption.RECEIVE_DEPTH))
                 .receiveBufferBytes(get(RdmaChannelOption.RECEIVE_BUFFER_BYTES))
-                .maxMessageBytes((int) Math.min(
-                        (long) get(RdmaChannelOption.MAX_MESSAGE_BYTES) + headerBytes, Integer.MAX_VALUE))
+                .maxMessageBytes((int)
+                        Math.min((long) get(RdmaChannelOption.MAX_MESSAGE_BYTES) + headerBytes, Integer.MAX_VALUE))
                 .rendezvousThresholdBytes(get(RdmaChannelOption.RENDEZVOUS_THRESHOLD_BYTES))
                 .maxRendezvous(get(RdmaChannelOption.MAX_RENDEZVOUS))
                 .maxInlineBytes(get(RdmaChannelOption.MAX_INLINE_BYTES))

@@ -1,6 +1,5 @@
 package org.verbena.api;
 
-import java.util.concurrent.RejectedExecutionException;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.AddressedEnvelope;
 import io.netty.channel.Channel;
@@ -26,6 +25,7 @@ import java.nio.channels.NotYetConnectedException;
 import java.util.ArrayDeque;
 import java.util.Objects;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -470,15 +470,17 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
 
     private ChannelFuture inGroup(
             InetAddress group, @Nullable NetworkInterface networkInterface, ChannelPromise promise, Runnable action) {
-        run(() -> {
-            try {
-                requireGroup0(group, networkInterface);
-            } catch (RuntimeException | SocketException | ClosedChannelException refused) {
-                promise.tryFailure(refused);
-                return;
-            }
-            action.run();
-        }, promise::tryFailure);
+        run(
+                () -> {
+                    try {
+                        requireGroup0(group, networkInterface);
+                    } catch (RuntimeException | SocketException | ClosedChannelException refused) {
+                        promise.tryFailure(refused);
+                        return;
+                    }
+                    action.run();
+                },
+                promise::tryFailure);
         return promise;
     }
 

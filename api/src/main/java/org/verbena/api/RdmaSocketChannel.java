@@ -1,6 +1,5 @@
 package org.verbena.api;
 
-import java.util.concurrent.RejectedExecutionException;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
@@ -17,6 +16,7 @@ import java.net.ConnectException;
 import java.net.SocketException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NotYetConnectedException;
+import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.spi.ConnectionException;

@@ -14,8 +14,7 @@ final class RequestCounters {
         this(ProviderAccount.of(provider), new LongAdder(), new LongAdder(), new LongAdder());
     }
 
-    private RequestCounters(
-            ProviderAccount account, LongAdder expired, LongAdder overloaded, LongAdder abandoned) {
+    private RequestCounters(ProviderAccount account, LongAdder expired, LongAdder overloaded, LongAdder abandoned) {
         this.account = account;
         this.expired = expired;
         this.overloaded = overloaded;

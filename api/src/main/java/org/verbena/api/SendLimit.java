@@ -17,8 +17,8 @@ final class SendLimit {
 
         Bounds {
             if (messages < 1 || messages > MOST_MESSAGES) {
-                throw new IllegalArgumentException("maxPending: " + messages + " messages are not within 1 to "
-                        + MOST_MESSAGES);
+                throw new IllegalArgumentException(
+                        "maxPending: " + messages + " messages are not within 1 to " + MOST_MESSAGES);
             }
             if (bytes < 1 || bytes > MOST_BYTES) {
                 throw new IllegalArgumentException("maxPending: " + bytes + " bytes are not within 1 to " + MOST_BYTES);

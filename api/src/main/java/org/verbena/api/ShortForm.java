@@ -167,22 +167,19 @@ final class ShortForm {
 
     /** The same failure, which says that the host has further addresses. */
     static ConnectionException withAddresses(ConnectionException failure, String host, List<InetAddress> addresses) {
-        String others = addresses.stream()
-                .skip(1)
-                .map(InetAddress::getHostAddress)
-                .collect(Collectors.joining(", "));
+        String others =
+                addresses.stream().skip(1).map(InetAddress::getHostAddress).collect(Collectors.joining(", "));
         String message = failure.getMessage() + "; of the " + addresses.size() + " addresses of " + host
                 + " the first, " + addresses.getFirst().getHostAddress() + ", was tried, and not " + others
                 + ": connect to another by its address";
-        ConnectionException all =
-                switch (failure) {
-                    case ConnectionException.Rejected rejected ->
-                        new ConnectionException.Rejected(message, rejected.privateData());
-                    case ConnectionException.Unreachable unreachable -> new ConnectionException.Unreachable(message);
-                    case ConnectionException.TimedOut late -> new ConnectionException.TimedOut(message);
-                    case ConnectionException.Lost lost -> new ConnectionException.Lost(message);
-                    default -> new ConnectionException(message);
-                };
+        ConnectionException all = switch (failure) {
+            case ConnectionException.Rejected rejected ->
+                new ConnectionException.Rejected(message, rejected.privateData());
+            case ConnectionException.Unreachable unreachable -> new ConnectionException.Unreachable(message);
+            case ConnectionException.TimedOut late -> new ConnectionException.TimedOut(message);
+            case ConnectionException.Lost lost -> new ConnectionException.Lost(message);
+            default -> new ConnectionException(message);
+        };
         Throwable cause = failure.getCause();
         all.initCause(cause instanceof InterruptedException ? cause : failure);
         return all;

@@ -10,9 +10,9 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
-import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -510,7 +510,8 @@ public abstract class ChannelSuite extends ApiSuite {
     void aReadBeforeTheConnectionIsUpCounts() {
         try (Server server = listen()) {
             Bootstrap waiting = bootstrap().option(ChannelOption.AUTO_READ, false);
-            RdmaChannel client = (RdmaChannel) done("registering", waiting.register()).channel();
+            RdmaChannel client =
+                    (RdmaChannel) done("registering", waiting.register()).channel();
             client.read();
             done("connecting", client.connect(server.address()));
             RdmaChannel peer = server.next();

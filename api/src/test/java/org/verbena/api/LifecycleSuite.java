@@ -87,8 +87,7 @@ public abstract class LifecycleSuite extends ApiSuite {
             }
             Patience.until(
                     "one of them is there",
-                    () -> !server.connections().isEmpty()
-                            || connecting.stream().allMatch(CompletableFuture::isDone));
+                    () -> !server.connections().isEmpty() || connecting.stream().allMatch(CompletableFuture::isDone));
             server.close();
             for (CompletableFuture<RdmaClient> each : connecting) {
                 Patience.until("it is up, or not", each::isDone);
@@ -103,8 +102,8 @@ public abstract class LifecycleSuite extends ApiSuite {
                     answered++;
                 } else {
                     assertThat(request.exceptionNow()).isInstanceOf(ConnectionException.class);
-                    Patience.until("the server has closed it", () -> !client.channel()
-                            .isOpen());
+                    Patience.until(
+                            "the server has closed it", () -> !client.channel().isOpen());
                 }
                 client.close();
             }
@@ -116,10 +115,8 @@ public abstract class LifecycleSuite extends ApiSuite {
 
     @Test
     void connectingToAServerThatClosesAtOnceThrowsNothingElse() {
-        try (RdmaServer server = RdmaServer.builder()
-                .group(group)
-                .onConnect(RdmaChannel::close)
-                .bind(host(), 0, ECHO)) {
+        try (RdmaServer server =
+                RdmaServer.builder().group(group).onConnect(RdmaChannel::close).bind(host(), 0, ECHO)) {
             for (int i = 0; i < 300; i++) {
                 try {
                     client(server).close();
@@ -189,9 +186,8 @@ public abstract class LifecycleSuite extends ApiSuite {
             listening.onConnect(channel -> calls.add("as it was changed"));
             RdmaClient.Builder connecting = RdmaClient.builder().group(group);
             for (int i = 0; i < 60; i++) {
-                CompletableFuture<RdmaClient> first = connecting
-                        .option(RdmaChannelOption.RECEIVE_DEPTH, 16)
-                        .connectAsync(host(), server.port());
+                CompletableFuture<RdmaClient> first =
+                        connecting.option(RdmaChannelOption.RECEIVE_DEPTH, 16).connectAsync(host(), server.port());
                 connecting.option(RdmaChannelOption.RECEIVE_DEPTH, 48);
                 try (RdmaClient client = Patience.await("a client", first)) {
                     assertThat(client.channel().config().getOption(RdmaChannelOption.RECEIVE_DEPTH))
@@ -206,17 +202,16 @@ public abstract class LifecycleSuite extends ApiSuite {
     void anInterruptedThreadIsToldSo() {
         try (RdmaServer server = serve()) {
             Runnable closing = server::close;
-            Patience.await(
-                    "the thread", elsewhere(() -> {
-                        Thread.currentThread().interrupt();
-                        assertThat(catchThrowable(() -> client(server)))
-                                .isInstanceOf(ConnectionException.class)
-                                .hasCauseInstanceOf(InterruptedException.class)
-                                .hasMessageContaining("interrupted");
-                        assertThat(Thread.currentThread().isInterrupted()).isTrue();
-                        closing.run();
-                        assertThat(Thread.interrupted()).isTrue();
-                    }));
+            Patience.await("the thread", elsewhere(() -> {
+                Thread.currentThread().interrupt();
+                assertThat(catchThrowable(() -> client(server)))
+                        .isInstanceOf(ConnectionException.class)
+                        .hasCauseInstanceOf(InterruptedException.class)
+                        .hasMessageContaining("interrupted");
+                assertThat(Thread.currentThread().isInterrupted()).isTrue();
+                closing.run();
+                assertThat(Thread.interrupted()).isTrue();
+            }));
         }
         try (RdmaServer server = serve();
                 RdmaClient client = client(server)) {

@@ -77,10 +77,12 @@ class NameLookupTest {
     @Test
     void manyWhoAskForOneNameShareItsLookup() {
         CompletableFuture<List<InetAddress>> first = CompletableFuture.supplyAsync(
-                () -> names.addresses("connect to slow", "slow", 0), task -> Thread.ofVirtual().start(task));
+                () -> names.addresses("connect to slow", "slow", 0),
+                task -> Thread.ofVirtual().start(task));
         Patience.until("it looks the name up", () -> lookups.get() == 1);
         CompletableFuture<List<InetAddress>> second = CompletableFuture.supplyAsync(
-                () -> names.addresses("connect to slow", "slow", 0), task -> Thread.ofVirtual().start(task));
+                () -> names.addresses("connect to slow", "slow", 0),
+                task -> Thread.ofVirtual().start(task));
         assertThat(names.addresses("connect to 127.0.0.1", "127.0.0.1", 0))
                 .as("an address needs none")
                 .hasSize(1);

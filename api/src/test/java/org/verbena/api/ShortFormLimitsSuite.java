@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.Unpooled;
 import io.netty.buffer.PooledByteBufAllocator;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelOption;
 import io.netty.util.ReferenceCountUtil;
@@ -47,11 +47,12 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
         BlockingQueue<Throwable> atServer = new LinkedBlockingQueue<>();
         MessageHandler fails = (exchange, message) -> {
             switch (message.readByte()) {
-                case 0 -> exchange.send(Unpooled.buffer().writeZero(limitBytes + 100)).addListener(sent -> {
-                    if (sent.cause() != null) {
-                        atServer.add(sent.cause());
-                    }
-                });
+                case 0 ->
+                    exchange.send(Unpooled.buffer().writeZero(limitBytes + 100)).addListener(sent -> {
+                        if (sent.cause() != null) {
+                            atServer.add(sent.cause());
+                        }
+                    });
                 case 1 -> exchange.send((ByteBuf) null);
                 case 2 -> {
                     ByteBuf released = Unpooled.buffer(10).writeZero(10);
@@ -82,8 +83,8 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
                     }
                     assertThat(Patience.take("the reply's failure", atServer))
                             .isInstanceOfSatisfying(
-                                    MessageTooLargeException.class, cause -> assertThat(cause.lengthBytes())
-                                            .isEqualTo(limitBytes + 100));
+                                    MessageTooLargeException.class,
+                                    cause -> assertThat(cause.lengthBytes()).isEqualTo(limitBytes + 100));
                     assertThat(Patience.await("a reply", client.request(new byte[] {9, 1, 2})))
                             .containsExactly(1, 2);
                 }
@@ -129,7 +130,8 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
             assertThat(failure("a request without a reply", client.request(new byte[5000])))
                     .isInstanceOf(RequestException.Failed.class);
             ofServer.isEmpty = false;
-            assertThat(Patience.await("a reply", client.request(new byte[5000]))).hasSize(5000);
+            assertThat(Patience.await("a reply", client.request(new byte[5000])))
+                    .hasSize(5000);
         }
     }
 
@@ -240,8 +242,9 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
         try (LoggedWarnings logged = new LoggedWarnings("org.verbena");
                 RdmaServer server = serve((exchange, message) -> {})) {
             for (int i = 0; i < 3 * RateLimitedLog.LINES_PER_PERIOD; i++) {
-                RdmaChannel stranger = (RdmaChannel) done("connecting", bootstrap().connect(server.localAddress()))
-                        .channel();
+                RdmaChannel stranger =
+                        (RdmaChannel) done("connecting", bootstrap().connect(server.localAddress()))
+                                .channel();
                 stranger.writeAndFlush(Unpooled.wrappedBuffer(new byte[] {1, 2, 3}));
                 done("the server closing the connection", stranger.closeFuture());
             }
@@ -279,7 +282,8 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
             RdmaChannel server0 = Patience.take("the connection", accepted);
             server0.config().setAutoRead(true);
             sends.forEach(send -> done("a send", send));
-            assertThat(Patience.await("a reply", client.request(new byte[100_000]))).hasSize(100_000);
+            assertThat(Patience.await("a reply", client.request(new byte[100_000])))
+                    .hasSize(100_000);
 
             server0.config().setAutoRead(false);
             settle(client.channel(), server0);
@@ -320,7 +324,8 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
                         .group(group)
                         .option(RdmaChannelOption.MAX_MESSAGE_BYTES, limitBytes)
                         .connect(host(), server.port())) {
-            assertThat(Patience.await("a reply", client.request(new byte[limitBytes]))).hasSize(limitBytes);
+            assertThat(Patience.await("a reply", client.request(new byte[limitBytes])))
+                    .hasSize(limitBytes);
             Patience.await("a message", client.send(new byte[limitBytes]));
             assertThat(failure("a request", client.request(new byte[limitBytes + 100])))
                     .isInstanceOfSatisfying(MessageTooLargeException.class, tooLarge -> {
@@ -375,7 +380,8 @@ public abstract class ShortFormLimitsSuite extends ApiSuite {
         RdmaEventLoopGroup own = new RdmaEventLoopGroup(provider(), 1);
         RdmaServer server =
                 RdmaServer.builder().group(group).virtualThreads(virtual).bind(host(), 0, handler);
-        RdmaClient client = RdmaClient.builder().group(own).maxPending(300, 1 << 20).connect(host(), server.port());
+        RdmaClient client =
+                RdmaClient.builder().group(own).maxPending(300, 1 << 20).connect(host(), server.port());
         ConcurrentLinkedQueue<Watched> all = new ConcurrentLinkedQueue<>();
         List<Thread> threads = new ArrayList<>();
         for (int t = 0; t < 3; t++) {

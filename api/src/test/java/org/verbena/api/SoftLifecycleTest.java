@@ -119,8 +119,7 @@ class SoftLifecycleTest extends LifecycleSuite {
     void connectingStopsOnSharedLoops() throws Exception {
         try (Silent silent = new Silent()) {
             for (boolean ladder : new boolean[] {false, true}) {
-                RdmaClient.Builder builder =
-                        RdmaClient.builder().group(group).connectTimeout(Duration.ofMinutes(10));
+                RdmaClient.Builder builder = RdmaClient.builder().group(group).connectTimeout(Duration.ofMinutes(10));
                 if (ladder) {
                     builder.ladder(LadderOptions.DEFAULTS);
                 }
@@ -135,13 +134,13 @@ class SoftLifecycleTest extends LifecycleSuite {
     /** Whoever completes the future early must not stop those that share its loops. */
     @Test
     void aFutureThatIsCompleteStopsNothing() throws Exception {
-        try (RdmaServer server =
-                RdmaServer.builder().group(group).bind("127.0.0.1", 0, (exchange, message) -> exchange.send(
-                        message.retain()))) {
+        try (RdmaServer server = RdmaServer.builder()
+                .group(group)
+                .bind("127.0.0.1", 0, (exchange, message) -> exchange.send(message.retain()))) {
             CompletableFuture<RdmaClient> connecting =
                     RdmaClient.builder().group(group).connectAsync("127.0.0.1", server.port());
-            CompletableFuture<Boolean> interrupted =
-                    connecting.handle((client, failure) -> Thread.currentThread().isInterrupted());
+            CompletableFuture<Boolean> interrupted = connecting.handle(
+                    (client, failure) -> Thread.currentThread().isInterrupted());
             RdmaClient client = Patience.await("the client", connecting);
             assertThat(Patience.await("its stage", interrupted)).isFalse();
             connecting.cancel(true);

@@ -46,8 +46,7 @@ class StatFileLossTest {
             System.out.println("interrupted: " + Thread.interrupted());
             MessageHandler echo = MessageHandler.ofBytes((exchange, message) -> exchange.send(message));
             try (RdmaServer server = RdmaServer.builder().provider("soft").bind("127.0.0.1", 0, echo);
-                    RdmaClient client =
-                            RdmaClient.builder().provider("soft").connect("127.0.0.1", server.port())) {
+                    RdmaClient client = RdmaClient.builder().provider("soft").connect("127.0.0.1", server.port())) {
                 long last = System.nanoTime() + TimeUnit.MINUTES.toNanos(4); // should nobody be left who says "end"
                 do {
                     assertThat(client.request(new byte[100]).get(10, TimeUnit.SECONDS))
@@ -73,8 +72,8 @@ class StatFileLossTest {
                 URLClassLoader loader =
                         new URLClassLoader(path.toArray(URL[]::new), ClassLoader.getPlatformClassLoader());
                 loaders.add(loader);
-                Method main = Class.forName(Traffic.class.getName(), true, loader)
-                        .getDeclaredMethod("main", String[].class);
+                Method main =
+                        Class.forName(Traffic.class.getName(), true, loader).getDeclaredMethod("main", String[].class);
                 main.setAccessible(true);
                 main.invoke(null, (Object) arguments);
             }
@@ -200,8 +199,12 @@ class StatFileLossTest {
     @Test
     void withoutAPlaceToWriteTo() throws Exception {
         Path nowhere = runtime.resolve("logback.xml").resolve("nowhere"); // no directory can be made in a file
-        Process process = start(List.of("env", "-u", "XDG_RUNTIME_DIR", "HOME=" + nowhere, "JAVA_TOOL_OPTIONS=-Djava.io.tmpdir="
-                + nowhere + " -Duser.home=" + nowhere));
+        Process process = start(List.of(
+                "env",
+                "-u",
+                "XDG_RUNTIME_DIR",
+                "HOME=" + nowhere,
+                "JAVA_TOOL_OPTIONS=-Djava.io.tmpdir=" + nowhere + " -Duser.home=" + nowhere));
         assertThat(end(process)).containsOnlyOnce(NEVER_ON);
     }
 }

@@ -102,8 +102,8 @@ class TcpExchangeTest {
                             client.exchange(client.adapt(end(10 + peer)), NONE).toCompletableFuture();
                     try (TcpExchange server = TcpExchange.accepted(listening.accept(), format)) {
                         assertThat(server.answers()).isTrue();
-                        CompletableFuture<QueuePairEnd> atServer =
-                                server.exchange(server.adapt(end(20 + peer)), NONE).toCompletableFuture();
+                        CompletableFuture<QueuePairEnd> atServer = server.exchange(server.adapt(end(20 + peer)), NONE)
+                                .toCompletableFuture();
                         assertThat(Patience.await("the client's end", atServer).queuePairNumber())
                                 .isEqualTo(10 + peer);
                         CompletableFuture<Void> ready = server.ready().toCompletableFuture();

@@ -49,8 +49,8 @@ public record Diagnosis(List<Finding> findings, List<ProviderVerdict> providers)
         return providers.stream()
                 .filter(provider -> provider.verdict() == Verdict.SKIPPED)
                 .findFirst()
-                .map(missing -> prefix + "For " + missing.provider() + ": " + missing.evidence()
-                        + whatToDo(missing.remedy()))
+                .map(missing ->
+                        prefix + "For " + missing.provider() + ": " + missing.evidence() + whatToDo(missing.remedy()))
                 .orElse(prefix + "All is well.");
     }
 

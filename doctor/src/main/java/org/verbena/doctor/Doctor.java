@@ -110,8 +110,7 @@ public final class Doctor {
         };
         KernelChecks kernel = new KernelChecks(files);
         DeviceChecks devices = new DeviceChecks(files);
-        boolean wantsDevices =
-                kernel.hasDevice() || devices.isAnyThere() || provider.contains(ProviderVerdict.VERBS);
+        boolean wantsDevices = kernel.hasDevice() || devices.isAnyThere() || provider.contains(ProviderVerdict.VERBS);
         Consumer<Finding> ofDevices = finding -> found.accept(wantsDevices ? finding : finding.excused());
         found.accept(JvmCheck.check(Runtime.version()));
         Finding requirements = JvmCheck.requirements();

@@ -15,8 +15,8 @@ final class JvmCheck {
 
     /** Whether the version of Java is one to run on; the one here unless a test says another. */
     static Finding check(Runtime.Version version) {
-        String evidence = "Java " + version + ", " + System.getProperty("os.name") + " "
-                + System.getProperty("os.arch");
+        String evidence =
+                "Java " + version + ", " + System.getProperty("os.name") + " " + System.getProperty("os.arch");
         if (version.feature() < LEAST_RELEASE) {
             return Finding.failure(NAME, evidence, "run on a JDK " + LEAST_RELEASE + " or newer");
         }
@@ -26,10 +26,9 @@ final class JvmCheck {
         }
         Module bindings = Verbs.class.getModule();
         if (!bindings.isNativeAccessEnabled()) {
-            String module =
-                    bindings.isNamed()
-                            ? "org.verbena.transport,org.verbena.transport.shm,org.verbena.verbs,org.verbena.cm"
-                            : "ALL-UNNAMED";
+            String module = bindings.isNamed()
+                    ? "org.verbena.transport,org.verbena.transport.shm,org.verbena.verbs,org.verbena.cm"
+                    : "ALL-UNNAMED";
             return Finding.warning(
                     NAME,
                     evidence + "; native access was not enabled, which a later JDK will refuse",

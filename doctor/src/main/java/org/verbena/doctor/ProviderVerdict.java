@@ -80,8 +80,7 @@ public record ProviderVerdict(String provider, Verdict verdict, String evidence,
                                 && !finding.remedy().isEmpty())
                         .findFirst())
                 .orElse(Finding.skipped("devices", "no address of this machine is on one that is up"));
-        return new ProviderVerdict(
-                provider, why.verdict(), why.check() + ": " + why.evidence(), why.remedy());
+        return new ProviderVerdict(provider, why.verdict(), why.check() + ": " + why.evidence(), why.remedy());
     }
 
     /** In a sentence: {@code soft works}. */

@@ -49,7 +49,8 @@ final class TrafficChecks {
     /** Connects both ends in this process; sends, has it answered, and reads the server's memory. */
     static Finding loopback(String provider, String host) {
         String name = loopbackOn(provider) + host;
-        if (ProviderChoice.installed().stream().noneMatch(installed -> installed.name().equals(provider))) {
+        if (ProviderChoice.installed().stream()
+                .noneMatch(installed -> installed.name().equals(provider))) {
             return Finding.skipped(name, "org.verbena:verbena-transport-" + provider + " is not on the class path");
         }
         byte[] expected = pattern(REGION_BYTES);

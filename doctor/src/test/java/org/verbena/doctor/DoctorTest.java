@@ -257,12 +257,12 @@ class DoctorTest {
         assertThat(diagnosis.worst()).as(diagnosis.toString()).isLessThan(Verdict.FAILURE);
         assertThat(named(diagnosis, "kernel modules").verdict()).isEqualTo(Verdict.SKIPPED);
         assertThat(named(diagnosis, "kernel modules").remedy()).isNotEmpty();
-        assertThat(diagnosis.providers())
-                .extracting(ProviderVerdict::provider)
-                .containsExactly("verbs", "soft", "shm");
+        assertThat(diagnosis.providers()).extracting(ProviderVerdict::provider).containsExactly("verbs", "soft", "shm");
         assertThat(diagnosis.providers().getFirst().verdict()).isEqualTo(Verdict.SKIPPED);
         assertThat(diagnosis.providers().get(1).verdict()).isEqualTo(Verdict.OK);
-        assertThat(diagnosis.summary()).startsWith("verbs is not available, soft works, shm ").contains("modprobe");
+        assertThat(diagnosis.summary())
+                .startsWith("verbs is not available, soft works, shm ")
+                .contains("modprobe");
     }
 
     /** Which is what a program asks for that must not fall back. */
@@ -288,7 +288,9 @@ class DoctorTest {
         assertThat(ProviderVerdict.of(before.get(1), before, List.of(works, fails)))
                 .contains(new ProviderVerdict(
                         "verbs", Verdict.WARNING, "loopback on verbs, 10.0.0.2: no answer", "look"));
-        assertThat(ProviderVerdict.of(before.get(1), before, List.of(fails)).getFirst().verdict())
+        assertThat(ProviderVerdict.of(before.get(1), before, List.of(fails))
+                        .getFirst()
+                        .verdict())
                 .isEqualTo(Verdict.FAILURE);
     }
 

@@ -24,15 +24,19 @@ class ProviderPropertiesTest {
             for (int i = 0; i < 2; i++) {
                 for (String name : NAMES) {
                     try {
-                        System.out.println(name + " found: " + ProviderChoice.find(name).name());
+                        System.out.println(
+                                name + " found: " + ProviderChoice.find(name).name());
                     } catch (ProviderUnavailableException refused) {
                         System.out.println(name + " refused: " + refused.getMessage());
                     }
                 }
             }
-            System.out.println("chosen: " + ProviderChoice.choose("auto", null).provider().name());
+            System.out.println(
+                    "chosen: " + ProviderChoice.choose("auto", null).provider().name());
             System.out.println("installed: "
-                    + ProviderChoice.installed().stream().map(RdmaProvider::name).toList());
+                    + ProviderChoice.installed().stream()
+                            .map(RdmaProvider::name)
+                            .toList());
             ProviderChoice.installed().forEach(RdmaProvider::counters);
         }
     }
@@ -58,11 +62,15 @@ class ProviderPropertiesTest {
                 .allSatisfy(line -> assertThat(line).contains(lastPart));
         for (String other : List.of("soft", "shm")) {
             if (!other.equals(provider)) {
-                assertThat(lines).filteredOn(line -> line.equals(other + " found: " + other)).hasSize(2);
+                assertThat(lines)
+                        .filteredOn(line -> line.equals(other + " found: " + other))
+                        .hasSize(2);
             }
         }
         assertThat(lines).contains("chosen: " + (provider.equals("soft") ? "shm" : "soft"));
-        assertThat(lines).filteredOn(line -> line.startsWith("installed: ")).singleElement().satisfies(line ->
-                assertThat(line).contains(NAMES));
+        assertThat(lines)
+                .filteredOn(line -> line.startsWith("installed: "))
+                .singleElement()
+                .satisfies(line -> assertThat(line).contains(NAMES));
     }
 }

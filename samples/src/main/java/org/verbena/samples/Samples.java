@@ -4,6 +4,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.verbena.samples.command.RootCommand;
 import org.verbena.samples.echo.EchoClient;
 import org.verbena.samples.echo.EchoServer;
 import org.verbena.samples.echo.NettyEchoClient;
@@ -18,7 +19,6 @@ import org.verbena.samples.kv.KvClient;
 import org.verbena.samples.kv.KvServer;
 import org.verbena.samples.table.TableClient;
 import org.verbena.samples.table.TableServer;
-import org.verbena.samples.command.RootCommand;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 

@@ -127,6 +127,7 @@ class RpcSamplesTest {
     void saysThatNobodyListens() {
         assertThat(Samples.run("grpc-client", "--provider", "soft", "--port", "1", "--count", "1"))
                 .isEqualTo(1);
-        assertThat(Samples.run("http-client", "--provider", "soft", "--port", "1")).isEqualTo(1);
+        assertThat(Samples.run("http-client", "--provider", "soft", "--port", "1"))
+                .isEqualTo(1);
     }
 }

@@ -1,6 +1,5 @@
 package org.verbena.tools;
 
-
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -12,13 +11,13 @@ import org.verbena.tools.devices.Devices;
 import org.verbena.tools.devices.DoctorCommand;
 import org.verbena.tools.interop.endpoint.RdmaClientCommand;
 import org.verbena.tools.interop.endpoint.RdmaServerCommand;
-import org.verbena.tools.perf.Perf;
 import org.verbena.tools.interop.pingpong.PingPong;
 import org.verbena.tools.interop.pingpong.RdmaRc;
 import org.verbena.tools.interop.rping.Rping;
-import org.verbena.tools.stat.Stat;
 import org.verbena.tools.interop.tutorial.TutorialClient;
 import org.verbena.tools.interop.tutorial.TutorialServer;
+import org.verbena.tools.perf.Perf;
+import org.verbena.tools.stat.Stat;
 import org.verbena.verbs.NativeRdmaException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;

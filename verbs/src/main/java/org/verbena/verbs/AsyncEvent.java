@@ -34,7 +34,14 @@ public record AsyncEvent(
                     QP_LAST_WQE_REACHED,
                     WQ_FATAL ->
                 new AsyncEvent(type, 0, context.descendantAt(event.get(CStruct.PTR, IbvAsyncEvent.ELEMENT_QP)));
-            case PORT_ACTIVE, PORT_ERR, LID_CHANGE, PKEY_CHANGE, SM_CHANGE, CLIENT_REREGISTER, GID_CHANGE, DEVICE_SPEED_CHANGE ->
+            case PORT_ACTIVE,
+                    PORT_ERR,
+                    LID_CHANGE,
+                    PKEY_CHANGE,
+                    SM_CHANGE,
+                    CLIENT_REREGISTER,
+                    GID_CHANGE,
+                    DEVICE_SPEED_CHANGE ->
                 new AsyncEvent(type, event.get(CStruct.I32, IbvAsyncEvent.ELEMENT_PORT_NUM), null);
             case DEVICE_FATAL, UNKNOWN -> new AsyncEvent(type, 0, null);
         };

@@ -237,8 +237,8 @@ public final class CompletionQueue extends VerbsObject {
         if (entries < 1) {
             throw new IllegalArgumentException("entries " + entries + " is below 1");
         }
-        runWhileOpen(arena ->
- Calls.check("ibv_resize_cq", "cqe=" + entries, LibIbverbs.resizeCq(nativeAddress(), entries)));
+        runWhileOpen(
+                arena -> Calls.check("ibv_resize_cq", "cqe=" + entries, LibIbverbs.resizeCq(nativeAddress(), entries)));
     }
 
     /**

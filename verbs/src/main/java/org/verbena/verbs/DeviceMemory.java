@@ -95,16 +95,16 @@ public final class DeviceMemory extends VerbsObject {
     public void copyFrom(MemorySegment source, long offsetBytes) {
         Objects.checkFromIndexSize(offsetBytes, source.byteSize(), lengthBytes);
         runWhileOpen(arena -> {
-        long dm = nativeAddress();
-        Calls.check(
-                "ibv_memcpy_to_dm",
-                "offset=" + offsetBytes + ", length=" + source.byteSize(),
-                VerbsOps.memcpyToDm(
-                        Pointers.function(Pointers.readLong(dm + IbvDm.MEMCPY_TO_DM)),
-                        dm,
-                        offsetBytes,
-                        source.address(),
-                        source.byteSize()));
+            long dm = nativeAddress();
+            Calls.check(
+                    "ibv_memcpy_to_dm",
+                    "offset=" + offsetBytes + ", length=" + source.byteSize(),
+                    VerbsOps.memcpyToDm(
+                            Pointers.function(Pointers.readLong(dm + IbvDm.MEMCPY_TO_DM)),
+                            dm,
+                            offsetBytes,
+                            source.address(),
+                            source.byteSize()));
         });
     }
 
@@ -118,16 +118,16 @@ public final class DeviceMemory extends VerbsObject {
     public void copyTo(long offsetBytes, MemorySegment target) {
         Objects.checkFromIndexSize(offsetBytes, target.byteSize(), lengthBytes);
         runWhileOpen(arena -> {
-        long dm = nativeAddress();
-        Calls.check(
-                "ibv_memcpy_from_dm",
-                "offset=" + offsetBytes + ", length=" + target.byteSize(),
-                VerbsOps.memcpyFromDm(
-                        Pointers.function(Pointers.readLong(dm + IbvDm.MEMCPY_FROM_DM)),
-                        target.address(),
-                        dm,
-                        offsetBytes,
-                        target.byteSize()));
+            long dm = nativeAddress();
+            Calls.check(
+                    "ibv_memcpy_from_dm",
+                    "offset=" + offsetBytes + ", length=" + target.byteSize(),
+                    VerbsOps.memcpyFromDm(
+                            Pointers.function(Pointers.readLong(dm + IbvDm.MEMCPY_FROM_DM)),
+                            target.address(),
+                            dm,
+                            offsetBytes,
+                            target.byteSize()));
         });
     }
 

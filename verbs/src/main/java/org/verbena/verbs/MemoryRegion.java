@@ -1,6 +1,5 @@
 package org.verbena.verbs;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;
 import java.util.Objects;

@@ -540,7 +540,7 @@ public final class QueuePair extends VerbsObject {
     public void modifyRateLimit(RateLimit limit) {
         runWhileOpen(arena -> {
             MemorySegment function =
-                domain.context().extendedOperation("ibv_modify_qp_rate_limit", VerbsContext.MODIFY_QP_RATE_LIMIT);
+                    domain.context().extendedOperation("ibv_modify_qp_rate_limit", VerbsContext.MODIFY_QP_RATE_LIMIT);
             MemorySegment attr = arena.allocate(IbvQpRateLimitAttr.LAYOUT);
             attr.set(CStruct.U32, IbvQpRateLimitAttr.RATE_LIMIT, limit.kilobitsPerSecond());
             attr.set(CStruct.U32, IbvQpRateLimitAttr.MAX_BURST_SZ, limit.maxBurstBytes());

@@ -105,7 +105,8 @@ public final class SharedReceiveQueue extends VerbsObject {
         VerbsObject[] parents = {domain, xrc, completions};
         hold(parents);
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment function = domain.context().extendedOperation("ibv_create_srq_ex", VerbsContext.CREATE_SRQ_EX);
+            MemorySegment function =
+                    domain.context().extendedOperation("ibv_create_srq_ex", VerbsContext.CREATE_SRQ_EX);
             MemorySegment attr = arena.allocate(IbvSrqInitAttrEx.LAYOUT);
             attr.set(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_WR, depthWrs);
             attr.set(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_SGE, maxSges);

@@ -5,8 +5,8 @@ import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvSge;
-import org.verbena.verbs.ffm.NativeHeap;
 import org.verbena.verbs.ffm.NativeConstant;
+import org.verbena.verbs.ffm.NativeHeap;
 import org.verbena.verbs.memory.AccessFlag;
 
 /**

@@ -69,8 +69,8 @@ public final class WorkRequestBuilder {
         this.abort = function(IbvQpEx.WR_ABORT);
         this.setSge = function(IbvQpEx.WR_SET_SGE);
         this.setInline = function(IbvQpEx.WR_SET_INLINE_DATA);
-        this.scratch = NativeHeap.allocate(
-                Math.max(maxSges * Math.max(IbvSge.SIZE, IbvDataBuf.SIZE), IbvMwBindInfo.SIZE));
+        this.scratch =
+                NativeHeap.allocate(Math.max(maxSges * Math.max(IbvSge.SIZE, IbvDataBuf.SIZE), IbvMwBindInfo.SIZE));
     }
 
     private MemorySegment function(long offset) {

@@ -33,8 +33,7 @@ class DeviceDriverTest {
     void hasNeitherWithoutHardware() throws Exception {
         assertThat(device().driverName()).isNull();
         assertThat(device().numaNode()).isEqualTo(-1);
-        Files.writeString(
-                Files.createDirectories(sysfs.resolve("device")).resolve("numa_node"), "-1\n");
+        Files.writeString(Files.createDirectories(sysfs.resolve("device")).resolve("numa_node"), "-1\n");
         assertThat(device().numaNode()).isEqualTo(-1);
     }
 

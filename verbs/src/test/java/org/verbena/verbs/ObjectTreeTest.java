@@ -506,9 +506,14 @@ class ObjectTreeTest {
                     default -> null;
                 };
                 boolean ofPort = switch (type) {
-                    case PORT_ACTIVE, PORT_ERR, LID_CHANGE, PKEY_CHANGE, SM_CHANGE, CLIENT_REREGISTER, GID_CHANGE,
-                            DEVICE_SPEED_CHANGE ->
-                        true;
+                    case PORT_ACTIVE,
+                            PORT_ERR,
+                            LID_CHANGE,
+                            PKEY_CHANGE,
+                            SM_CHANGE,
+                            CLIENT_REREGISTER,
+                            GID_CHANGE,
+                            DEVICE_SPEED_CHANGE -> true;
                     default -> false;
                 };
                 Stub.call("stub_event", type.value(), source != null ? source.nativeAddress() : ofPort ? 1L : 0L);

@@ -1,11 +1,11 @@
 package org.verbena.rsocket;
 
-import java.util.concurrent.RejectedExecutionException;
-import io.netty.util.concurrent.GlobalEventExecutor;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.GlobalEventExecutor;
 import java.util.ArrayDeque;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Subscription;
@@ -74,7 +74,8 @@ final class Inbound extends Flux<ByteBuf> implements Subscription {
             try {
                 loop.execute(task);
             } catch (RejectedExecutionException ended) {
-                // Reactive Streams 3.15 and 3.16: neither request nor cancel throws. The loop has left all that is here.
+                // Reactive Streams 3.15 and 3.16: neither request nor cancel throws. The loop has left all that is
+                // here.
                 GlobalEventExecutor.INSTANCE.execute(task);
             }
         }

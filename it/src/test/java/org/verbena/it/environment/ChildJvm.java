@@ -25,8 +25,8 @@ final class ChildJvm {
     private static final List<String> VERBENA = List.of(
             "verbs", "cm", "transport/core", "transport/verbs", "transport/soft", "transport/shm", "api", "doctor");
 
-    private static final List<String> LIBRARIES =
-            List.of("netty-common-", "netty-buffer-", "netty-transport-4", "netty-resolver-4", "slf4j-api-", "jspecify-");
+    private static final List<String> LIBRARIES = List.of(
+            "netty-common-", "netty-buffer-", "netty-transport-4", "netty-resolver-4", "slf4j-api-", "jspecify-");
 
     private final List<String> flags = new ArrayList<>();
     private final List<Path> verbena;
@@ -41,8 +41,9 @@ final class ChildJvm {
         this.flags.addAll(List.of(flags));
         Path root = root();
         verbena = VERBENA.stream()
-                .map(module -> only(entry -> entry.startsWith(root.resolve(module).resolve("target"))
-                        && !entry.toString().contains("test")))
+                .map(module ->
+                        only(entry -> entry.startsWith(root.resolve(module).resolve("target"))
+                                && !entry.toString().contains("test")))
                 .toList();
         libraries = LIBRARIES.stream()
                 .map(name -> only(entry -> entry.getFileName().toString().startsWith(name)))
@@ -139,9 +140,8 @@ final class ChildJvm {
             throws IOException, InterruptedException {
         Path output = Files.createTempFile("child", ".txt");
         try {
-            ProcessBuilder builder = new ProcessBuilder(command)
-                    .redirectErrorStream(true)
-                    .redirectOutput(output.toFile());
+            ProcessBuilder builder =
+                    new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
             if (environment != null) {
                 builder.environment().clear();
                 builder.environment().putAll(environment);
@@ -170,7 +170,8 @@ final class ChildJvm {
     }
 
     static Path classesOf(Class<?> program) {
-        return Path.of(program.getProtectionDomain().getCodeSource().getLocation().getPath());
+        return Path.of(
+                program.getProtectionDomain().getCodeSource().getLocation().getPath());
     }
 
     private static Path only(Predicate<Path> wanted) {
@@ -178,7 +179,9 @@ final class ChildJvm {
                 .map(Path::of)
                 .filter(entry -> Files.exists(entry) && wanted.test(real(entry)))
                 .toList();
-        assertThat(found).as("of the class path %s", System.getProperty("java.class.path")).isNotEmpty();
+        assertThat(found)
+                .as("of the class path %s", System.getProperty("java.class.path"))
+                .isNotEmpty();
         return found.getFirst();
     }
 

@@ -64,8 +64,6 @@ class ModulesTest {
                                 image.toString()),
                         null)
                 .succeeded();
-        modules.in(image.resolve("bin/java"))
-                .run(Echo.class, "soft", "shm")
-                .succeeded("soft echoes", "shm echoes");
+        modules.in(image.resolve("bin/java")).run(Echo.class, "soft", "shm").succeeded("soft echoes", "shm echoes");
     }
 }

@@ -17,8 +17,8 @@ class NativeAccessTest {
         assertThat(outcome.output().lines().filter(line -> line.contains(" threw ")))
                 .as(outcome.output())
                 .hasSize(5)
-                .allMatch(line -> line.contains(" threw ProviderUnavailableException: ")
-                        && line.contains(FLAG + "ALL-UNNAMED"));
+                .allMatch(line ->
+                        line.contains(" threw ProviderUnavailableException: ") && line.contains(FLAG + "ALL-UNNAMED"));
     }
 
     @Test
@@ -51,8 +51,8 @@ class NativeAccessTest {
         assertThat(outcome.output().lines())
                 .as(outcome.output())
                 .contains("soft echoes")
-                .anyMatch(line ->
-                        line.startsWith("verbs threw ProviderUnavailableException") && line.contains("org.verbena.verbs"));
+                .anyMatch(line -> line.startsWith("verbs threw ProviderUnavailableException")
+                        && line.contains("org.verbena.verbs"));
     }
 
     @Test

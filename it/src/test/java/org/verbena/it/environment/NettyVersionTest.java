@@ -45,6 +45,7 @@ class NettyVersionTest {
                 .run(Diagnose.class);
         assertThat(outcome.exitCode()).as(outcome.output()).isZero();
         assertThat(outcome.output().lines())
-                .anyMatch(line -> line.startsWith("FAILURE requirements: ") && line.contains("netty-transport is 4.1."));
+                .anyMatch(
+                        line -> line.startsWith("FAILURE requirements: ") && line.contains("netty-transport is 4.1."));
     }
 }

@@ -40,7 +40,8 @@ class PlacesTest {
         assertThat(outcome.output().lines())
                 .as(outcome.output())
                 .anyMatch(line -> line.startsWith("shm threw ProviderUnavailableException")
-                        && line.contains("/proc/nowhere") && line.contains("org.verbena.shm.directory"));
+                        && line.contains("/proc/nowhere")
+                        && line.contains("org.verbena.shm.directory"));
     }
 
     @Test

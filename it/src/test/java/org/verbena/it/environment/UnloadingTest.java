@@ -26,8 +26,8 @@ class UnloadingTest {
         Files.createDirectories(alone.getParent());
         Files.copy(ChildJvm.classesOf(Unloading.class).resolve(file), alone);
         ChildJvm jvm = new ChildJvm("--enable-native-access=ALL-UNNAMED");
-        ChildJvm.Outcome outcome = jvm.withoutVerbena(folder)
-                .run(Unloading.class, ChildJvm.join(jvm.verbena(Echo.class)), provider);
+        ChildJvm.Outcome outcome =
+                jvm.withoutVerbena(folder).run(Unloading.class, ChildJvm.join(jvm.verbena(Echo.class)), provider);
         assertThat(outcome.output().lines()).as(outcome.output()).containsAnyOf("unloaded 3 of 4", "unloaded 4 of 4");
     }
 }

@@ -521,8 +521,7 @@ class ExchangedQueuePairsTest extends ApiSuite {
     void aPeerThatClosesEndsTheAttempt() throws Exception {
         try (ServerSocket listening = new ServerSocket(0)) {
             Socket peer = new Socket(HOST, listening.getLocalPort());
-            ChannelFuture connecting =
-                    raw().connect(to(TcpExchange.accepted(listening.accept(), Format.PING_PONG)));
+            ChannelFuture connecting = raw().connect(to(TcpExchange.accepted(listening.accept(), Format.PING_PONG)));
             peer.close();
             assertThat(failure("a peer that closes", connecting))
                     .isInstanceOf(ConnectionException.class)

@@ -104,9 +104,7 @@ public final class Conditions {
     private static @Nullable Usage usage() {
         Duration own = ProcessHandle.current().info().totalCpuDuration().orElse(null);
         try {
-            return own == null
-                    ? null
-                    : new Usage(System.nanoTime(), busy(Files.readString(PROCESSOR_TIMES)), own);
+            return own == null ? null : new Usage(System.nanoTime(), busy(Files.readString(PROCESSOR_TIMES)), own);
         } catch (IOException unreadable) {
             return null; // not Linux
         }
@@ -114,7 +112,8 @@ public final class Conditions {
 
     /** What all processes have taken, from the first line of {@code /proc/stat}. */
     static Duration busy(String processorTimes) {
-        String[] columns = processorTimes.substring(0, processorTimes.indexOf('\n')).split(" +", -1);
+        String[] columns =
+                processorTimes.substring(0, processorTimes.indexOf('\n')).split(" +", -1);
         long ticks = 0;
         for (int column : BUSY_COLUMNS) {
             ticks += Long.parseLong(columns[column]);

@@ -131,7 +131,8 @@ public abstract class RootCommand implements Runnable {
                     new CommandLine.Help.Column(nameColumns, 2, CommandLine.Help.Column.Overflow.SPAN),
                     new CommandLine.Help.Column(columns - nameColumns, 2, CommandLine.Help.Column.Overflow.WRAP));
             for (String name : members) {
-                table.addRowValues(name, command(name).getAnnotation(Command.class).description()[0]);
+                table.addRowValues(
+                        name, command(name).getAnnotation(Command.class).description()[0]);
             }
             text.append(table);
         });
@@ -165,7 +166,9 @@ public abstract class RootCommand implements Runnable {
             if (first.startsWith("-")) {
                 possible = command.getCommandSpec().optionsMap().keySet();
             } else {
-                possible = command.getParent() == null ? names : command.getSubcommands().keySet();
+                possible = command.getParent() == null
+                        ? names
+                        : command.getSubcommands().keySet();
                 what = possible.isEmpty() ? what : "there is no command '" + first + "'";
             }
             List<String> similar = SimilarNames.of(first, possible);

@@ -3,7 +3,6 @@ package org.verbena.samples.command;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.samples.command.CommandLogging;
 import picocli.CommandLine.Option;
 
 /** A mixin: the option {@code -v}, which logs at debug level. */

@@ -81,8 +81,8 @@ class WarmUpTest {
         Duration all = Conditions.busy("cpu  100 10 20 5000 7 3 4 9 0 0\ncpu0 1 1 1\n");
         assertThat(all).isEqualTo(Duration.ofMillis(1370));
         Conditions.Usage before = new Conditions.Usage(0, all, Duration.ofMillis(200));
-        Conditions.Usage after = new Conditions.Usage(
-                TimeUnit.SECONDS.toNanos(2), all.plusMillis(3000), Duration.ofMillis(200 + 1400));
+        Conditions.Usage after =
+                new Conditions.Usage(TimeUnit.SECONDS.toNanos(2), all.plusMillis(3000), Duration.ofMillis(200 + 1400));
         assertThat(after.othersSince(before)).isCloseTo(0.8, within(1e-9));
     }
 

@@ -67,8 +67,9 @@ class KvTest {
     private static Answer run(int port, String... command) {
         StringWriter out = new StringWriter();
         StringWriter err = new StringWriter();
-        CommandLine line =
-                Samples.commandLine("kv-client").setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
+        CommandLine line = Samples.commandLine("kv-client")
+                .setOut(new PrintWriter(out, true))
+                .setErr(new PrintWriter(err, true));
         List<String> args = new ArrayList<>(List.of("kv-client"));
         args.addAll(List.of(command));
         args.addAll(List.of("--provider", "soft", "--port", "" + port));

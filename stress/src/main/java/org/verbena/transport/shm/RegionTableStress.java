@@ -25,7 +25,10 @@ public class RegionTableStress {
 
     /** What is written after the entry was removed is not given to the peer. */
     @JCStressTest
-    @Outcome(id = {"0, 0", "0, 1", "1, 0"}, expect = Expect.ACCEPTABLE, desc = "old, or not valid")
+    @Outcome(
+            id = {"0, 0", "0, 1", "1, 0"},
+            expect = Expect.ACCEPTABLE,
+            desc = "old, or not valid")
     @Outcome(id = "1, 1", expect = Expect.FORBIDDEN, desc = "the peer takes what is another's")
     @State
     public static class RemoveAndRead extends Base {

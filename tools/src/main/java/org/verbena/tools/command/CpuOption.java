@@ -1,6 +1,5 @@
 package org.verbena.tools.command;
 
-import org.verbena.samples.command.CommandFailure;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import java.util.ArrayList;
 import java.util.List;
@@ -9,6 +8,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaEventLoopGroup;
+import org.verbena.samples.command.CommandFailure;
 import org.verbena.tools.ffm.CpuAffinity;
 import org.verbena.transport.ProviderChoice;
 import org.verbena.transport.spi.CompletionLoopOptions;

@@ -1,8 +1,8 @@
 package org.verbena.tools.command;
 
-import org.verbena.samples.command.CommandFailure;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.verbena.samples.command.CommandFailure;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.Device;
 import org.verbena.verbs.Verbs;

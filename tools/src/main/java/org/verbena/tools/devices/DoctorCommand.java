@@ -23,8 +23,9 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "doctor",
         description = "Checks what works on this machine, and the way to a peer; says what to do.",
-        footer = "%nThe exit code is 1 if a check failed; warnings and skipped checks leave it at 0. That this machine has"
-                + " no RDMA device is a failure only with --provider verbs.")
+        footer =
+                "%nThe exit code is 1 if a check failed; warnings and skipped checks leave it at 0. That this machine has"
+                        + " no RDMA device is a failure only with --provider verbs.")
 public final class DoctorCommand implements Callable<Integer> {
     private static final int HIGHEST_PORT = 65535;
 

@@ -168,11 +168,10 @@ final class PerfChart {
         }
         XYStyler styler = chart.getStyler();
         // Powers of two: an axis of XChart's would have powers of ten.
-        styler.setXAxisMin(Math.floor(log2(smallest))).setXAxisMax(Math.max(Math.floor(log2(smallest)) + 1, Math.ceil(log2(largest))));
-        styler.setXAxisTickLabelsFormattingFunction(
-                power -> power >= 0 && power < Integer.SIZE - 1 && power == Math.rint(power)
-                        ? size(1 << power.intValue())
-                        : "");
+        styler.setXAxisMin(Math.floor(log2(smallest)))
+                .setXAxisMax(Math.max(Math.floor(log2(smallest)) + 1, Math.ceil(log2(largest))));
+        styler.setXAxisTickLabelsFormattingFunction(power ->
+                power >= 0 && power < Integer.SIZE - 1 && power == Math.rint(power) ? size(1 << power.intValue()) : "");
         styler.setYAxisLogarithmic(true);
         double bottom = decadeTo(least);
         styler.setYAxisMin(bottom).setYAxisMax(Math.max(10 * bottom, decadeFrom(Math.max(most, least))));

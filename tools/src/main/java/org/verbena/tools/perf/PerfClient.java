@@ -19,12 +19,12 @@ import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.samples.command.ByteSize;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.ConnectionOptions;
-import org.verbena.tools.command.CpuOption;
 import org.verbena.samples.command.LoopOptions;
 import org.verbena.samples.command.Measurement;
 import org.verbena.samples.command.Pipelined;
 import org.verbena.samples.command.ProgressOption;
 import org.verbena.samples.command.WarmUp;
+import org.verbena.tools.command.CpuOption;
 import picocli.CommandLine;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
@@ -157,8 +157,9 @@ final class PerfClient implements Callable<Integer> {
     @Option(
             names = "--warm-up",
             paramLabel = "SECONDS",
-            description = "How long each test and size runs before that; by default until its times no longer fall, for 3"
-                    + " seconds at most.")
+            description =
+                    "How long each test and size runs before that; by default until its times no longer fall, for 3"
+                            + " seconds at most.")
     private @Nullable Double warmUpSeconds;
 
     @Option(

@@ -27,7 +27,8 @@ record PerfOrigin(String provider, String machine, String date, String version) 
                 firstLine(HOST_NAME, "") + ", " + Runtime.getRuntime().availableProcessors() + " x "
                         + firstLine(PROCESSORS, "model name").replaceFirst("^model name\\s*:\\s*", ""),
                 LocalDate.now(ZoneId.systemDefault()).toString(),
-                "Verbena " + (version == null ? "(not packaged)" : version) + ", Java " + Runtime.version().feature());
+                "Verbena " + (version == null ? "(not packaged)" : version) + ", Java "
+                        + Runtime.version().feature());
     }
 
     private static String firstLine(Path file, String beginning) {

@@ -18,8 +18,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.ServerProcess;
+import org.verbena.samples.command.CommandFailure;
 import org.verbena.tools.VerbenaProcess;
 
 /**

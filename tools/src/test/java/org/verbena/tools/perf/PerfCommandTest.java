@@ -33,10 +33,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.samples.ServerProcess;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.samples.command.Measurement;
 import org.verbena.samples.command.Pipelined;
-import org.verbena.samples.ServerProcess;
 import org.verbena.tools.VerbenaProcess;
 
 /** {@code verbena perf} against a server in another process, on the soft provider. */

@@ -31,7 +31,8 @@ import org.w3c.dom.Document;
 /** {@code perf client --plot}. */
 @Timeout(240)
 class PerfPlotTest {
-    private static final PerfOrigin ORIGIN = new PerfOrigin("soft", "a-host, 2 x CPU", "2026-11-26", "Verbena 1, Java 25");
+    private static final PerfOrigin ORIGIN =
+            new PerfOrigin("soft", "a-host, 2 x CPU", "2026-11-26", "Verbena 1, Java 25");
 
     private static PerfRuns perf;
 
@@ -129,20 +130,20 @@ class PerfPlotTest {
         DocumentBuilderFactory parsers = DocumentBuilderFactory.newInstance();
         parsers.setNamespaceAware(true);
         parsers.setFeature("http://apache.org/xml/features/nonvalidating/load-external-dtd", false);
-        Document parsed = parsers.newDocumentBuilder()
-                .parse(new ByteArrayInputStream(svg.getBytes(StandardCharsets.UTF_8)));
+        Document parsed =
+                parsers.newDocumentBuilder().parse(new ByteArrayInputStream(svg.getBytes(StandardCharsets.UTF_8)));
         assertThat(parsed.getElementsByTagName("desc").item(0).getTextContent()).isEqualTo(ORIGIN.text());
         Map<String, String> metadata = Map.of(
                 "date", "2026-11-26",
                 "subject", "soft",
                 "source", "a-host, 2 x CPU",
                 "creator", "Verbena 1, Java 25");
-        metadata.forEach((name, value) -> assertThat(
-                        parsed.getElementsByTagNameNS("http://purl.org/dc/elements/1.1/", name)
+        metadata.forEach(
+                (name, value) -> assertThat(parsed.getElementsByTagNameNS("http://purl.org/dc/elements/1.1/", name)
                                 .item(0)
                                 .getTextContent())
-                .as(name)
-                .isEqualTo(value));
+                        .as(name)
+                        .isEqualTo(value));
         assertThat(PerfOrigin.now("soft").text())
                 .startsWith("soft on ")
                 .contains("Verbena ", "Java ", " x ")

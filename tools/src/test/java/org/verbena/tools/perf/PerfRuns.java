@@ -10,10 +10,10 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.ArrayList;
 import java.util.List;
-import org.verbena.tools.Main;
-import picocli.CommandLine;
 import org.verbena.samples.ServerProcess;
+import org.verbena.tools.Main;
 import org.verbena.tools.VerbenaProcess;
+import picocli.CommandLine;
 
 /** A {@code perf server} in a process of its own, on soft, and short runs of {@code perf client} in this one. */
 final class PerfRuns implements AutoCloseable {

@@ -23,11 +23,11 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
+import org.verbena.samples.ServerProcess;
 import org.verbena.tools.Main;
+import org.verbena.tools.VerbenaProcess;
 import org.verbena.transport.stat.StatFile;
 import picocli.CommandLine;
-import org.verbena.samples.ServerProcess;
-import org.verbena.tools.VerbenaProcess;
 
 /** {@code verbena stat} of other processes, on the soft provider. */
 @Timeout(240)

@@ -239,8 +239,8 @@ public record ProviderChoice(RdmaProvider provider, String reason) {
             if (warning != null) {
                 LOG.warn("{}", warning);
             }
-            List<RdmaProvider> found = load(
-                    ServiceLoader.load(RdmaProvider.class, ProviderChoice.class.getClassLoader()));
+            List<RdmaProvider> found =
+                    load(ServiceLoader.load(RdmaProvider.class, ProviderChoice.class.getClassLoader()));
             if (found.isEmpty()) {
                 // Containers keep a program's jars apart from its libraries': ask the program's loader then.
                 found = load(ServiceLoader.load(RdmaProvider.class));

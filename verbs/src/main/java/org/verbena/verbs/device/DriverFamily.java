@@ -24,10 +24,7 @@ public enum DriverFamily {
      * Broadcom NetXtreme: bnxt_re. The kernel announces memory windows, and the library has no function to make one. When the kernel refuses
      * to resize a completion queue the library frees the ring in use (bnxt_re/verbs.c, bnxt_re_resize_cq), so Verbena never resizes one.
      */
-    BNXT_RE(
-            "Broadcom bnxt_re",
-            "it announces memory windows and makes none: Verbena uses plain regions here",
-            true),
+    BNXT_RE("Broadcom bnxt_re", "it announces memory windows and makes none: Verbena uses plain regions here", true),
 
     /** Alibaba eRDMA: erdma. A receive has one element, and that is what the kernel reports; a send has six. */
     ERDMA("Alibaba eRDMA", "a receive has one scatter/gather element", true),
@@ -69,10 +66,7 @@ public enum DriverFamily {
     private final String consequence;
     private final boolean pollsInUserSpace;
 
-    DriverFamily(
-            String title,
-            String consequence,
-            boolean pollsInUserSpace) {
+    DriverFamily(String title, String consequence, boolean pollsInUserSpace) {
         this.title = title;
         this.consequence = consequence;
         this.pollsInUserSpace = pollsInUserSpace;

@@ -214,7 +214,9 @@ class RcPingPongTest {
     })
     void refusesCombinationsAsCDoes(String options, String cMessage) throws Exception {
         StringWriter err = new StringWriter();
-        int exitCode = Main.commandLine("pingpong").setErr(new PrintWriter(err, true)).execute(with(options, "pingpong", "rc"));
+        int exitCode = Main.commandLine("pingpong")
+                .setErr(new PrintWriter(err, true))
+                .execute(with(options, "pingpong", "rc"));
         assertThat(exitCode).isEqualTo(2);
         assertThat(err.toString())
                 .contains(options.contains("P") ? "-P (--prefetch) is for" : "-j (--dm) cannot be combined");

@@ -489,7 +489,8 @@ public final class RegisteredBufferPool implements AutoCloseable {
                 Chunk chunk = register(growBytes);
                 Block list = addIfOpen(chunk, sizeClass, slabPages, most, counted);
                 if (list != null) {
-                    // Whoever asked while the chunk was being registered was refused, and there is more than this in it.
+                    // Whoever asked while the chunk was being registered was refused, and there is more than this in
+                    // it.
                     tellFreed();
                     return list;
                 }

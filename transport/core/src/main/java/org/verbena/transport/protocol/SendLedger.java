@@ -183,9 +183,7 @@ final class SendLedger {
 
     /** How many may be posted now. Before the next one is described. */
     int free(Endpoint endpoint) {
-        if (owners.length < greatestRing
-                && owners.length - out() <= Credits.CONTROL_RECEIVES + 1
-                && tail >= growFrom) {
+        if (owners.length < greatestRing && owners.length - out() <= Credits.CONTROL_RECEIVES + 1 && tail >= growFrom) {
             grow();
         }
         return Math.min(endpoint.freeSendSlots(), owners.length - out());

@@ -130,8 +130,7 @@ public abstract class IncomingRequest<S extends LoopSocket, E extends SoftwareEn
         }
     }
 
-    private void handOver(
-            IoEventLoop loop, E endpoint, EndpointHandler handler, @Nullable SocketChannel channel) {
+    private void handOver(IoEventLoop loop, E endpoint, EndpointHandler handler, @Nullable SocketChannel channel) {
         try {
             loop.execute(() -> handOver(endpoint, channel, null));
         } catch (RejectedExecutionException e) {
@@ -142,7 +141,8 @@ public abstract class IncomingRequest<S extends LoopSocket, E extends SoftwareEn
             handler.onDisconnected(
                     endpoint,
                     new ConnectionException(
-                            "accepting from " + remoteAddress() + ": the event loop that was to serve it has ended", e));
+                            "accepting from " + remoteAddress() + ": the event loop that was to serve it has ended",
+                            e));
         }
     }
 

@@ -76,7 +76,8 @@ public final class Requirements {
         return version.feature() == RELEASE_WITH_PINNING_FAULT
                         && version.interim() == 0
                         && version.update() < UPDATE_WITHOUT_PINNING_FAULT
-                ? "Java " + version + " has the fault JDK-8377811: its collector G1 may move an array that native code is"
+                ? "Java " + version
+                        + " has the fault JDK-8377811: its collector G1 may move an array that native code is"
                         + " using, which spoils data; update to 25.0.3 or newer, or choose -XX:+UseParallelGC or"
                         + " -XX:+UseZGC"
                 : null;
@@ -138,6 +139,8 @@ public final class Requirements {
 
     private static String place(Class<?> anchor) {
         CodeSource source = anchor.getProtectionDomain().getCodeSource();
-        return source == null || source.getLocation() == null ? "" : " (" + source.getLocation().getPath() + ")";
+        return source == null || source.getLocation() == null
+                ? ""
+                : " (" + source.getLocation().getPath() + ")";
     }
 }

@@ -237,7 +237,9 @@ class FreedMemoryTest {
         });
         all.removeLast().release();
         assertThat(second.told).hasValue(1);
-        assertThat(behindIt.told).as("it has its turn when the one before it leaves").hasValue(0);
+        assertThat(behindIt.told)
+                .as("it has its turn when the one before it leaves")
+                .hasValue(0);
         on(otherLoop, () -> {
             buffers.forgetReceives(second);
             return 0;

@@ -135,12 +135,7 @@ final class Handshake {
 
         static Reply accepted(int readDepth, int descriptor, byte[] privateData) {
             return new Reply(
-                    Verdict.ACCEPTED,
-                    readDepth,
-                    ShmContext.PID,
-                    ProcessFiles.pidNamespace(),
-                    descriptor,
-                    privateData);
+                    Verdict.ACCEPTED, readDepth, ShmContext.PID, ProcessFiles.pidNamespace(), descriptor, privateData);
         }
 
         static Reply refused(Verdict verdict, byte[] reason) {

@@ -116,8 +116,7 @@ final class PeerMappings {
         if (file.isRefused() || !makeRoom(file)) {
             return false;
         }
-        try (SharedFile opened =
-                file.process.files().open(file.descriptor(), file.lengthBytes, file.isWritable)) {
+        try (SharedFile opened = file.process.files().open(file.descriptor(), file.lengthBytes, file.isWritable)) {
             if (!opened.identity().equals(file.identity)) {
                 MappedMemory.unmap(opened.memory());
                 throw new IOException("the descriptor " + file.descriptor() + " has become another file");

@@ -276,7 +276,9 @@ final class ShmSetup {
                     : ", since it cannot map this process's memory: both must be of one user, in one PID namespace, and"
                             + " dumpable; its log says more. Or use another provider";
         }
-        return answer.privateData().length == 0 ? "" : " with " + answer.privateData().length + " bytes of private data";
+        return answer.privateData().length == 0
+                ? ""
+                : " with " + answer.privateData().length + " bytes of private data";
     }
 
     private static boolean isForeign(long namespace) {

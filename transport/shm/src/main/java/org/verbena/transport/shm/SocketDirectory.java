@@ -153,8 +153,8 @@ final class SocketDirectory {
      */
     Bound bind(InetSocketAddress wanted, int backlog) throws IOException {
         if (!isLocal(wanted.getAddress())) {
-            throw new BindException("Cannot assign requested address: " + wanted.getAddress().getHostAddress()
-                    + " is not this host's");
+            throw new BindException(
+                    "Cannot assign requested address: " + wanted.getAddress().getHostAddress() + " is not this host's");
         }
         synchronized (MONITOR) {
             while (true) {
@@ -225,8 +225,8 @@ final class SocketDirectory {
                 }
             }
         }
-        String nameless = NamelessSockets.findProcess(
-                file -> path.toAbsolutePath().equals(file.getParent())
+        String nameless =
+                NamelessSockets.findProcess(file -> path.toAbsolutePath().equals(file.getParent())
                         && file.getFileName().toString().startsWith(prefix)
                         && conflicts(file, address));
         return nameless == null

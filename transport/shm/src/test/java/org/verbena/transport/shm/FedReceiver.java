@@ -65,17 +65,15 @@ final class FedReceiver implements RingReceiver.Owner {
         posted = new WorkRing(receives, MAX_SGES);
         for (int i = 0; i < receives; i++) {
             long at = (long) i * RECEIVE_BYTES;
-            ScatterGatherList list = new ScatterGatherList(MAX_SGES)
-                    .add(into, at, 100)
-                    .add(into, at + 100, RECEIVE_BYTES - 100);
+            ScatterGatherList list =
+                    new ScatterGatherList(MAX_SGES).add(into, at, 100).add(into, at + 100, RECEIVE_BYTES - 100);
             posted.add(i, list);
         }
         reader = new RingReader(memory, 0, RING_BYTES);
         RegionTable table = new RegionTable(memory, Ring.table(0, RING_BYTES));
         direct = new DirectOperations(table, new PeerFiles(null), sends);
         sender = new RingSender(new RingWriter(memory, 1, RING_BYTES), sends, inboundReads, direct, READ_DEPTH);
-        receiver = new RingReceiver(
-                reader, this, new PeerAccess(domain, own), sends, sender, inboundReads, MAX_SGES);
+        receiver = new RingReceiver(reader, this, new PeerAccess(domain, own), sends, sender, inboundReads, MAX_SGES);
     }
 
     static MemorySegment newMemory(Arena arena) {
@@ -227,7 +225,13 @@ final class FedReceiver implements RingReceiver.Owner {
     public void onReceived(Placement receive, int bytes, int flags, int word) {
         reported.add(receive.workId());
         receive.end();
-        events.append("received ").append(bytes).append(' ').append(flags).append(' ').append(word).append('\n');
+        events.append("received ")
+                .append(bytes)
+                .append(' ')
+                .append(flags)
+                .append(' ')
+                .append(word)
+                .append('\n');
     }
 
     @Override

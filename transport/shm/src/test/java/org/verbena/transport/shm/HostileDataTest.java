@@ -154,7 +154,9 @@ class HostileDataTest {
                 // up to its end
             }
             assertThat(all.position()).as("bytes").isBetween(10, 2_000);
-            assertThat(all.get(all.position() - 1)).as("the last").isEqualTo(Control.disconnect().get(0));
+            assertThat(all.get(all.position() - 1))
+                    .as("the last")
+                    .isEqualTo(Control.disconnect().get(0));
         }
     }
 
@@ -164,10 +166,7 @@ class HostileDataTest {
     }
 
     private static void setVisit(MemorySegment memory, int key) {
-        memory.set(
-                ValueLayout.JAVA_INT_UNALIGNED,
-                Ring.table(1, RING_BYTES) + RegionTable.BYTES - 64,
-                key);
+        memory.set(ValueLayout.JAVA_INT_UNALIGNED, Ring.table(1, RING_BYTES) + RegionTable.BYTES - 64, key);
     }
 
     /** Registers memory until it is opened to the peer: the first time its file is announced. */
@@ -191,8 +190,8 @@ class HostileDataTest {
                 Attacker attacker = new Attacker(fixture)) {
             attacker.request(fixture.address);
             RecordingEndpointHandler victim = fixture.accept();
-            RegisteredMemory written = published(
-                    fixture, attacker, victim, Access.LOCAL_WRITE, Access.REMOTE_READ, Access.REMOTE_WRITE);
+            RegisteredMemory written =
+                    published(fixture, attacker, victim, Access.LOCAL_WRITE, Access.REMOTE_READ, Access.REMOTE_WRITE);
             setVisit(attacker.memory(), written.remoteKey());
             AtomicBoolean gone = new AtomicBoolean();
             written.whenGone(() -> gone.set(true));
@@ -214,8 +213,7 @@ class HostileDataTest {
                 Attacker attacker = new Attacker(fixture)) {
             attacker.request(fixture.address);
             RecordingEndpointHandler victim = fixture.accept();
-            RegisteredMemory written =
-                    published(fixture, attacker, victim, Access.LOCAL_WRITE, Access.REMOTE_WRITE);
+            RegisteredMemory written = published(fixture, attacker, victim, Access.LOCAL_WRITE, Access.REMOTE_WRITE);
             setVisit(attacker.memory(), written.remoteKey());
             AtomicBoolean gone = new AtomicBoolean();
             written.whenGone(() -> gone.set(true));

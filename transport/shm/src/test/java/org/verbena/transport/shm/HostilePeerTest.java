@@ -61,11 +61,9 @@ class HostilePeerTest {
             request(pid, ProcessFiles.pidNamespace(), descriptor, SECRET, ringBytes, to);
         }
 
-        void request(
-                long pid, long namespace, int descriptor, long secret, int ringBytes, InetSocketAddress to)
+        void request(long pid, long namespace, int descriptor, long secret, int ringBytes, InetSocketAddress to)
                 throws IOException {
-            write(new Handshake.Request(
-                            pid, namespace, descriptor, secret, ~secret, ringBytes, 16, to, to, new byte[0])
+            write(new Handshake.Request(pid, namespace, descriptor, secret, ~secret, ringBytes, 16, to, to, new byte[0])
                     .encode());
         }
 
@@ -265,10 +263,10 @@ class HostilePeerTest {
     }
 
     /** A server that says what it is asked to. */
-    private static RecordingEndpointHandler answer(ShmFixture fixture, Function<Handshake.Request, Handshake.Reply> with)
-            throws IOException {
-        SocketDirectory.Bound bound = SocketDirectory.open(null)
-                .bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 1);
+    private static RecordingEndpointHandler answer(
+            ShmFixture fixture, Function<Handshake.Request, Handshake.Reply> with) throws IOException {
+        SocketDirectory.Bound bound =
+                SocketDirectory.open(null).bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 1);
         RecordingEndpointHandler client = fixture.connect(bound.address(), handler -> {});
         SocketChannel accepted = bound.channel().accept();
         bound.close();

@@ -169,7 +169,8 @@ class PeerMappingsTest {
         Path pipe = directory.resolve("pipe");
         assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor())
                 .isZero();
-        Process holder = new ProcessBuilder("sh", "-c", "exec 0<>\"$1\"; echo open; exec sleep 100", "sh", pipe.toString())
+        Process holder = new ProcessBuilder(
+                        "sh", "-c", "exec 0<>\"$1\"; echo open; exec sleep 100", "sh", pipe.toString())
                 .start();
         try (ProcessFiles files = ProcessFiles.of(holder.pid())) {
             assertThat(holder.inputReader().readLine()).isEqualTo("open");

@@ -57,8 +57,8 @@ class PidNamespaceTest {
         try (ShmFixture fixture = new ShmFixture(options())) {
             start("server");
             int port = ShmChild.awaitPort(processes.getFirst());
-            RecordingEndpointHandler client = fixture.connect(
-                    new InetSocketAddress(InetAddress.getLoopbackAddress(), port), handler -> {});
+            RecordingEndpointHandler client =
+                    fixture.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), handler -> {});
             assertThat(client.awaitDisconnected())
                     .isInstanceOf(ConnectionException.Rejected.class)
                     .hasMessageContaining("PID namespace");

@@ -40,8 +40,32 @@ class RingFuzzTest {
     private static final int SINK_BYTES = 512;
     private static final int RECEIVES = 8;
     private static final long[] INTERESTING = {
-        0, 1, 2, 3, 4, 7, 8, 31, 32, 33, 0x7f, 0x80, 0xff, 599, 600, 601, 0x3fff, 0x4000, 0x7fff_ffffL, 0x8000_0000L,
-        0xffff_ffffL, Long.MAX_VALUE, Long.MIN_VALUE, -1, -8, -32
+        0,
+        1,
+        2,
+        3,
+        4,
+        7,
+        8,
+        31,
+        32,
+        33,
+        0x7f,
+        0x80,
+        0xff,
+        599,
+        600,
+        601,
+        0x3fff,
+        0x4000,
+        0x7fff_ffffL,
+        0x8000_0000L,
+        0xffff_ffffL,
+        Long.MAX_VALUE,
+        Long.MIN_VALUE,
+        -1,
+        -8,
+        -32
     };
 
     private final Arena arena = Arena.ofShared();

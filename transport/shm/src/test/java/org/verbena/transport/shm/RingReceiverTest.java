@@ -26,8 +26,7 @@ class RingReceiverTest {
     void open() {
         receives = domain.register(
                 arena.allocate((long) RECEIVES * FedReceiver.RECEIVE_BYTES), Set.of(Access.LOCAL_WRITE));
-        fed = new FedReceiver(
-                FedReceiver.newMemory(arena), domain, new ConnectionMemory(domain), receives, RECEIVES);
+        fed = new FedReceiver(FedReceiver.newMemory(arena), domain, new ConnectionMemory(domain), receives, RECEIVES);
     }
 
     @AfterEach

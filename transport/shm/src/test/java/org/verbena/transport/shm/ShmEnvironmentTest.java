@@ -75,8 +75,8 @@ class ShmEnvironmentTest {
     private Listener listen(ShmProvider provider, IoEventLoop loop, int backlog) {
         RecordingListenerHandler listening = new RecordingListenerHandler(loop);
         listening.whenRequested(request -> {
-            Endpoint unused = request.accept(
-                    loop, EndpointOptions.DEFAULTS, new RecordingEndpointHandler("server", loop));
+            Endpoint unused =
+                    request.accept(loop, EndpointOptions.DEFAULTS, new RecordingEndpointHandler("server", loop));
         });
         Listener unused = provider.listen(loop, ANY_PORT, new ListenOptions(backlog, true), listening);
         return listening.awaitListening();
@@ -103,8 +103,7 @@ class ShmEnvironmentTest {
         for (int i = 0; i < 20; i++) {
             RecordingEndpointHandler client = new RecordingEndpointHandler("client " + i, clientLoop);
             clients.add(client);
-            Endpoint unused =
-                    provider.connect(clientLoop, listener.localAddress(), EndpointOptions.DEFAULTS, client);
+            Endpoint unused = provider.connect(clientLoop, listener.localAddress(), EndpointOptions.DEFAULTS, client);
         }
         // Behind their first attempts.
         Patience.await("the client's loop is there", clientLoop.submit(() -> {}));
@@ -166,8 +165,8 @@ class ShmEnvironmentTest {
 
     @Test
     void aServerWhoseNameWasRemovedMakesItAgain() {
-        ShmProvider provider = new ShmProvider(
-                ShmOptions.DEFAULTS.withDirectory(directory()).withStallTimeoutMillis(1000));
+        ShmProvider provider =
+                new ShmProvider(ShmOptions.DEFAULTS.withDirectory(directory()).withStallTimeoutMillis(1000));
         IoEventLoop loop = loop(provider);
         Listener listener = listen(provider, loop, 16);
         for (int round = 0; round < 2; round++) {

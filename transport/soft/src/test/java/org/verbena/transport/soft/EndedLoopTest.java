@@ -74,8 +74,8 @@ class EndedLoopTest {
                     ListenOptions.DEFAULTS,
                     listening);
             RecordingEndpointHandler client = new RecordingEndpointHandler("client", loop);
-            Endpoint unused = provider.connect(
-                    loop, listening.awaitListening().localAddress(), EndpointOptions.DEFAULTS, client);
+            Endpoint unused =
+                    provider.connect(loop, listening.awaitListening().localAddress(), EndpointOptions.DEFAULTS, client);
             assertThat(accepting.end.get()).isInstanceOf(ConnectionException.class);
             assertThat(client.awaitDisconnected()).isInstanceOf(ConnectionException.class);
             assertThat(accepting.ends).hasValue(1);

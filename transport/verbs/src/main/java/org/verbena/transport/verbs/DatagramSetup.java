@@ -175,9 +175,7 @@ final class DatagramSetup implements CmEventSink {
         try (CmId probe = provider.connectionLoop().newId(this, PortSpace.TCP)) {
             probe.bind(new InetSocketAddress(requested.getAddress(), 0));
             Context context = probe.device();
-            return context != null && !VerbsDevice.hasDatagrams(context)
-                    ? noDatagrams(context.device())
-                    : refused;
+            return context != null && !VerbsDevice.hasDatagrams(context) ? noDatagrams(context.device()) : refused;
         } catch (NativeRdmaException noDevice) {
             LOG.debug("No device has {}", requested, noDevice);
             return refused;

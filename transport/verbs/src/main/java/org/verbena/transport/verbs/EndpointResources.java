@@ -109,8 +109,7 @@ final class EndpointResources {
                 EndpointOptions.DEFAULTS.receiveDepth(),
                 limits.maxWorkRequests());
         // What the device reports is true for receives; whether a send can have more is found by trial.
-        int sges = within(
-                used, "maxSges", options.maxSges(), EndpointOptions.DEFAULTS.maxSges(), limits.maxSges());
+        int sges = within(used, "maxSges", options.maxSges(), EndpointOptions.DEFAULTS.maxSges(), limits.maxSges());
         receives.limit(receiveDepth, sges);
         if (used.isIwarp() && options.minRnrTimerMicros() != EndpointOptions.DEVICE_DEFAULT) {
             throw new ConnectionException("minRnrTimerMicros " + options.minRnrTimerMicros()
@@ -238,8 +237,9 @@ final class EndpointResources {
         if (known != null && !device().windowsAreProven() && !known.prove(device(), sends)) {
             windows = null;
             if (known.hasWaiting()) {
-                throw new ConnectionException(device().name() + " has no memory windows, though it announces them: memory"
-                        + " registered on this connection cannot be opened to its peer; connect again");
+                throw new ConnectionException(
+                        device().name() + " has no memory windows, though it announces them: memory"
+                                + " registered on this connection cannot be opened to its peer; connect again");
             }
         }
     }

@@ -508,7 +508,8 @@ final class LoopDevice {
         sharedReceives = null;
         broken.fail();
         brokenSharedReceives.add(broken);
-        LOG.error("The shared receive queue of a loop on {} is broken; its connections are lost", device.name(), failure);
+        LOG.error(
+                "The shared receive queue of a loop on {} is broken; its connections are lost", device.name(), failure);
         for (LoopQueue queue : queues) {
             queue.isClosedToOthers |= queue.sharedEndpoints > 0;
         }
@@ -525,7 +526,8 @@ final class LoopDevice {
             broken.close();
             brokenSharedReceives.remove(broken);
         } catch (NativeRdmaException | IllegalStateException stillUsed) {
-            LOG.debug("A shared receive queue of {} is still in use", device.name(), stillUsed); // it goes with the loop
+            LOG.debug(
+                    "A shared receive queue of {} is still in use", device.name(), stillUsed); // it goes with the loop
         }
     }
 

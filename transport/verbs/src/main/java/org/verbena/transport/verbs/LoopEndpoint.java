@@ -2,7 +2,6 @@ package org.verbena.transport.verbs;
 
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.WorkStatus;
-import org.verbena.verbs.VerbsObject;
 import org.verbena.verbs.WorkCompletions;
 
 /**

@@ -152,8 +152,8 @@ final class SendPath {
      * @param memory with a window
      */
     void bind(ConnectionWindows.Bound memory) {
-        int errno = tryBind(
-                memory.window(), memory.remoteKey(), memory.region(), memory.lengthBytes(), memory.rights());
+        int errno =
+                tryBind(memory.window(), memory.remoteKey(), memory.region(), memory.lengthBytes(), memory.rights());
         if (errno != 0) {
             events.onSendsRefused(errno, 0, 0);
         }

@@ -29,7 +29,6 @@ import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.VerbsException;
-import org.verbena.verbs.VerbsObject;
 import org.verbena.verbs.WorkCompletions;
 import org.verbena.verbs.device.DeviceAttributes;
 import org.verbena.verbs.device.LinkLayer;

@@ -99,9 +99,7 @@ final class VerbsDevice {
             usesWindows = announcesWindows() && makesWindow(domain);
             nothing = domain.registerMemory(
                     Arena.global().allocate(Long.BYTES),
-                    usesWindows
-                            ? Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND)
-                            : Set.of(AccessFlag.LOCAL_WRITE));
+                    usesWindows ? Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND) : Set.of(AccessFlag.LOCAL_WRITE));
         } catch (RuntimeException refused) {
             giveBack(domain);
             giveBack(siwPlug);
@@ -194,7 +192,10 @@ final class VerbsDevice {
     void forgoWindows(String reason) {
         if (usesWindows) {
             usesWindows = false;
-            LOG.info("{} announces memory windows but refuses them ({}): plain regions are used instead", name(), reason);
+            LOG.info(
+                    "{} announces memory windows but refuses them ({}): plain regions are used instead",
+                    name(),
+                    reason);
         }
     }
 
@@ -411,7 +412,8 @@ final class VerbsDevice {
                     endpoint.onCommunicationEstablished();
                 }
             }
-            case SQ_DRAINED, SRQ_LIMIT_REACHED, PATH_MIG, DEVICE_SPEED_CHANGE -> LOG.debug("{} on {}", event.type(), name());
+            case SQ_DRAINED, SRQ_LIMIT_REACHED, PATH_MIG, DEVICE_SPEED_CHANGE ->
+                LOG.debug("{} on {}", event.type(), name());
             case PATH_MIG_ERR, LID_CHANGE, PKEY_CHANGE, SM_CHANGE, CLIENT_REREGISTER, GID_CHANGE, WQ_FATAL, UNKNOWN ->
                 LOG.info("{} on port {} of {}", event.type(), event.port(), name());
         }

@@ -29,7 +29,6 @@ import org.verbena.verbs.Context;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.VerbsObject;
 
 /**
  * One connection: an id of the connection manager and its queue pair.
@@ -773,7 +772,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         Throwable why = cause;
         VerbsDevice known = resources.deviceIfKnown();
         try {
-            handler.onDisconnected(this, why == null || known == null ? why : known.explain(why, resources.port(), connection()));
+            handler.onDisconnected(
+                    this, why == null || known == null ? why : known.explain(why, resources.port(), connection()));
         } catch (Throwable thrown) {
             LOG.warn("onDisconnected of {} threw", connection(), thrown);
         }

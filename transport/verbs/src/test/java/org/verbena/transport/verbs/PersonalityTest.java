@@ -288,8 +288,8 @@ class PersonalityTest {
             RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
             assertThat(client.<Boolean>call(endpoint -> endpoint.capabilities().connectionMemory()))
                     .isFalse();
-            RegisteredMemory region = client.call(endpoint -> endpoint.connectionMemory()
-                    .register(Arena.global().allocate(4096), Set.of(Access.REMOTE_READ)));
+            RegisteredMemory region = client.call(endpoint ->
+                    endpoint.connectionMemory().register(Arena.global().allocate(4096), Set.of(Access.REMOTE_READ)));
             regions.add(region);
             send(client, memory(client), 1);
             assertThat(client.isDisconnected()).isFalse();
@@ -403,8 +403,7 @@ class PersonalityTest {
         int stillHeld;
         StubDevice.call("stub_hold_kernel_polls", 1);
         try {
-            StubDevice.call(
-                    "stub_complete", StubDevice.lastNumber(), CompletionStatus.RETRY_EXC_ERR.value(), 0);
+            StubDevice.call("stub_complete", StubDevice.lastNumber(), CompletionStatus.RETRY_EXC_ERR.value(), 0);
             Patience.until("the poll is in the kernel", () -> StubDevice.call("stub_kernel_polls") > polls);
             System.gc(); // waits for critical calls
         } finally {

@@ -31,7 +31,8 @@ import org.verbena.verbs.device.AsyncEventType;
 @Tag("full")
 @Timeout(300)
 class SanitizedTest {
-    private static final String[] FAMILIES = {"", "mlx5", "bnxt_re", "irdma-roce", "irdma-iwarp", "x722", "erdma", "hns"};
+    private static final String[] FAMILIES = {"", "mlx5", "bnxt_re", "irdma-roce", "irdma-iwarp", "x722", "erdma", "hns"
+    };
 
     private static final String FAULT = "fault";
 
@@ -63,9 +64,8 @@ class SanitizedTest {
         java.environment().put("LD_PRELOAD", sanitizer.toString());
         // The JVM handles its own faults, and frees little at its end.
         java.environment().put("ASAN_OPTIONS", "handle_segv=0:detect_leaks=0");
-        Process child = java.redirectErrorStream(true)
-                .redirectOutput(output.toFile())
-                .start();
+        Process child =
+                java.redirectErrorStream(true).redirectOutput(output.toFile()).start();
         try {
             assertThat(child.waitFor(240, TimeUnit.SECONDS)).as("it ended").isTrue();
             return Files.readString(output);

@@ -53,16 +53,16 @@ final class StubDevice {
             Process gcc;
             try {
                 List<String> command = new ArrayList<>(List.of(
-                                "gcc",
-                                "-shared",
-                                "-fPIC",
-                                "-O2",
-                                "-Wall",
-                                "-Werror",
-                                "-o",
-                                library.toString(),
-                                "src/test/c/stub_rdma.c",
-                                "-lpthread"));
+                        "gcc",
+                        "-shared",
+                        "-fPIC",
+                        "-O2",
+                        "-Wall",
+                        "-Werror",
+                        "-o",
+                        library.toString(),
+                        "src/test/c/stub_rdma.c",
+                        "-lpthread"));
                 String flags = System.getProperty(FLAGS, "");
                 if (!flags.isEmpty()) {
                     command.addAll(List.of(flags.split(" ")));
@@ -98,15 +98,14 @@ final class StubDevice {
 
     /** What the kernel says of it. */
     private static Path sysfs(String family) {
-        String driver =
-                switch (family) {
-                    case "mlx5" -> "mlx5_core";
-                    case "bnxt_re" -> "bnxt_en";
-                    case "irdma-roce", "irdma-iwarp" -> "ice";
-                    case "x722" -> "i40e";
-                    case "hns" -> "hns3";
-                    default -> family;
-                };
+        String driver = switch (family) {
+            case "mlx5" -> "mlx5_core";
+            case "bnxt_re" -> "bnxt_en";
+            case "irdma-roce", "irdma-iwarp" -> "ice";
+            case "x722" -> "i40e";
+            case "hns" -> "hns3";
+            default -> family;
+        };
         try {
             Path root = Files.createTempDirectory("sysfs");
             Path device = Files.createDirectories(root.resolve("stub0").resolve("device"));

@@ -95,7 +95,8 @@ public final class ProcessFiles implements AutoCloseable {
      * @throws IOException there is none, or the process has ended
      */
     public FileIdentity identify(int descriptor) throws IOException {
-        return SystemCalls.status(directory, "fd/" + descriptor, name(descriptor)).identity();
+        return SystemCalls.status(directory, "fd/" + descriptor, name(descriptor))
+                .identity();
     }
 
     /**

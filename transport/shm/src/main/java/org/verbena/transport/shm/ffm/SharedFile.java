@@ -86,7 +86,8 @@ public final class SharedFile implements AutoCloseable {
             if (readOnlyToOthers) {
                 SystemCalls.fcntl("F_SEAL_FUTURE_WRITE", made, SystemCalls.F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
             }
-            return new SharedFile(made, memory, SystemCalls.status(made, "", name).identity());
+            return new SharedFile(
+                    made, memory, SystemCalls.status(made, "", name).identity());
         } catch (IOException | RuntimeException | Error failed) {
             if (memory != null) {
                 MappedMemory.unmap(memory);

@@ -56,9 +56,7 @@ final class SystemCalls {
 
     /** {@code int fcntl(int fd, int op, ... int arg);} */
     private static final MethodHandle FCNTL = find(
-            "fcntl",
-            FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT),
-            Linker.Option.firstVariadicArg(2));
+            "fcntl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT), Linker.Option.firstVariadicArg(2));
 
     /** {@code int openat(int dirfd, const char *pathname, int flags, ... mode_t mode);} */
     private static final MethodHandle OPENAT = find(
@@ -165,8 +163,7 @@ final class SystemCalls {
     static int open(int directory, String path, int flags, String name) throws ErrnoException {
         try (Arena call = Arena.ofConfined()) {
             MemorySegment errno = Errno.newCapture(call);
-            int opened =
-                    (int) OPENAT.invokeExact(errno, directory, call.allocateFrom(path), flags | O_CLOEXEC, 0);
+            int opened = (int) OPENAT.invokeExact(errno, directory, call.allocateFrom(path), flags | O_CLOEXEC, 0);
             return check("open(" + name + ")", opened, errno);
         } catch (ErrnoException refused) {
             throw refused;

@@ -30,8 +30,9 @@ public final class UnixSockets {
      * @throws IOException it has another one
      */
     public static Answer ask(Path name) throws IOException {
-        int errno = SystemCalls.tryConnect(name.toString().getBytes(Charset.forName(
-                System.getProperty("sun.jnu.encoding", Charset.defaultCharset().name()))));
+        int errno = SystemCalls.tryConnect(name.toString()
+                .getBytes(Charset.forName(System.getProperty(
+                        "sun.jnu.encoding", Charset.defaultCharset().name()))));
         return switch (errno) {
             case 0 -> Answer.LISTENS;
             case Errno.EAGAIN -> Answer.IS_FULL;
