@@ -255,6 +255,11 @@ final class RingSender {
         return !blocked || ring.awaitRoom();
     }
 
+    /** Time has passed: see {@link RingWriter#onTick}. */
+    void onTick() {
+        ring.onTick();
+    }
+
     /** This side looks for room itself again. */
     void endWait() {
         ring.endWait();

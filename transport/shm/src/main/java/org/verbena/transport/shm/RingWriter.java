@@ -1,8 +1,12 @@
 package org.verbena.transport.shm;
 
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.shm.ffm.SharedFile;
 
 /**
  * The writing end of a {@link Ring}. Confined to the loop's thread.
@@ -19,14 +23,46 @@ import java.lang.invoke.VarHandle;
  * <p>Both ends agree by the padding, which is a record as any other: it is published with the position behind it, and the
  * reader goes on where it ends. That the ring is empty is the reader's word, as all room is; a reader that lies has its
  * own records overwritten.
+ *
+ * <p>A burst uses more pages. The writer gives them back once the ring was empty and unused from one of the loop's ticks
+ * to the next:
+ *
+ * <pre>{@code
+ * | kept  | given back, if the burst went |
+ * |       | beyond here                   |
+ * 0     8 KiB    16 KiB                  size
+ * }</pre>
+ *
+ * <p>They are zeros then, which mean nothing: a reader reads no further than the tail, and only the writer writes into
+ * the data. The next record begins again at the start. A huge page is split, and of pages larger than 4 KiB those go that
+ * lie within the range completely.
+ *
+ * <p>A hostile reader gains nothing. If it lies and reads on, it finds zeros, which are a padding. If it seals the file,
+ * the kernel refuses, and this connection keeps its pages. While it holds the lock of the file, the call waits, and the
+ * loop with it: a process of the same user can stop this one by a signal as well.
  */
 final class RingWriter {
+    private static final Logger LOG = LoggerFactory.getLogger(RingWriter.class);
+
     /** An empty ring begins again from here on: two pages, less than which is not worth it. */
     private static final int REWIND_BYTES = 8 << 10;
 
     /** Written between two looks at whether the ring is empty: a look may fetch the line from the reader's processor. */
     private static final int BYTES_BETWEEN_LOOKS = 2 << 10;
 
+    /** What an idle ring keeps: what a connection with little to say uses anyway. */
+    private static final int KEPT_BYTES = REWIND_BYTES;
+
+    /** An idle ring that used no more keeps its pages: messages of up to a page stay below, one at a time. */
+    private static final int MOST_IDLE_BYTES = 2 * KEPT_BYTES;
+
+    /** The system call, which tests replace. */
+    @FunctionalInterface
+    interface PageRemover {
+        void remove(MemorySegment range) throws IOException;
+    }
+
+    private final PageRemover pages;
     private final MemorySegment memory;
     private final long base;
     private final long data;
@@ -44,10 +80,24 @@ final class RingWriter {
     /** Where the claimed record begins in the memory. */
     private long record;
 
+    /** Where the furthest record ends in the memory, of those since pages were given back. */
+    private long furthest;
+
+    /** Where the tail was at the last tick. */
+    private long tailAtTick;
+
+    /** The kernel does not take pages back. */
+    private boolean refused;
+
     /** The reader was asked to say when there is room. */
     private boolean waits;
 
     RingWriter(MemorySegment memory, int direction, int ringBytes) {
+        this(memory, direction, ringBytes, SharedFile::removePages);
+    }
+
+    RingWriter(MemorySegment memory, int direction, int ringBytes, PageRemover pages) {
+        this.pages = pages;
         this.memory = memory;
         base = Ring.base(direction, ringBytes);
         data = base + Ring.CONTROL_BYTES;
@@ -122,7 +172,11 @@ final class RingWriter {
     /** Writes the header of the claimed record, which is complete with it. */
     void commit(byte opcode, int flags, int payloadBytes, int key, int word, long address, int totalBytes, int id) {
         header(opcode, flags, payloadBytes, key, word, address, totalBytes, id);
-        tail += Ring.recordBytes(payloadBytes);
+        int bytes = Ring.recordBytes(payloadBytes);
+        tail += bytes;
+        if (record + bytes > furthest) {
+            furthest = record + bytes;
+        }
     }
 
     private void header(
@@ -151,6 +205,30 @@ final class RingWriter {
         }
         Ring.set(memory, base + Ring.SLEEPS, false);
         return true;
+    }
+
+    /** Time has passed: gives pages back if the ring was idle meanwhile, and they are worth it. */
+    void onTick() {
+        boolean isIdle = tail == tailAtTick;
+        tailAtTick = tail;
+        if (isIdle
+                && furthest > data + MOST_IDLE_BYTES
+                && !refused
+                && Ring.position(memory, base + Ring.HEAD) == tail) {
+            giveBack();
+        }
+    }
+
+    private void giveBack() {
+        furthest = 0;
+        // The next record may begin at the start, however few bytes were written since the last look.
+        lookedAt = tail - BYTES_BETWEEN_LOOKS;
+        try {
+            pages.remove(memory.asSlice(data + KEPT_BYTES, size - KEPT_BYTES));
+        } catch (IOException e) {
+            refused = true;
+            LOG.debug("an idle connection keeps the pages of its ring", e);
+        }
     }
 
     /** Where the next record begins. */

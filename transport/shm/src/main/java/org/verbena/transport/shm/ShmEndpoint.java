@@ -365,7 +365,11 @@ final class ShmEndpoint extends SoftwareEndpoint
     @Override
     public void onTick() {
         Rings now = rings;
-        if (!isConnected() || now == null || !now.out.isOwed() || progress) {
+        if (!isConnected() || now == null) {
+            return;
+        }
+        now.out.onTick();
+        if (!now.out.isOwed() || progress) {
             progress = false;
             stalledTicks = 0;
             return;

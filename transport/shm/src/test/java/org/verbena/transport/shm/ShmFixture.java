@@ -1,12 +1,14 @@
 package org.verbena.transport.shm;
 
 import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import java.lang.foreign.Arena;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -26,6 +28,7 @@ final class ShmFixture implements AutoCloseable {
     final ShmProvider provider;
     final Arena arena = Arena.ofShared();
     final InetSocketAddress address;
+    private final List<Runnable> ticks = new CopyOnWriteArrayList<>();
     private final MultiThreadIoEventLoopGroup group;
     private final IoEventLoop clientLoop;
     private final IoEventLoop serverLoop;
@@ -36,7 +39,12 @@ final class ShmFixture implements AutoCloseable {
 
     ShmFixture(ShmOptions options) {
         provider = new ShmProvider(options);
-        group = new MultiThreadIoEventLoopGroup(2, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
+        IoHandlerFactory factory = provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS);
+        group = new MultiThreadIoEventLoopGroup(2, loop -> {
+            ShmIoHandler io = (ShmIoHandler) factory.newHandler(loop);
+            ticks.add(() -> Patience.await("a tick", CompletableFuture.runAsync(io::passTick, loop)));
+            return io;
+        });
         clientLoop = group.next();
         serverLoop = group.next();
         listening = new RecordingListenerHandler(serverLoop);
@@ -53,6 +61,11 @@ final class ShmFixture implements AutoCloseable {
 
     IoEventLoop serverLoop() {
         return serverLoop;
+    }
+
+    /** A quarter of the stall timeout passes, on each loop. */
+    void tick() {
+        ticks.forEach(Runnable::run);
     }
 
     RecordingEndpointHandler handler(String name, IoEventLoop loop) {

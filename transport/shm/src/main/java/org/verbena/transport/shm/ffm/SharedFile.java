@@ -24,6 +24,8 @@ public final class SharedFile implements AutoCloseable {
     private static final int F_SEAL_FUTURE_WRITE = 16;
     static final int FIXED_SIZE = F_SEAL_SHRINK | F_SEAL_GROW;
 
+    private static final int MADV_REMOVE = 9;
+
     private final int descriptor;
     private final MemorySegment memory;
     private final FileIdentity identity;
@@ -112,6 +114,24 @@ public final class SharedFile implements AutoCloseable {
         SharedFile made = create(name, lengthBytes, readOnlyToOthers);
         MemorySegment memory = made.memory.reinterpret(arena, MappedMemory::unmap);
         return new SharedFile(made.descriptor, memory, made.identity);
+    }
+
+    /**
+     * Gives the pages of a file back to the system, for all who have it mapped: they are zeros then, and the kernel
+     * provides them when they are next used. Pages that are only partly within the range stay as they are.
+     *
+     * <p>Source: madvise(2) (MADV_REMOVE)
+     *
+     * @param range of a writable mapping
+     * @throws IOException the kernel refuses: the mapping is locked (mlock(2)), or is no file's, or a seal forbids it
+     */
+    public static void removePages(MemorySegment range) throws IOException {
+        long page = SystemCalls.pageBytes();
+        long first = range.address() + page - 1 & -page;
+        long end = range.address() + range.byteSize() & -page;
+        if (first < end) {
+            SystemCalls.advise("MADV_REMOVE", first, end - first, MADV_REMOVE);
+        }
     }
 
     /**

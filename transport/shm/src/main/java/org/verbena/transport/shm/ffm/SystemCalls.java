@@ -54,6 +54,13 @@ final class SystemCalls {
     private static final MethodHandle FTRUNCATE =
             find("ftruncate", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG));
 
+    /** {@code int madvise(void *addr, size_t length, int advice);} */
+    private static final MethodHandle MADVISE =
+            find("madvise", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT));
+
+    /** {@code int getpagesize(void);} */
+    private static final MethodHandle GETPAGESIZE = find("getpagesize", FunctionDescriptor.of(JAVA_INT));
+
     /** {@code int fcntl(int fd, int op, ... int arg);} */
     private static final MethodHandle FCNTL = find(
             "fcntl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT), Linker.Option.firstVariadicArg(2));
@@ -142,6 +149,26 @@ final class SystemCalls {
             check("ftruncate(" + lengthBytes + " bytes)", done, errno);
         } catch (ErrnoException refused) {
             throw refused;
+        } catch (Throwable t) {
+            throw impossible(t);
+        }
+    }
+
+    static void advise(String name, long address, long lengthBytes, int advice) throws ErrnoException {
+        try (Arena call = Arena.ofConfined()) {
+            MemorySegment errno = Errno.newCapture(call);
+            int done = (int) MADVISE.invokeExact(errno, address, lengthBytes, advice);
+            check("madvise(" + lengthBytes + " bytes, " + name + ")", done, errno);
+        } catch (ErrnoException refused) {
+            throw refused;
+        } catch (Throwable t) {
+            throw impossible(t);
+        }
+    }
+
+    static int pageBytes() {
+        try (Arena call = Arena.ofConfined()) {
+            return (int) GETPAGESIZE.invokeExact(Errno.newCapture(call));
         } catch (Throwable t) {
             throw impossible(t);
         }
