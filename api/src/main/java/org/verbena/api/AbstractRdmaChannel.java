@@ -621,6 +621,9 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         if (state != State.CONNECTING) {
             return; // closed meanwhile
         }
+        if (incoming != null) {
+            incoming.handshakeEnded();
+        }
         Endpoint prepared = active.endpoint();
         if (prepared != null) {
             onPrepared0(prepared);

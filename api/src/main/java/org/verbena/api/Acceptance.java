@@ -2,6 +2,7 @@ package org.verbena.api;
 
 import io.netty.channel.IoEventLoop;
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -11,9 +12,12 @@ import org.verbena.transport.protocol.Framing;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.spi.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.HandshakeLimits;
 import org.verbena.transport.spi.IncomingConnection;
+import org.verbena.transport.spi.PeerAddress;
 import org.verbena.transport.spi.RdmaProvider;
 
 /** A peer's connection request, which is accepted or rejected, once. Event loop only. */
@@ -25,6 +29,12 @@ final class Acceptance {
     private final IncomingConnection request;
     private final RdmaProvider from;
     private boolean decided;
+
+    /** Counts it until its handshake is complete or it has ended; null before and after. Event loop only. */
+    private @Nullable AcceptedHandshakes handshakes;
+
+    /** Set before it is counted. */
+    private @Nullable Runnable leave;
 
     /**
      * Not decided yet.
@@ -81,11 +91,50 @@ final class Acceptance {
             }
             options = config.messageOptions();
         }
+        HandshakeLimits limits = from.handshakeLimits();
+        options = options.toBuilder()
+                .helloTimeoutMillis(Math.min(options.helloTimeoutMillis(), limits.timeoutMillis()))
+                .build();
         MessageConnection accepting = begin.apply(provider, options);
         byte[] answer = config.privateData(RdmaChannelOption.ACCEPT_PRIVATE_DATA, accepting.privateData());
         EndpointOptions wanted = config.endpointOptions(provider, answer);
+        wanted = wanted.toBuilder()
+                .connectTimeoutMillis(Math.min(wanted.connectTimeoutMillis(), limits.timeoutMillis()))
+                .build();
+        leave = () -> loop.execute(() -> leave0(accepting));
+        handshakes = server.handshakes();
+        handshakes.begin(this, PeerAddress.networkOf(request.remoteAddress().getAddress()), limits);
         decided = true;
         return request.accept(loop, wanted, accepting);
+    }
+
+    /** Ends, because too many newer connections have come. Any thread. */
+    void makeRoom() {
+        Runnable leaving = leave;
+        if (leaving != null) {
+            try {
+                leaving.run();
+            } catch (RejectedExecutionException ended) {
+                LOG.debug("the loop of the connection of {} has ended, and with it the connection", request, ended);
+            }
+        }
+    }
+
+    private void leave0(MessageConnection accepting) {
+        if (handshakes != null) {
+            handshakes = null;
+            accepting.abort(new ConnectionException("accepting from " + request.remoteAddress()
+                    + ": it did not complete its handshake before too many newer connections arrived"));
+        }
+    }
+
+    /** The handshake is complete, or the connection has ended. Idempotent. */
+    void handshakeEnded() {
+        AcceptedHandshakes counting = handshakes;
+        if (counting != null) {
+            handshakes = null;
+            counting.end(this);
+        }
     }
 
     /** The request could not be accepted. */
@@ -101,6 +150,7 @@ final class Acceptance {
 
     /** The channel closes: a request that is still open is rejected. */
     void drop() {
+        handshakeEnded();
         if (!decided) {
             decided = true;
             request.reject(DROPPED);

@@ -58,6 +58,8 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     /** Connections that failed through their peers' fault. */
     private final RateLimitedLog strangers = new RateLimitedLog(LOG);
 
+    private final AcceptedHandshakes handshakes = new AcceptedHandshakes();
+
     /** Requests that wait for a read. Event loop only. */
     private final ArrayDeque<Arrival> waiting = new ArrayDeque<>();
 
@@ -110,6 +112,11 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     void refusePlain(String peer) {
         refusesPlain = true;
         strangers.warn(boundAddress + ": refused the plain TCP connection of " + peer + ": " + KEYS_WITHOUT_PLAIN);
+    }
+
+    /** The connections that were accepted and have not agreed yet. */
+    AcceptedHandshakes handshakes() {
+        return handshakes;
     }
 
     RateLimitedLog strangers() {

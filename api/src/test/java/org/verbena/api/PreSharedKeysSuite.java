@@ -3,13 +3,28 @@ package org.verbena.api;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.IoEventLoop;
+import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.PreSharedKeys;
+import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.HandshakeLimits;
 import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.RdmaProvider;
+import org.verbena.transport.spi.RecordingEndpointHandler;
 
 /** Servers that require a key, and clients with and without it. */
 public abstract class PreSharedKeysSuite extends ApiSuite {
@@ -73,6 +88,86 @@ public abstract class PreSharedKeysSuite extends ApiSuite {
                     "the operator is told", () -> server.channel().strangers().count() == 1);
             assertThat(connected).isEmpty();
         }
+    }
+
+    @Test
+    void strangersWithoutAProofMakeRoomOldestFirst() {
+        HandshakeLimits limits = new HandshakeLimits(8, 8, (int) Patience.LIMIT.toMillis());
+        try (RdmaEventLoopGroup loops = limited(limits);
+                Server server = new Server(askingForKeys(), loops)) {
+            List<RecordingEndpointHandler> strangers = strangers(40, server.address(), null);
+            Patience.until("the first 32 make room", () -> ended(strangers) == 32);
+            assertThat(ended(strangers.subList(0, 32))).isEqualTo(32);
+            Channel honest = connect(bootstrap().option(RdmaChannelOption.PRE_SHARED_KEYS, KEYS), server);
+            Patience.until("one makes room for the client with the key", () -> ended(strangers) == 33);
+            settle(honest, server.next());
+            assertThat(honest.isActive()).isTrue();
+            assertThat(ended(strangers)).isEqualTo(33);
+            strangers.forEach(stranger -> stranger.awaitPrepared().disconnect());
+            strangers.forEach(RecordingEndpointHandler::awaitDisconnected);
+        }
+    }
+
+    @Test
+    void strangersWithoutAProofAreGivenUpInTime() {
+        try (RdmaEventLoopGroup loops = limited(new HandshakeLimits(100, 100, 1_000));
+                Server server =
+                        new Server(askingForKeys().childOption(ChannelOption.CONNECT_TIMEOUT_MILLIS, 0), loops)) {
+            strangers(2, server.address(), null).forEach(RecordingEndpointHandler::awaitDisconnected);
+        }
+    }
+
+    /** Loops whose servers grant strangers so much. */
+    final RdmaEventLoopGroup limited(HandshakeLimits limits) {
+        RdmaProvider limited = new DelegatingProvider(ProviderChoice.choose(provider(), null).provider()) {
+            @Override
+            public HandshakeLimits handshakeLimits() {
+                return limits;
+            }
+        };
+        return new RdmaEventLoopGroup(new ProviderChoice(limited, "limits"), 2, null, CompletionLoopOptions.DEFAULTS);
+    }
+
+    static ServerBootstrap askingForKeys() {
+        return new ServerBootstrap().childOption(RdmaChannelOption.PRE_SHARED_KEYS, KEYS);
+    }
+
+    /** Peers that connect as if they had a key, one after another, and then say nothing. */
+    final List<RecordingEndpointHandler> strangers(int count, InetSocketAddress server, @Nullable InetSocketAddress from) {
+        RdmaProvider provider = ProviderChoice.choose(provider(), server).provider();
+        EndpointOptions options = likeOneWithAKey();
+        List<RecordingEndpointHandler> made = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            IoEventLoop loop = group.next();
+            RecordingEndpointHandler stranger = new RecordingEndpointHandler("stranger " + i, loop);
+            if (from == null) {
+                provider.connect(loop, server, options, stranger);
+            } else {
+                provider.bind(from).connect(loop, server, options, stranger);
+            }
+            stranger.awaitConnected();
+            made.add(stranger);
+        }
+        return made;
+    }
+
+    /** Options with private data that asks for the handshake with a key. */
+    static EndpointOptions likeOneWithAKey() {
+        byte[] disguise = PrivateData.of(MessageOptions.DEFAULTS);
+        disguise[7] = 1;
+        return new EndpointOptions.Builder()
+                .connectTimeoutMillis(20_000)
+                .sendDepth(16)
+                .receiveDepth(4)
+                .maxSges(2)
+                .maxInlineBytes(0)
+                .readDepth(4)
+                .privateData(disguise)
+                .build();
+    }
+
+    static long ended(List<RecordingEndpointHandler> strangers) {
+        return strangers.stream().filter(RecordingEndpointHandler::isDisconnected).count();
     }
 
     @Test

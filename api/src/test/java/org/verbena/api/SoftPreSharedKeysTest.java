@@ -8,8 +8,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.transport.ProviderChoice;
@@ -17,6 +19,7 @@ import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.PrivateData;
 import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.HandshakeLimits;
 import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RdmaProvider;
@@ -52,6 +55,22 @@ class SoftPreSharedKeysTest extends PreSharedKeysSuite {
         }
     }
 
+    @Test
+    void anAddressFullOfStrangersLeavesOthersAlone() {
+        HandshakeLimits limits = new HandshakeLimits(8, 4, (int) Patience.LIMIT.toMillis());
+        try (RdmaEventLoopGroup loops = limited(limits);
+                Server server = new Server(askingForKeys(), loops)) {
+            List<RecordingEndpointHandler> others =
+                    strangers(4, server.address(), new InetSocketAddress("127.0.0.3", 0));
+            List<RecordingEndpointHandler> crowd =
+                    strangers(20, server.address(), new InetSocketAddress("127.0.0.2", 0));
+            Patience.until("the crowd makes room for itself", () -> ended(crowd) == 16);
+            assertThat(ended(others)).isZero();
+            crowd.forEach(stranger -> stranger.awaitPrepared().disconnect());
+            others.forEach(stranger -> stranger.awaitPrepared().disconnect());
+        }
+    }
+
     /** Writes 42, having got as far as a connection. */
     private static void steal(InetSocketAddress server, RemoteMemory token, MemorySegment memory, boolean asks) {
         RdmaProvider provider = ProviderChoice.choose("soft", server).provider();
@@ -60,19 +79,10 @@ class SoftPreSharedKeysTest extends PreSharedKeysSuite {
         try {
             IoEventLoop loop = group.next();
             RecordingEndpointHandler thief = new RecordingEndpointHandler("thief", loop);
-            byte[] disguise = PrivateData.of(MessageOptions.DEFAULTS);
-            if (asks) {
-                disguise[7] = 1;
+            EndpointOptions options = likeOneWithAKey();
+            if (!asks) {
+                options = options.withPrivateData(PrivateData.of(MessageOptions.DEFAULTS));
             }
-            EndpointOptions options = new EndpointOptions.Builder()
-                    .connectTimeoutMillis(20_000)
-                    .sendDepth(16)
-                    .receiveDepth(4)
-                    .maxSges(2)
-                    .maxInlineBytes(0)
-                    .readDepth(4)
-                    .privateData(disguise)
-                    .build();
             provider.connect(loop, server, options, thief);
             thief.awaitConnected();
             RegisteredMemory loot = thief.call(endpoint -> {

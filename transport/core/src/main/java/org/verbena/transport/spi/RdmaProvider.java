@@ -121,6 +121,16 @@ public interface RdmaProvider {
     }
 
     /**
+     * What its servers grant peers that have not introduced themselves completely. Listeners keep to them until a
+     * request is complete, and channels until the handshake is.
+     *
+     * @return {@link HandshakeLimits#DEFAULTS} unless overridden
+     */
+    default HandshakeLimits handshakeLimits() {
+        return HandshakeLimits.DEFAULTS;
+    }
+
+    /**
      * Starts to connect. Returns immediately; the handler is called on the loop's thread with prepared and then
      * connected, or with disconnected and a {@link ConnectionException} that names address, step and reason. One
      * timeout covers all steps.

@@ -11,6 +11,7 @@ import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.HandshakeLimits;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
@@ -95,6 +96,13 @@ public final class ShmProvider implements RdmaProvider {
         return !address.isUnresolved()
                 && SocketDirectory.isLocal(address.getAddress())
                 && unavailabilityCause() == null;
+    }
+
+    /** All clients are of one machine, so that no address has a share. */
+    @Override
+    public HandshakeLimits handshakeLimits() {
+        int most = context.options().maxHandshakes();
+        return new HandshakeLimits(most, most, context.options().handshakeTimeoutMillis());
     }
 
     /** Whether a server of this user listens there with this provider. */

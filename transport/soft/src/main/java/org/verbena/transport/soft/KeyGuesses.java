@@ -3,6 +3,7 @@ package org.verbena.transport.soft;
 import java.net.InetAddress;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import org.verbena.transport.spi.PeerAddress;
 
 /**
  * Slows down peers that guess keys. A wrong key costs a peer its connection; here it also costs its address time: the

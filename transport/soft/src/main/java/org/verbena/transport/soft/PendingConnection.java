@@ -13,6 +13,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.software.IncomingRequest;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.PeerAddress;
 
 /**
  * An inbound TCP connection, until it is accepted, rejected or dropped.
@@ -40,13 +41,6 @@ final class PendingConnection extends IncomingRequest<SoftSocket, SoftEndpoint> 
 
     /** When it was accepted, by {@link System#nanoTime()}. */
     final long beganNanos;
-
-    /** Its place among the unfinished ones: used by {@link Handshakes} only. */
-    @Nullable PendingConnection older;
-
-    @Nullable PendingConnection newer;
-
-    boolean listed;
 
     /** From the first byte to the end of the request. */
     private @Nullable MpaFrameReader reader;
@@ -168,7 +162,7 @@ final class PendingConnection extends IncomingRequest<SoftSocket, SoftEndpoint> 
     /** Whether its bytes may still turn out to be those of another protocol: it is in READING, and not far. */
     boolean isUntold() {
         MpaFrameReader reading = reader;
-        return listed && (reading == null || !reading.hasKey());
+        return listener.isUnfinished(this) && (reading == null || !reading.hasKey());
     }
 
     /**

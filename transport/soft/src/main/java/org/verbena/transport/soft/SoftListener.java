@@ -14,6 +14,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.software.SoftwareListener;
+import org.verbena.transport.spi.Handshakes;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.ListenerHandler;
 
@@ -34,7 +35,7 @@ final class SoftListener extends SoftwareListener {
     /** When a connection that has not told its protocol counts as plain TCP; {@link Long#MAX_VALUE} for never. */
     private final long plainNanos;
 
-    private final Handshakes unfinished = new Handshakes();
+    private final Handshakes<PendingConnection> unfinished = new Handshakes<>();
     private @Nullable ServerSocketChannel channel;
     private @Nullable ScheduledFuture<?> expiry;
     private @Nullable ScheduledFuture<?> silence;
@@ -102,7 +103,7 @@ final class SoftListener extends SoftwareListener {
     /** Mostly the process has no descriptors left: those of unfinished handshakes are the first to spare. */
     @Override
     protected boolean makesRoom(IOException failure) {
-        PendingConnection spare = unfinished.oldest();
+        PendingConnection spare = oldest();
         context.incidents()
                 .report(
                         Incidents.Kind.LOCAL,
@@ -128,7 +129,7 @@ final class SoftListener extends SoftwareListener {
             PendingConnection pending = new PendingConnection(this, local, remote, System.nanoTime());
             makeRoom(pending.network);
             handshakes++;
-            unfinished.add(pending);
+            unfinished.add(pending, pending.network);
             pending.begin(accepted);
             watch();
             watchSilent();
@@ -147,7 +148,7 @@ final class SoftListener extends SoftwareListener {
             }
             // Its request may have come, and the loop has not looked yet.
             victim.onReadable();
-            if (victim.listed) {
+            if (unfinished.contains(victim)) {
                 victim.evict();
             }
         }
@@ -155,7 +156,7 @@ final class SoftListener extends SoftwareListener {
 
     /** One timer, for the oldest: all have the same time. */
     private void watch() {
-        PendingConnection first = unfinished.oldest();
+        PendingConnection first = oldest();
         if (expiry == null && first != null && !loop.isShuttingDown()) {
             expiry = schedule(this::expire, first.beganNanos + handshakeNanos);
         }
@@ -164,10 +165,10 @@ final class SoftListener extends SoftwareListener {
     private void expire() {
         expiry = null;
         long now = System.nanoTime();
-        PendingConnection first = unfinished.oldest();
+        PendingConnection first = oldest();
         while (first != null && now - first.beganNanos >= handshakeNanos) {
             first.expire();
-            first = unfinished.oldest();
+            first = oldest();
         }
         watch();
     }
@@ -175,7 +176,7 @@ final class SoftListener extends SoftwareListener {
     /** A timer of its own: one whose protocol is known may be the oldest. */
     private void watchSilent() {
         if (silence == null && plainNanos < handshakeNanos && !loop.isShuttingDown()) {
-            PendingConnection first = oldestUntold();
+            PendingConnection first = unfinished.oldest(PendingConnection::isUntold);
             if (first != null) {
                 silence = schedule(this::endSilence, first.beganNanos + plainNanos);
             }
@@ -185,21 +186,21 @@ final class SoftListener extends SoftwareListener {
     private void endSilence() {
         silence = null;
         long now = System.nanoTime();
-        PendingConnection first = oldestUntold();
+        PendingConnection first = unfinished.oldest(PendingConnection::isUntold);
         while (first != null && now - first.beganNanos >= plainNanos) {
             first.tellBySilence();
-            first = oldestUntold();
+            first = unfinished.oldest(PendingConnection::isUntold);
         }
         watchSilent();
     }
 
-    /** The oldest that may still be plain TCP. */
-    private @Nullable PendingConnection oldestUntold() {
-        PendingConnection found = unfinished.oldest();
-        while (found != null && !found.isUntold()) {
-            found = found.newer;
-        }
-        return found;
+    private @Nullable PendingConnection oldest() {
+        return unfinished.oldest(any -> true);
+    }
+
+    /** Whether a connection's request is not complete. */
+    boolean isUnfinished(PendingConnection connection) {
+        return unfinished.contains(connection);
     }
 
     private ScheduledFuture<?> schedule(Runnable task, long atNanos) {

@@ -9,6 +9,7 @@ import org.verbena.transport.spi.CompletionLoopOptions;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.HandshakeLimits;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
@@ -123,6 +124,12 @@ public final class SoftProvider implements RdmaProvider {
     @Override
     public boolean takesPlainTcp() {
         return true;
+    }
+
+    @Override
+    public HandshakeLimits handshakeLimits() {
+        return new HandshakeLimits(
+                options.maxHandshakes(), options.maxHandshakesPerAddress(), options.handshakeTimeoutMillis());
     }
 
     /** A queue is just an array here. */

@@ -1,4 +1,4 @@
-package org.verbena.transport.soft;
+package org.verbena.transport.spi;
 
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
@@ -7,9 +7,12 @@ import java.nio.ByteBuffer;
  * The unit by which peers are counted: an IPv4 address, or the /64 network from which an IPv6 host may pick its
  * addresses.
  */
-final class PeerAddress {
+public final class PeerAddress {
     /** Where IPv4 addresses lie among the networks: a prefix that no IPv6 host has. */
     private static final long IPV4 = 0xffffL << 32;
+
+    /** For a peer whose address is unknown: the prefix is one of multicast addresses, which no peer has. */
+    public static final long UNKNOWN = -1;
 
     private PeerAddress() {}
 
@@ -19,7 +22,7 @@ final class PeerAddress {
      * @param address of a peer
      * @return equal for addresses that are counted together
      */
-    static long networkOf(InetAddress address) {
+    public static long networkOf(InetAddress address) {
         ByteBuffer bytes = ByteBuffer.wrap(address.getAddress());
         return bytes.remaining() == Integer.BYTES ? IPV4 | (bytes.getInt() & 0xffffffffL) : bytes.getLong();
     }

@@ -1,0 +1,24 @@
+package org.verbena.transport.spi;
+
+/**
+ * What a server grants peers that have connected and not introduced themselves completely: until its listener has their
+ * requests, and once more from there to the end of the message protocol's handshake, with the proof of a pre-shared key.
+ *
+ * @param most how many connections of a server, 1 or more; beyond that the oldest makes room
+ * @param mostPerAddress how many of them one address may have while others want to connect, 1 or more; an address with
+ *     more loses its own oldest. IPv6 addresses count by their /64 network
+ * @param timeoutMillis how long a peer may take for each step, 1 or more
+ */
+public record HandshakeLimits(int most, int mostPerAddress, int timeoutMillis) {
+
+    /** 4096 connections, 1024 of an address, 10 s: a connection manager may have to repeat its messages. */
+    public static final HandshakeLimits DEFAULTS = new HandshakeLimits(4096, 1024, 10_000);
+
+    /** Checks ranges. */
+    public HandshakeLimits {
+        if (most < 1 || mostPerAddress < 1 || timeoutMillis < 1) {
+            throw new IllegalArgumentException("handshake limits of " + most + " connections, " + mostPerAddress
+                    + " of an address and " + timeoutMillis + " ms: each must be 1 or more");
+        }
+    }
+}
