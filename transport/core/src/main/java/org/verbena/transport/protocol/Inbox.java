@@ -296,9 +296,17 @@ final class Inbox {
      * @return null if the stretch is to have memory of its own, since a stream waits for nobody
      */
     @Nullable ByteBuf tryAllocateStretch(int bytes) {
-        ByteBuf memory = buffers.isMessageAwaited() ? null : tryAllocateWithinShare(bytes);
+        if (heldByUser.held() + bytes > buffers.shareBytes()) {
+            return null;
+        }
+        ByteBuf memory;
+        try {
+            memory = buffers.tryAllocateStretch(bytes, waiter, heldByUser);
+        } catch (RdmaException e) {
+            return null; // the limit of locked memory may be reached: no reason to lose the stretch
+        }
         if (memory != null) {
-            charge(memory, bytes);
+            heldByUser.charge(bytes);
         }
         return memory;
     }

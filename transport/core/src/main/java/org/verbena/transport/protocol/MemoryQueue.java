@@ -20,15 +20,25 @@ import org.verbena.transport.buffer.RegisteredBufferPool;
  */
 final class MemoryQueue {
     private final RegisteredBufferPool pool;
+    private final Admission admission;
     private final ReentrantLock lock = new ReentrantLock();
 
     // Guarded by the lock.
     private final Map<Thread, Set<MessageBuffers.Waiter>> receives = new LinkedHashMap<>();
 
-    private final Set<MessageBuffers.Waiter> messages = new LinkedHashSet<>();
+    /** With the number of bytes that each waits for. */
+    private final Map<MessageBuffers.Waiter, Integer> messages = new LinkedHashMap<>();
 
-    MemoryQueue(RegisteredBufferPool pool) {
+    /** Says who has to wait for releases of its own address. */
+    @FunctionalInterface
+    interface Admission {
+        /** Whether the address may have so many bytes more. Called under the queue's lock. */
+        boolean admits(long network, long bytes);
+    }
+
+    MemoryQueue(RegisteredBufferPool pool, Admission admission) {
         this.pool = pool;
+        this.admission = admission;
         pool.onFreed(this::freed);
     }
 
@@ -46,12 +56,12 @@ final class MemoryQueue {
         recall(begins);
     }
 
-    void addForMessage(MessageBuffers.Waiter waiter) {
+    void addForMessage(MessageBuffers.Waiter waiter, int bytes) {
         boolean begins;
         lock.lock();
         try {
             begins = isEmpty();
-            messages.add(waiter);
+            messages.put(waiter, bytes);
             pool.watch(true);
         } finally {
             lock.unlock();
@@ -70,15 +80,24 @@ final class MemoryQueue {
         }
     }
 
-    /** Whether this is the first that waits for a message's memory. */
+    /** Whether nobody waits for a message's memory before this one, but for those whose address has its share. */
     boolean isTurnOf(MessageBuffers.Waiter waiter) {
         lock.lock();
         try {
-            MessageBuffers.Waiter first = first(messages);
+            MessageBuffers.Waiter first = firstForMessage();
             return first == null || first.equals(waiter);
         } finally {
             lock.unlock();
         }
+    }
+
+    private MessageBuffers.@Nullable Waiter firstForMessage() {
+        for (Map.Entry<MessageBuffers.Waiter, Integer> each : messages.entrySet()) {
+            if (admission.admits(each.getKey().network(), each.getValue())) {
+                return each.getKey();
+            }
+        }
+        return null;
     }
 
     boolean isMessageAwaited() {
@@ -110,11 +129,13 @@ final class MemoryQueue {
     }
 
     void leaveMessages(MessageBuffers.Waiter waiter) {
-        MessageBuffers.Waiter next;
+        MessageBuffers.Waiter next = null;
         lock.lock();
         try {
-            next = leave(messages, waiter);
-            pool.watch(!isEmpty());
+            if (messages.remove(waiter) != null) {
+                next = firstForMessage(); // there may be memory left for it
+                pool.watch(!isEmpty());
+            }
         } finally {
             lock.unlock();
         }
@@ -128,13 +149,31 @@ final class MemoryQueue {
         return queue.remove(waiter) && wasFirst ? first(queue) : null;
     }
 
-    /** Memory has come back. */
-    void freed() {
-        List<MessageBuffers.Waiter> firsts = new ArrayList<>();
+    /** One has taken a part of the budget for a moment and left it: another may have been refused meanwhile. */
+    void passOn(MessageBuffers.Waiter from) {
+        MessageBuffers.Waiter first;
         lock.lock();
         try {
+            first = firstForMessage();
+        } finally {
+            lock.unlock();
+        }
+        if (first != null && !first.equals(from)) {
+            tell(first);
+        }
+    }
+
+    /** Memory has come back. */
+    void freed() {
+        List<MessageBuffers.Waiter> firsts;
+        lock.lock();
+        try {
+            if (isEmpty()) {
+                return;
+            }
+            firsts = new ArrayList<>();
             receives.values().forEach(queue -> firsts.add(queue.iterator().next()));
-            MessageBuffers.Waiter message = first(messages);
+            MessageBuffers.Waiter message = firstForMessage();
             if (message != null) {
                 firsts.add(message);
             }

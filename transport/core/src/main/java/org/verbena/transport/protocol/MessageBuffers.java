@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.ReleaseHook;
 import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.PeerAddress;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**
@@ -14,6 +15,9 @@ import org.verbena.transport.spi.ScatterGatherList;
  * message that was promised ({@link #promise}) are never more than the budget together. A message's memory is taken whole or not at all, first come, first
  * served ({@link #tryAllocateMessage}); so the one whose turn it is gets its memory when those before it have been released, and nobody holds a part while
  * waiting for the rest.
+ *
+ * <p>Peers that announce messages and do not send them occupy memory. So messages leave what receives may take, and all messages of one address together take no
+ * more than half of the budget, or one message: beyond that its connections wait while others pass them by.
  */
 public interface MessageBuffers {
 
@@ -36,6 +40,15 @@ public interface MessageBuffers {
          * once.
          */
         void onMemoryFreed();
+
+        /**
+         * What its peer's messages are counted by, with those of all connections of that address.
+         *
+         * @return of {@link PeerAddress#networkOf}; {@link PeerAddress#UNKNOWN}, which has no limit, unless overridden
+         */
+        default long network() {
+            return PeerAddress.UNKNOWN;
+        }
     }
 
     /**
@@ -57,6 +70,17 @@ public interface MessageBuffers {
      * @throws org.verbena.transport.spi.RdmaException the device refused to register more
      */
     @Nullable ByteBuf tryAllocateMessage(int capacityBytes, Waiter waiter, ReleaseHook account);
+
+    /**
+     * A buffer for a stretch of a stream, which waits for no turn: only while nobody waits for a message.
+     *
+     * @param capacityBytes its capacity, all of it writable
+     * @param waiter whose peer sends it; not told of anything
+     * @param account charged with the capacity, until the buffer is released
+     * @return empty, one reference; null if there is no memory for it
+     * @throws org.verbena.transport.spi.RdmaException the device refused to register more
+     */
+    @Nullable ByteBuf tryAllocateStretch(int capacityBytes, Waiter waiter, ReleaseHook account);
 
     /**
      * Waits for memory for receives. To miss nothing, try again after this.

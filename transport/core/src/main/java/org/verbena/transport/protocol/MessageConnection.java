@@ -1,6 +1,7 @@
 package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
+import java.net.InetSocketAddress;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -8,6 +9,7 @@ import org.verbena.transport.protocol.Lifecycle.Phase;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.PeerAddress;
 import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.spi.WorkStatus;
 
@@ -78,6 +80,9 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private boolean heard;
     /** The listener was told of memory, and has not resumed yet. Written by any thread. */
     private volatile boolean resumable;
+
+    /** Of the peer's address; written by the loop before it waits for memory. */
+    private volatile long network = PeerAddress.UNKNOWN;
 
     private int failedOperations;
 
@@ -510,6 +515,11 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     }
 
     @Override
+    public long network() {
+        return network;
+    }
+
+    @Override
     public void onMemoryFreed() {
         if (!resumable) {
             resumable = true;
@@ -577,6 +587,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         peer.setPrepared();
         EndpointCapabilities capabilities = endpoint.capabilities();
         buffers = source.forDomain(endpoint.memoryDomain());
+        InetSocketAddress remote = endpoint.remoteAddress();
+        if (remote != null && remote.getAddress() != null) {
+            network = PeerAddress.networkOf(remote.getAddress());
+        }
         TransferBudget.Source limit = budgets;
         if (limit != null) {
             transfers.prepare(limit.forDomain(endpoint.memoryDomain()));

@@ -8,14 +8,12 @@ import org.verbena.transport.buffer.ReleaseHook;
 /** A message's memory outside the pool, for which the budget has room but the pool has no single piece. */
 final class PlainMessageBuf extends UnpooledDirectByteBuf {
     private final ReleaseHook account;
-    private final ReleaseHook budget;
     private final int charge;
     private final long address;
 
-    PlainMessageBuf(int capacityBytes, ReleaseHook account, ReleaseHook budget) {
+    PlainMessageBuf(int capacityBytes, ReleaseHook account) {
         super(ByteBufAllocator.DEFAULT, capacityBytes, capacityBytes);
         this.account = account;
-        this.budget = budget;
         charge = capacityBytes;
         address = MemorySegment.ofBuffer(nioBuffer(0, capacityBytes)).address();
     }
@@ -35,7 +33,6 @@ final class PlainMessageBuf extends UnpooledDirectByteBuf {
     @Override
     protected void deallocate() {
         super.deallocate();
-        budget.onReleased(charge);
         account.onReleased(charge);
     }
 }

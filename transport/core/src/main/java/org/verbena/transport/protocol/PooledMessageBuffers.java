@@ -2,6 +2,8 @@ package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -12,6 +14,7 @@ import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.buffer.ReleaseHook;
 import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.spi.PeerAddress;
 import org.verbena.transport.spi.RateLimitedLog;
 import org.verbena.transport.spi.ScatterGatherList;
 
@@ -23,6 +26,8 @@ public final class PooledMessageBuffers implements MessageBuffers {
     private static final int SPEED_DIVISOR = 2;
     /** One connection's share: it gets no further message while its user holds more than this part. */
     private static final int SHARE_DIVISOR = 8;
+    /** The messages of one address take no more than this part, or are one message. */
+    private static final int ADDRESS_DIVISOR = 2;
 
     /** How often a message asks the JVM again for direct memory that it refused. */
     private static final long DIRECT_RETRY_MILLIS = 100;
@@ -39,11 +44,13 @@ public final class PooledMessageBuffers implements MessageBuffers {
 
     private final AtomicBoolean retrying = new AtomicBoolean();
 
-    private final ReleaseHook plainReleased = this::plainReleased;
-
     // Guarded by this.
     private long reservedBytes;
     private long promisedBytes;
+    /** What messages have. */
+    private long messageBytes;
+
+    private final Map<Long, Long> bytesByNetwork = new HashMap<>();
 
     /**
      * Creates one.
@@ -62,7 +69,7 @@ public final class PooledMessageBuffers implements MessageBuffers {
         this.sendPool = sendPool;
         this.receivePool = receivePool;
         domain = sendPool.domain();
-        queue = new MemoryQueue(receivePool);
+        queue = new MemoryQueue(receivePool, this::admits);
     }
 
     @Override
@@ -77,11 +84,11 @@ public final class PooledMessageBuffers implements MessageBuffers {
 
     @Override
     public @Nullable ByteBuf tryAllocateMessage(int capacityBytes, Waiter waiter, ReleaseHook account) {
-        ByteBuf buffer = queue.isTurnOf(waiter) ? allocateMessage(capacityBytes, account) : null;
+        ByteBuf buffer = queue.isTurnOf(waiter) ? allocateMessage(capacityBytes, waiter, account) : null;
         if (buffer == null) {
-            queue.addForMessage(waiter);
+            queue.addForMessage(waiter, capacityBytes);
             // Nobody was notified of memory that was released before the pool was watched.
-            buffer = queue.isTurnOf(waiter) ? allocateMessage(capacityBytes, account) : null;
+            buffer = queue.isTurnOf(waiter) ? allocateMessage(capacityBytes, waiter, account) : null;
         }
         if (buffer != null) {
             queue.leaveMessages(waiter);
@@ -89,18 +96,67 @@ public final class PooledMessageBuffers implements MessageBuffers {
         return buffer;
     }
 
-    private @Nullable ByteBuf allocateMessage(int capacityBytes, ReleaseHook account) {
-        RegisteredByteBuf pooled = receivePool.tryAllocate(capacityBytes, capacityBytes);
+    private @Nullable ByteBuf allocateMessage(int capacityBytes, Waiter waiter, ReleaseHook account) {
+        long network = waiter.network();
+        ByteBuf message = null;
+        try {
+            message = allocatePooled(capacityBytes, network, account);
+            if (message == null) {
+                message = allocatePlain(capacityBytes, network, account);
+            }
+        } finally {
+            if (message == null) {
+                queue.passOn(waiter);
+            }
+        }
+        return message;
+    }
+
+    @Override
+    public @Nullable ByteBuf tryAllocateStretch(int capacityBytes, Waiter waiter, ReleaseHook account) {
+        if (queue.isMessageAwaited()) {
+            return null;
+        }
+        ByteBuf stretch = null;
+        try {
+            stretch = allocatePooled(capacityBytes, waiter.network(), account);
+        } finally {
+            if (stretch == null) {
+                queue.passOn(waiter);
+            }
+        }
+        return stretch;
+    }
+
+    private @Nullable ByteBuf allocatePooled(int capacityBytes, long network, ReleaseHook account) {
+        long blockBytes = receivePool.blockBytes(capacityBytes);
+        if (!tryCharge(network, blockBytes)) {
+            return null;
+        }
+        RegisteredByteBuf pooled = null;
+        try {
+            pooled = receivePool.tryAllocate(capacityBytes, capacityBytes);
+        } finally {
+            if (pooled == null) {
+                uncharge(network, blockBytes);
+            }
+        }
         if (pooled != null) {
-            pooled.chargeTo(account, capacityBytes);
-            return pooled;
+            pooled.chargeTo(new Charge(account, network, blockBytes, false), capacityBytes);
+        }
+        return pooled;
+    }
+
+    /** Memory outside the pool: there is room, but not in one piece, for long-lived receives may lie in every chunk. */
+    private @Nullable ByteBuf allocatePlain(int capacityBytes, long network, ReleaseHook account) {
+        if (!tryCharge(network, capacityBytes)) {
+            return null;
         }
         long maxBytes = receivePool.options().maxRegisteredBytes();
         ByteBuf plain = null;
         try {
             if (receivePool.metrics().usedBytes() + plainBytes.addAndGet(capacityBytes) <= maxBytes) {
-                // There is room, but not in one piece: long-lived receives may lie in every chunk.
-                plain = new PlainMessageBuf(capacityBytes, account, plainReleased);
+                plain = new PlainMessageBuf(capacityBytes, new Charge(account, network, capacityBytes, true));
             }
         } catch (OutOfMemoryError noDirectMemory) {
             DIRECT_MEMORY_LOG.warn("the JVM has no direct memory for a message of " + capacityBytes
@@ -110,9 +166,65 @@ public final class PooledMessageBuffers implements MessageBuffers {
         } finally {
             if (plain == null) {
                 plainBytes.addAndGet(-capacityBytes);
+                uncharge(network, capacityBytes);
             }
         }
         return plain;
+    }
+
+    /** What one message has of the budget. */
+    private final class Charge implements ReleaseHook {
+        private final ReleaseHook account;
+        private final long network;
+        private final long bytes;
+        private final boolean plain;
+
+        Charge(ReleaseHook account, long network, long bytes, boolean plain) {
+            this.account = account;
+            this.network = network;
+            this.bytes = bytes;
+            this.plain = plain;
+        }
+
+        @Override
+        public void onReleased(int units) {
+            if (plain) {
+                plainBytes.addAndGet(-bytes);
+            }
+            uncharge(network, bytes);
+            account.onReleased(units);
+            queue.freed();
+        }
+    }
+
+    private synchronized boolean tryCharge(long network, long bytes) {
+        if (messageBytes + bytes > leftBeside(reservedBytes) || !admits(network, bytes)) {
+            return false;
+        }
+        messageBytes += bytes;
+        if (network != PeerAddress.UNKNOWN) {
+            bytesByNetwork.merge(network, bytes, Long::sum);
+        }
+        return true;
+    }
+
+    private synchronized void uncharge(long network, long bytes) {
+        messageBytes -= bytes;
+        if (network != PeerAddress.UNKNOWN) {
+            bytesByNetwork.computeIfPresent(network, (key, held) -> held == bytes ? null : held - bytes);
+        }
+    }
+
+    private synchronized boolean admits(long network, long bytes) {
+        long heldBytes = bytesByNetwork.getOrDefault(network, 0L);
+        return heldBytes == 0
+                || heldBytes + bytes <= receivePool.options().maxRegisteredBytes() / ADDRESS_DIVISOR;
+    }
+
+    /** What one direction of the budget, promises or receives, may have when the other has so much. */
+    private long leftBeside(long othersBytes) {
+        long maxBytes = receivePool.options().maxRegisteredBytes();
+        return maxBytes - Math.max(maxBytes / LEAST_DIVISOR, othersBytes);
     }
 
     /** Has the first waiter try again in a while: nobody reports when others have freed direct memory of the JVM. */
@@ -143,8 +255,7 @@ public final class PooledMessageBuffers implements MessageBuffers {
 
     @Override
     public synchronized boolean reserveReceives(int receives, int bufferBytes, boolean forSpeed) {
-        long maxBytes = receivePool.options().maxRegisteredBytes();
-        long limitBytes = maxBytes - Math.max(maxBytes / LEAST_DIVISOR, promisedBytes);
+        long limitBytes = leftBeside(promisedBytes);
         if (forSpeed) {
             limitBytes /= SPEED_DIVISOR;
         }
@@ -163,9 +274,7 @@ public final class PooledMessageBuffers implements MessageBuffers {
 
     @Override
     public synchronized int promise(int wantedBytes) {
-        long maxBytes = receivePool.options().maxRegisteredBytes();
-        long roomBytes = maxBytes - Math.max(maxBytes / LEAST_DIVISOR, reservedBytes);
-        int bytes = Math.clamp(roomBytes, 1, wantedBytes);
+        int bytes = Math.clamp(leftBeside(reservedBytes), 1, wantedBytes);
         promisedBytes = Math.max(promisedBytes, bytes);
         return bytes;
     }
@@ -178,11 +287,6 @@ public final class PooledMessageBuffers implements MessageBuffers {
     @Override
     public long shareBytes() {
         return receivePool.options().maxRegisteredBytes() / SHARE_DIVISOR;
-    }
-
-    private void plainReleased(int bytes) {
-        plainBytes.addAndGet(-bytes);
-        queue.freed();
     }
 
     private static @Nullable ByteBuf allocate(RegisteredBufferPool pool, int capacityBytes) {

@@ -34,6 +34,8 @@ import org.verbena.transport.spi.RegisteredMemory;
 class FreedMemoryTest {
     private static final int CHUNK_BYTES = 1 << 20;
     private static final int BLOCK_BYTES = 64 << 10;
+    /** What may be promised of a pool of one chunk. */
+    private static final int PROMISED_BYTES = CHUNK_BYTES / 4 * 3;
 
     private final SlowDomain domain = new SlowDomain();
     private final EventExecutor loop = new DefaultEventExecutor();
@@ -144,10 +146,10 @@ class FreedMemoryTest {
             return 0;
         });
         Waiter waiter = new Waiter();
-        ByteBuf message = on(otherLoop, () -> waiter.tryMessage(CHUNK_BYTES));
+        ByteBuf message = on(otherLoop, () -> waiter.tryMessage(PROMISED_BYTES));
         if (message == null) {
             Patience.until("the waiter is told", () -> waiter.told.get() > 0);
-            message = on(otherLoop, () -> waiter.tryMessage(CHUNK_BYTES));
+            message = on(otherLoop, () -> waiter.tryMessage(PROMISED_BYTES));
         }
         assertThat(message).isNotNull();
         message.release();
@@ -161,12 +163,12 @@ class FreedMemoryTest {
             List<ByteBuf> all = on(loop, this::takeAll);
             Waiter waiter = new Waiter();
             Thread releaser = Thread.ofPlatform().start(() -> all.forEach(ByteBuf::release));
-            ByteBuf message = on(otherLoop, () -> waiter.tryMessage(CHUNK_BYTES));
+            ByteBuf message = on(otherLoop, () -> waiter.tryMessage(PROMISED_BYTES));
             releaser.join();
             while (message == null) {
                 Patience.until("the waiter is told", () -> waiter.told.get() > 0);
                 waiter.told.set(0);
-                message = on(otherLoop, () -> waiter.tryMessage(CHUNK_BYTES));
+                message = on(otherLoop, () -> waiter.tryMessage(PROMISED_BYTES));
             }
             message.release();
         }
