@@ -116,9 +116,11 @@ class RingPagesTest {
             Bursts bursts = new Bursts(fixture, 4 << 20);
             for (int i = 0; i < 3; i++) {
                 bursts.burst(0);
-                assertThat(residentKib()).hasSize(2).allSatisfy(kib -> assertThat(kib)
-                        .as("KiB in memory after a burst")
-                        .isGreaterThan(2 * FEW_KIB));
+                assertThat(residentKib())
+                        .hasSize(2)
+                        .allSatisfy(kib -> assertThat(kib)
+                                .as("KiB in memory after a burst")
+                                .isGreaterThan(2 * FEW_KIB));
                 bursts.idle();
                 assertFewPages();
                 RegisteredMemory memory = fixture.region(4096, Access.LOCAL_WRITE);
