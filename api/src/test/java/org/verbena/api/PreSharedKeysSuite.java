@@ -119,12 +119,13 @@ public abstract class PreSharedKeysSuite extends ApiSuite {
 
     /** Loops whose servers grant strangers so much. */
     final RdmaEventLoopGroup limited(HandshakeLimits limits) {
-        RdmaProvider limited = new DelegatingProvider(ProviderChoice.choose(provider(), null).provider()) {
-            @Override
-            public HandshakeLimits handshakeLimits() {
-                return limits;
-            }
-        };
+        RdmaProvider limited =
+                new DelegatingProvider(ProviderChoice.choose(provider(), null).provider()) {
+                    @Override
+                    public HandshakeLimits handshakeLimits() {
+                        return limits;
+                    }
+                };
         return new RdmaEventLoopGroup(new ProviderChoice(limited, "limits"), 2, null, CompletionLoopOptions.DEFAULTS);
     }
 
@@ -133,7 +134,8 @@ public abstract class PreSharedKeysSuite extends ApiSuite {
     }
 
     /** Peers that connect as if they had a key, one after another, and then say nothing. */
-    final List<RecordingEndpointHandler> strangers(int count, InetSocketAddress server, @Nullable InetSocketAddress from) {
+    final List<RecordingEndpointHandler> strangers(
+            int count, InetSocketAddress server, @Nullable InetSocketAddress from) {
         RdmaProvider provider = ProviderChoice.choose(provider(), server).provider();
         EndpointOptions options = likeOneWithAKey();
         List<RecordingEndpointHandler> made = new ArrayList<>();
@@ -167,7 +169,9 @@ public abstract class PreSharedKeysSuite extends ApiSuite {
     }
 
     static long ended(List<RecordingEndpointHandler> strangers) {
-        return strangers.stream().filter(RecordingEndpointHandler::isDisconnected).count();
+        return strangers.stream()
+                .filter(RecordingEndpointHandler::isDisconnected)
+                .count();
     }
 
     @Test

@@ -217,8 +217,7 @@ public final class PooledMessageBuffers implements MessageBuffers {
 
     private synchronized boolean admits(long network, long bytes) {
         long heldBytes = bytesByNetwork.getOrDefault(network, 0L);
-        return heldBytes == 0
-                || heldBytes + bytes <= receivePool.options().maxRegisteredBytes() / ADDRESS_DIVISOR;
+        return heldBytes == 0 || heldBytes + bytes <= receivePool.options().maxRegisteredBytes() / ADDRESS_DIVISOR;
     }
 
     /** What one direction of the budget, promises or receives, may have when the other has so much. */
