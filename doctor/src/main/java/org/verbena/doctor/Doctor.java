@@ -126,7 +126,7 @@ public final class Doctor {
                 found.accept(TrafficChecks.loopback(ProviderVerdict.VERBS, address.getHostAddress()));
             }
             found.accept(TrafficChecks.loopback(ProviderVerdict.SOFT, LOOPBACK));
-            Finding shm = TrafficChecks.loopback(ProviderVerdict.SHM, LOOPBACK);
+            Finding shm = TrafficChecks.sharedMemory(LOOPBACK);
             found.accept(provider.contains(ProviderVerdict.SHM) ? shm : shm.asWarning());
         }
         List<ProviderVerdict> providers = ProviderVerdict.of(requirements, findings.subList(0, ofVerbs), findings);

@@ -7,6 +7,7 @@ import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -26,6 +27,7 @@ import org.verbena.transport.spi.MemoryDomain.Access;
 import org.verbena.transport.spi.RdmaException;
 import org.verbena.transport.spi.RegisteredMemory;
 import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.system.UserDirectory;
 import org.verbena.verbs.NativeRdmaException;
 
 /** What only traffic shows: both ends in this process on each device, then a peer. */
@@ -81,6 +83,21 @@ final class TrafficChecks {
         }
     }
 
+    /** The same through shared memory, and where its ends find each other: a service and a login may differ in that. */
+    static Finding sharedMemory(String host) {
+        Finding traffic = loopback(ProviderVerdict.SHM, host);
+        return traffic.verdict() == Verdict.OK
+                ? Finding.ok(
+                        traffic.check(), traffic.evidence() + "; servers and clients meet in " + meetingPlace())
+                : traffic;
+    }
+
+    /** The directory of servers' sockets. */
+    static Path meetingPlace() {
+        String set = System.getProperty("org.verbena.shm.directory", "");
+        return set.isEmpty() ? UserDirectory.of("verbena-shm") : Path.of(set);
+    }
+
     /** Reads the server's memory, which has these bytes. */
     static Finding readBack(String name, RdmaClient client, RemoteMemory token, byte[] expected, Duration patience)
             throws InterruptedException, ExecutionException {
@@ -116,13 +133,13 @@ final class TrafficChecks {
                     "name " + peer.host(), "no address is known", "check the spelling, DNS and /etc/hosts"));
             return;
         }
-        if (!route(remote, found) || peer.port() == 0) {
+        if (!route(peer.provider(), remote, found) || peer.port() == 0) {
             return;
         }
         connect(peer, remote, found);
     }
 
-    private static boolean route(InetSocketAddress remote, Consumer<Finding> found) {
+    private static boolean route(String provider, InetSocketAddress remote, Consumer<Finding> found) {
         InetAddress source = Routes.source(remote);
         if (source == null) {
             found.accept(Finding.failure(
@@ -132,6 +149,10 @@ final class TrafficChecks {
             return false;
         }
         String from = "from " + source.getHostAddress();
+        if (provider.equals(ProviderVerdict.SOFT) || provider.equals(ProviderVerdict.SHM)) {
+            found.accept(Finding.ok(ROUTE, from + "; " + provider + " needs no device"));
+            return true;
+        }
         String device = Routes.device(source);
         found.accept(
                 device != null
@@ -178,7 +199,12 @@ final class TrafficChecks {
         }
     }
 
-    private static String whatMayBeInTheWay(String provider, InetSocketAddress remote) {
+    /** What to look at if nothing comes back. */
+    static String whatMayBeInTheWay(String provider, InetSocketAddress remote) {
+        if (provider.equals(ProviderVerdict.SHM)) {
+            return "the server has its socket, but takes no connections: see that its process is not stopped (ps -o"
+                    + " stat), and that no handler blocks its event loops (jcmd PID Thread.print)";
+        }
         String tcp = "TCP port " + remote.getPort();
         return "see that " + remote.getAddress().getHostAddress()
                 + " is up (ping), and that no firewall there or on the"

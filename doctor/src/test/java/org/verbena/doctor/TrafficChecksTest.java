@@ -4,10 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
@@ -52,5 +57,24 @@ class TrafficChecksTest {
                 free.countDown();
             }
         }
+    }
+
+    /** There is nothing to warn of, as nobody asked for a device. */
+    @ParameterizedTest
+    @ValueSource(strings = {"soft", "shm"})
+    void providersWithoutDevicesNeedNoneOnTheirRoute(String provider) {
+        List<Finding> findings = new ArrayList<>();
+        TrafficChecks.peer(new Peer("127.0.0.1", 0, provider, false), findings::add);
+        assertThat(findings).extracting(Finding::check).containsExactly("name 127.0.0.1", TrafficChecks.ROUTE);
+        assertThat(findings).extracting(Finding::verdict).containsOnly(Verdict.OK);
+    }
+
+    @Test
+    void noFirewallIsInTheWayOfSharedMemory() {
+        InetSocketAddress remote = new InetSocketAddress("127.0.0.1", 7471);
+        assertThat(TrafficChecks.whatMayBeInTheWay("soft", remote)).contains("firewall");
+        assertThat(TrafficChecks.whatMayBeInTheWay("shm", remote))
+                .doesNotContain("firewall")
+                .contains("stopped");
     }
 }

@@ -35,6 +35,7 @@ final class ChildJvm {
     private boolean isOnModulePath;
     private @Nullable Map<String, String> environment;
     private @Nullable List<Path> classPath;
+    private List<String> starter = List.of();
 
     ChildJvm(String... flags) {
         this.flags.addAll(List.of("-XX:TieredStopAtLevel=1", "-Dorg.verbena.stat=false"));
@@ -87,6 +88,12 @@ final class ChildJvm {
         return this;
     }
 
+    /** With a limit of descriptors. */
+    ChildJvm withDescriptors(int most) {
+        starter = List.of("bash", "-c", "ulimit -n " + most + "; exec \"$@\"", "bash");
+        return this;
+    }
+
     /** With all that the tests have, for programs that need more than Verbena. */
     ChildJvm withTheTestsLibraries() {
         classPath = Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
@@ -120,7 +127,8 @@ final class ChildJvm {
     }
 
     Outcome run(Class<?> program, String... arguments) throws IOException, InterruptedException {
-        List<String> command = new ArrayList<>(List.of(java.toString()));
+        List<String> command = new ArrayList<>(starter);
+        command.add(java.toString());
         command.addAll(flags);
         List<Path> path = new ArrayList<>(List.of(classesOf(program)));
         if (classPath != null) {

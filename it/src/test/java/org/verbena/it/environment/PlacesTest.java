@@ -50,4 +50,24 @@ class PlacesTest {
         flags[NOWHERE.length] = "-Dorg.verbena.shm.directory=" + Files.createDirectory(folder.resolve("shm"));
         new ChildJvm(flags).withEnvironment(Map.of()).run(Echo.class, "shm").succeeded("shm echoes");
     }
+
+    /** It makes a lock file in its folder. */
+    @Test
+    void theDoctorNamesTheFolderThatShmUses() throws Exception {
+        Path chosen = Files.createDirectory(folder.resolve("chosen"));
+        Path runtime = Files.createDirectory(folder.resolve("runtime"));
+        String access = "--enable-native-access=ALL-UNNAMED";
+        Map<String, String> login = Map.of("XDG_RUNTIME_DIR", runtime.toString());
+        assertThatTheDoctorNames(
+                chosen, new ChildJvm(access, "-Dorg.verbena.shm.directory=" + chosen).withEnvironment(login));
+        assertThatTheDoctorNames(runtime.resolve("verbena-shm"), new ChildJvm(access).withEnvironment(login));
+    }
+
+    private static void assertThatTheDoctorNames(Path used, ChildJvm jvm) throws Exception {
+        ChildJvm.Outcome outcome = jvm.run(Diagnose.class);
+        assertThat(used).isDirectoryContaining(each -> each.endsWith("lock"));
+        assertThat(outcome.output().lines())
+                .as(outcome.output())
+                .anyMatch(line -> line.startsWith("OK loopback on shm") && line.endsWith(" " + used));
+    }
 }

@@ -12,6 +12,9 @@ import org.slf4j.LoggerFactory;
 
 /** A connected socket on an event loop. One thread: the loop's. */
 public abstract class LoopSocket implements LoopMember {
+    /** For what fails mostly because the process has no descriptor left. Java has no exception for that. */
+    public static final String DESCRIPTORS_HINT = " (does 'ulimit -n' allow enough descriptors?)";
+
     private static final Logger LOG = LoggerFactory.getLogger(LoopSocket.class);
 
     private final IoEventLoop loop;
@@ -136,6 +139,27 @@ public abstract class LoopSocket implements LoopMember {
 
     /** It is being closed. */
     protected void onClosing() {}
+
+    /** Opens a channel, which takes a descriptor. */
+    @FunctionalInterface
+    public interface Opening<C> {
+        C open() throws IOException;
+    }
+
+    /**
+     * Opens a channel.
+     *
+     * @param opening of the JDK
+     * @return what it gives
+     * @throws IOException it refuses; the message says what to do
+     */
+    public static <C> C open(Opening<C> opening) throws IOException {
+        try {
+            return opening.open();
+        } catch (IOException e) {
+            throw new IOException("no socket can be opened: " + e.getMessage() + DESCRIPTORS_HINT, e);
+        }
+    }
 
     /** Closes a channel, whose end is of interest to nobody. */
     public static void closeQuietly(SocketChannel channel) {

@@ -12,6 +12,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.software.SoftwareListener;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.ListenerHandler;
@@ -143,7 +144,7 @@ final class ShmListener extends SoftwareListener {
         context.local()
                 .warn("accepting on " + localAddress() + " fails, and "
                         + (any ? "drops a client without a request" : "pauses for " + PAUSE_MILLIS + " ms") + ": "
-                        + failure + " (does 'ulimit -n' allow enough descriptors?)");
+                        + failure + LoopSocket.DESCRIPTORS_HINT);
         if (any) {
             unfinished.iterator().next().evict();
         }

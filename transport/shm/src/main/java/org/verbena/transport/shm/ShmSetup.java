@@ -147,7 +147,7 @@ final class ShmSetup {
 
     /** A socket on the loop, which is the endpoint's from now on. */
     private ControlSocket newSocket() throws IOException {
-        SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
+        SocketChannel channel = LoopSocket.open(() -> SocketChannel.open(StandardProtocolFamily.UNIX));
         try {
             channel.configureBlocking(false);
             ControlSocket made = new ControlSocket(loop, channel, endpoint);

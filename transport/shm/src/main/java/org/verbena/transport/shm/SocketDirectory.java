@@ -27,6 +27,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.shm.ffm.HeldName;
 import org.verbena.transport.shm.ffm.UnixSockets;
+import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.system.UserDirectory;
 
 /**
@@ -172,11 +173,17 @@ final class SocketDirectory {
                 } catch (FileSystemException refused) {
                     throw new IOException(
                             "the directory of this user's servers cannot be used: " + refused
-                                    + "; set org.verbena.shm.directory to one that can, for servers and clients",
+                                    + "; set org.verbena.shm.directory to one that can, for servers and clients"
+                                    + (hasKnownCause(refused) ? "" : LoopSocket.DESCRIPTORS_HINT),
                             refused);
                 }
             }
         }
+    }
+
+    /** Java has classes for permissions and missing files, and one for everything else. */
+    private static boolean hasKnownCause(FileSystemException refused) {
+        return refused.getClass() != FileSystemException.class;
     }
 
     private Bound bindLocked(InetSocketAddress wanted, int backlog) throws IOException {
@@ -203,7 +210,7 @@ final class SocketDirectory {
             throw new BindException("Address already in use by " + taker);
         }
         Path file = path.resolve(name(address));
-        ServerSocketChannel channel = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+        ServerSocketChannel channel = LoopSocket.open(() -> ServerSocketChannel.open(StandardProtocolFamily.UNIX));
         try {
             channel.bind(UnixDomainSocketAddress.of(file), backlog);
             return new Bound(this, channel, file, HeldName.of(file), address);

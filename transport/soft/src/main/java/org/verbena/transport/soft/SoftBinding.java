@@ -39,7 +39,7 @@ final class SoftBinding implements LocalBinding {
     static SoftBinding of(SoftContext context, InetSocketAddress wanted) {
         SocketChannel made = null;
         try {
-            made = SocketChannel.open();
+            made = LoopSocket.open(SocketChannel::open);
             made.bind(wanted);
             return new SoftBinding(context, made, (InetSocketAddress) made.getLocalAddress());
         } catch (IOException | RuntimeException e) {

@@ -69,7 +69,7 @@ final class SoftListener extends SoftwareListener {
 
     @Override
     protected InetSocketAddress openChannel() throws IOException {
-        ServerSocketChannel made = ServerSocketChannel.open();
+        ServerSocketChannel made = LoopSocket.open(ServerSocketChannel::open);
         channel = made;
         made.configureBlocking(false);
         made.setOption(StandardSocketOptions.SO_REUSEADDR, options.reuseAddress());
@@ -111,7 +111,7 @@ final class SoftListener extends SoftwareListener {
                                 + (spare == null
                                         ? "pauses for " + PAUSE_MILLIS + " ms"
                                         : "dropping an unfinished handshake")
-                                + ": " + failure.getMessage() + " (does 'ulimit -n' allow enough descriptors?)");
+                                + ": " + failure.getMessage() + LoopSocket.DESCRIPTORS_HINT);
         if (spare == null) {
             return false;
         }

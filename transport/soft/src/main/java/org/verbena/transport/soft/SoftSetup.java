@@ -70,7 +70,7 @@ final class SoftSetup {
         SocketChannel channel = bound;
         try {
             if (channel == null) {
-                channel = SocketChannel.open();
+                channel = LoopSocket.open(SocketChannel::open);
             }
             TcpChannels.configure(channel, softOptions.stallTimeoutMillis(), options.trafficClass());
             SoftSocket registering = new SoftSocket(loop, channel, endpoint);

@@ -1,0 +1,27 @@
+package org.verbena.it.environment;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** A process that has used up its descriptors: errors name the limit, and all works when some are free again. */
+@Timeout(120)
+class DescriptorsTest {
+    private static final int MOST = 300;
+
+    @Test
+    void errorsNameTheLimit() throws Exception {
+        ChildJvm.Outcome outcome = new ChildJvm("--enable-native-access=ALL-UNNAMED")
+                .withDescriptors(MOST)
+                .run(Descriptors.class, "soft", "shm");
+        outcome.succeeded("soft connects again", "shm connects again");
+        for (String refused : List.of(
+                "soft does not connect", "soft does not listen", "shm does not connect", "shm does not listen")) {
+            assertThat(outcome.output().lines())
+                    .as(outcome.output())
+                    .anyMatch(line -> line.startsWith(refused) && line.contains("ulimit -n"));
+        }
+    }
+}
