@@ -9,8 +9,9 @@ import org.verbena.transport.ffm.MappedMemory;
  * The open files of a process of this user, by its directory in {@code /proc}. The directory is that of the process even
  * after its number was given to another one: then nothing is found in it.
  *
- * <p>Nothing here waits for the process. What it says of a file is not trusted: a descriptor may be a pipe, a device or
- * a terminal, so it is looked at before it is opened, and that very file is opened then.
+ * <p>Nothing here waits for the process. What it says of a file is not trusted: a descriptor may be a pipe, a device, or
+ * a file of a file system that is a process itself (FUSE) and never answers. So it is looked at before it is opened, and
+ * that very file is opened then.
  *
  * <p>Source: proc_pid_fd(5), openat(2) (O_PATH), pid_namespaces(7)
  */
@@ -113,7 +114,8 @@ public final class ProcessFiles implements AutoCloseable {
         int found = SystemCalls.open(directory, "fd/" + descriptor, SystemCalls.O_PATH, name);
         int opened;
         try {
-            if (!SystemCalls.status(found, "", name).isRegular()) {
+            SystemCalls.Status status = SystemCalls.status(found, "", name);
+            if (!status.isRegular() || status.identity().device() != SharedFile.device()) {
                 throw new IOException(name + " is not a file in memory");
             }
             opened = SystemCalls.open(

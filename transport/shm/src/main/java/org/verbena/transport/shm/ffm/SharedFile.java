@@ -26,6 +26,9 @@ public final class SharedFile implements AutoCloseable {
 
     private static final int MADV_REMOVE = 9;
 
+    /** Where the kernel keeps all files without a name; 0 before it was asked. */
+    private static volatile long device;
+
     private final int descriptor;
     private final MemorySegment memory;
     private final FileIdentity identity;
@@ -61,6 +64,21 @@ public final class SharedFile implements AutoCloseable {
         } catch (IOException | RuntimeException | LinkageError failed) {
             return "no shared memory can be made: " + failed.getMessage();
         }
+    }
+
+    /** The device of all such files, which no file of a file system has. */
+    static long device() throws IOException {
+        long known = device;
+        if (known == 0) {
+            int probe = SystemCalls.memfdCreate("verbena-probe", MFD_CLOEXEC);
+            try {
+                known = SystemCalls.status(probe, "", "verbena-probe").identity().device();
+            } finally {
+                SystemCalls.close(probe);
+            }
+            device = known;
+        }
+        return known;
     }
 
     /** Before a class is loaded that does not come up without it, and says no more why. */

@@ -27,6 +27,10 @@ final class SystemCalls {
     static final int O_PATH = 0x200000;
     static final int AT_FDCWD = -100;
     private static final int AT_EMPTY_PATH = 0x1000;
+
+    /** Says what the kernel knows: a file system in a process, as FUSE, is not asked. */
+    private static final int AT_STATX_DONT_SYNC = 0x4000;
+
     private static final int STATX_BASIC_STATS = 0x7ff;
     private static final int AF_UNIX = 1;
     private static final int SOCK_STREAM_NONBLOCK_CLOEXEC = 1 | 0x800 | 0x80000;
@@ -208,7 +212,7 @@ final class SystemCalls {
                     errno,
                     directory,
                     call.allocateFrom(path),
-                    path.isEmpty() ? AT_EMPTY_PATH : 0,
+                    AT_STATX_DONT_SYNC | (path.isEmpty() ? AT_EMPTY_PATH : 0),
                     STATX_BASIC_STATS,
                     status);
             check("statx(" + name + ")", done, errno);
