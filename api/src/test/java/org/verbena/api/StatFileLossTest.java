@@ -146,7 +146,7 @@ class StatFileLossTest {
         Patience.until("there is a file", () -> isWritten(file));
         truncate(file);
         Patience.until("the rest of it is removed", () -> !Files.exists(file));
-        assertThat(end(process)).containsOnlyOnce(OFF).containsOnlyOnce("was cut to 0 bytes");
+        assertThat(end(process)).containsOnlyOnce(OFF).containsOnlyOnce("was cut to"); // a write may be under way
     }
 
     @Test
