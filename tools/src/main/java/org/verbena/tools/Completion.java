@@ -9,7 +9,8 @@ import picocli.CommandLine.Command;
 /** What a shell needs to complete commands and options. */
 @Command(
         name = "completion",
-        description = "Prints the completion script for bash and zsh: source <(verbena completion)")
+        description = "Prints the script with which bash and zsh complete commands and options.",
+        footer = "%nUse it by:  source <(verbena completion)")
 final class Completion implements Callable<Integer> {
     @CommandLine.Spec
     @SuppressWarnings("NullAway.Init") // picocli sets it

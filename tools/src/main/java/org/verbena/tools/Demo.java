@@ -29,7 +29,7 @@ import picocli.CommandLine.ParameterException;
 /** Both ends in one process: echo at several sizes, one-sided operations, one table. */
 @Command(
         name = "demo",
-        description = "Demonstrates Verbena in a few seconds, with both ends in one process.",
+        description = "Demonstrates Verbena in less than a minute, with both ends in one process.",
         footer =
                 "%nBy default it runs on the loopback address; give --host an RDMA device's address to use that device.")
 final class Demo implements Callable<Integer> {
