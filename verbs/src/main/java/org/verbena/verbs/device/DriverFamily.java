@@ -112,16 +112,7 @@ public enum DriverFamily {
     }
 
     /**
-     * What follows from the driver for a program, to be shown to people.
-     *
-     * @return a clause; empty if nothing does
-     */
-    public String consequence() {
-        return consequence;
-    }
-
-    /**
-     * Both.
+     * Its title, and what follows from the driver for a program, to be shown to people.
      *
      * @return "Amazon EFA: no reliable connections by rdma_cm: Verbena uses soft here", or the title where nothing follows
      */
@@ -130,8 +121,8 @@ public enum DriverFamily {
     }
 
     /**
-     * Whether {@code ibv_poll_cq} never enters the kernel, so that it can be called without telling the JVM: a call that blocks would hold
-     * up garbage collection.
+     * Whether {@code ibv_poll_cq} never enters the kernel, so that it can be called without telling the JVM: a call that
+     * blocks would hold up garbage collection.
      *
      * @return false if it does, or is not known
      */
