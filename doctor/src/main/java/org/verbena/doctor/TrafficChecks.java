@@ -87,8 +87,7 @@ final class TrafficChecks {
     static Finding sharedMemory(String host) {
         Finding traffic = loopback(ProviderVerdict.SHM, host);
         return traffic.verdict() == Verdict.OK
-                ? Finding.ok(
-                        traffic.check(), traffic.evidence() + "; servers and clients meet in " + meetingPlace())
+                ? Finding.ok(traffic.check(), traffic.evidence() + "; servers and clients meet in " + meetingPlace())
                 : traffic;
     }
 

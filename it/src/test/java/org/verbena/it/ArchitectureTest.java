@@ -188,7 +188,8 @@ class ArchitectureTest {
                     || owner.startsWith("java.time.") && access.getName().matches("now|system.*|tick.*");
         });
         check(noClasses()
-                .that(resideInAPackage(ALL).and(not(resideInAnyPackage(STAT, "org.verbena.tools.stat..", "org.verbena.tools.perf.."))))
+                .that(resideInAPackage(ALL)
+                        .and(not(resideInAnyPackage(STAT, "org.verbena.tools.stat..", "org.verbena.tools.perf.."))))
                 .should()
                 .accessTargetWhere(wallClock));
         assertThat(classes.stream()

@@ -25,8 +25,8 @@ class ExceptionTextTest {
             Pattern.compile("get(Localized)?Message\\(\\)\\)*(\\s*\\.\\w+\\([^()]*\\))*?\\s*\\." + QUESTION);
 
     /** Of a constant, or of a pattern. */
-    private static final Pattern REVERSED =
-            Pattern.compile("\\.(" + "equals|equalsIgnoreCase|contentEquals|matcher" + ")\\([^()]*get(Localized)?Message\\(\\)");
+    private static final Pattern REVERSED = Pattern.compile(
+            "\\.(" + "equals|equalsIgnoreCase|contentEquals|matcher" + ")\\([^()]*get(Localized)?Message\\(\\)");
 
     /** Of a variable that has the text. */
     private static final Pattern KEPT =
@@ -35,8 +35,10 @@ class ExceptionTextTest {
     @Test
     void seesEveryWayToAsk() {
         assertThat(decisions("if (e.getMessage().contains(\"refused\"))")).hasSize(1);
-        assertThat(decisions("String.valueOf(e.getMessage()).contains(\"refused\")")).hasSize(1);
-        assertThat(decisions("e.getMessage().toLowerCase(Locale.ROOT)\n    .startsWith(\"x\")")).hasSize(1);
+        assertThat(decisions("String.valueOf(e.getMessage()).contains(\"refused\")"))
+                .hasSize(1);
+        assertThat(decisions("e.getMessage().toLowerCase(Locale.ROOT)\n    .startsWith(\"x\")"))
+                .hasSize(1);
         assertThat(decisions("\"refused\".equals(e.getMessage())")).hasSize(1);
         assertThat(decisions("REFUSED.matcher(e.getMessage()).find()")).hasSize(1);
         assertThat(decisions("String text = String.valueOf(e.getMessage());\n return text.contains(\"refused\");"))

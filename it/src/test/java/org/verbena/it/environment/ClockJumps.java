@@ -50,7 +50,8 @@ public final class ClockJumps {
             }
             for (String offset : List.of("+1h", "+0")) {
                 jump(control, offset);
-                List<Callable<Void>> checks = all.stream().<Callable<Void>>map(each -> each::check).toList();
+                List<Callable<Void>> checks =
+                        all.stream().<Callable<Void>>map(each -> each::check).toList();
                 for (Future<Void> check : threads.invokeAll(checks)) {
                     check.get();
                 }

@@ -43,8 +43,7 @@ public final class Descriptors {
             takeAll(all);
             System.out.println(provider + " does not connect: " + whatIsThrown(() -> connect(group, port)));
             System.out.println(provider + " does not listen: "
-                    + whatIsThrown(
-                            () -> RdmaServer.builder().group(group).bind("127.0.0.1", 0, ECHO)));
+                    + whatIsThrown(() -> RdmaServer.builder().group(group).bind("127.0.0.1", 0, ECHO)));
         } finally {
             for (FileInputStream each : all) {
                 each.close();

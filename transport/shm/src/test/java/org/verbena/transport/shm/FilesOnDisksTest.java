@@ -19,10 +19,11 @@ class FilesOnDisksTest {
     @Test
     void aFileOfAFileSystemIsRefusedBeforeItIsOpened(@TempDir Path directory) throws IOException {
         Path path = directory.resolve("file");
-        try (FileChannel file =
-                        FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE);
+        try (FileChannel file = FileChannel.open(
+                        path, StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE);
                 ProcessFiles files = ProcessFiles.of(ShmContext.PID)) {
-            assertThat(file.position(4095).write(java.nio.ByteBuffer.allocate(1))).isOne();
+            assertThat(file.position(4095).write(java.nio.ByteBuffer.allocate(1)))
+                    .isOne();
             int descriptor = descriptor(path);
             assertThat(catchThrowable(() -> files.open(descriptor, 4096, false)))
                     .isInstanceOf(IOException.class)

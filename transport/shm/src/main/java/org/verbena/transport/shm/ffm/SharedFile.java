@@ -72,7 +72,9 @@ public final class SharedFile implements AutoCloseable {
         if (known == 0) {
             int probe = SystemCalls.memfdCreate("verbena-probe", MFD_CLOEXEC);
             try {
-                known = SystemCalls.status(probe, "", "verbena-probe").identity().device();
+                known = SystemCalls.status(probe, "", "verbena-probe")
+                        .identity()
+                        .device();
             } finally {
                 SystemCalls.close(probe);
             }
