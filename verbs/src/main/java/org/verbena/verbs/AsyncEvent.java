@@ -33,7 +33,7 @@ public record AsyncEvent(
                     SRQ_LIMIT_REACHED,
                     QP_LAST_WQE_REACHED,
                     WQ_FATAL ->
-                new AsyncEvent(type, 0, context.descendantAt(event.get(CStruct.PTR, IbvAsyncEvent.ELEMENT_QP)));
+                new AsyncEvent(type, 0, context.source(event.get(CStruct.PTR, IbvAsyncEvent.ELEMENT_QP)));
             case PORT_ACTIVE,
                     PORT_ERR,
                     LID_CHANGE,

@@ -6,7 +6,9 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
@@ -51,6 +53,9 @@ public final class Context extends VerbsObject {
     private final int completionVectors;
     private final int asyncFd;
     private boolean asyncNonBlocking;
+
+    /** What events may name, by the address of the C object: a device that is lost names each of its queue pairs. */
+    private final Map<Long, VerbsObject> sources = new ConcurrentHashMap<>();
 
     /** Null until it is asked for; each thread finds the same. */
     private volatile @Nullable DriverFamily driverFamily;
@@ -728,6 +733,26 @@ public final class Context extends VerbsObject {
             count++;
         }
         return count;
+    }
+
+    void enterSource(long made, VerbsObject object) {
+        sources.put(made, object);
+    }
+
+    /** After the C object is gone, whose address may be that of another one by now. */
+    void removeSource(long gone, VerbsObject object) {
+        sources.remove(gone, object);
+    }
+
+    /**
+     * Finds what an event names.
+     *
+     * @param address of a C object
+     * @return the open object of this context, or null
+     */
+    @Nullable VerbsObject source(long address) {
+        VerbsObject found = sources.get(address);
+        return found != null && found.isOpen() ? found : null;
     }
 
     /**

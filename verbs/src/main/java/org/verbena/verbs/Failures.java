@@ -225,6 +225,12 @@ enum Failures {
     UNSUPPORTED("*", Errno.EOPNOTSUPP, "the device or its driver does not support this function"),
     /** A verb the provider lacks, as older ones say. */
     MISSING("*", Errno.ENOSYS, "the device or its driver does not support this function"),
+    /** What the control group of a container answers. */
+    GROUP_LIMIT(
+            "*",
+            Errno.EAGAIN,
+            "the limit of this process's RDMA control group is reached: compare its rdma.current with rdma.max, and raise that or use"
+                    + " fewer objects"),
     /** Out of descriptors. */
     DESCRIPTORS("*", Errno.EMFILE, "the process has no file descriptor left: raise ulimit -n");
 

@@ -83,6 +83,9 @@ public abstract sealed class VerbsObject implements AutoCloseable
             for (VerbsObject parent : entered.parents) {
                 parent.adopt(object);
             }
+            if (entered.raisesEvents()) {
+                entered.root().enterSource(made, entered);
+            }
             return object;
         } catch (Throwable failure) {
             if (entered != null) {
@@ -150,6 +153,9 @@ public abstract sealed class VerbsObject implements AutoCloseable
                 address = closing;
             }
             throw refused;
+        }
+        if (raisesEvents()) {
+            root().removeSource(closing, this);
         }
         for (VerbsObject parent : parents) {
             parent.disown(this);
@@ -270,24 +276,18 @@ public abstract sealed class VerbsObject implements AutoCloseable
         children.remove(child);
     }
 
-    /**
-     * Finds what lies on this, directly or not.
-     *
-     * @param sought address of a C object
-     * @return the object, or null
-     */
-    final @Nullable VerbsObject descendantAt(long sought) {
-        VerbsObject[] current;
-        synchronized (this) {
-            current = children.toArray(VerbsObject[]::new);
-        }
-        for (VerbsObject child : current) {
-            VerbsObject found = child.address == sought ? child : child.descendantAt(sought);
-            if (found != null) {
-                return found;
-            }
-        }
-        return null;
+    /** The context under everything: an object names first what leads there. */
+    private Context root() {
+        return this instanceof Context context ? context : parents[0].root();
+    }
+
+    /** Whether the device's asynchronous events may name it. */
+    private boolean raisesEvents() {
+        return this instanceof QueuePair
+                || this instanceof SharedQueuePair
+                || this instanceof CompletionQueue
+                || this instanceof SharedReceiveQueue
+                || this instanceof ReceiveWorkQueue;
     }
 
     private String nameChildren() {
