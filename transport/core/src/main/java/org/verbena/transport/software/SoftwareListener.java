@@ -74,6 +74,9 @@ public abstract class SoftwareListener implements Listener, LoopMember {
     /** Begins to read the request of a connection, which is this listener's. */
     protected abstract void begin(SocketChannel accepted) throws IOException;
 
+    /** Closes the connections whose requests are not complete: nobody would decide on them. */
+    protected abstract void closeUnfinished();
+
     /** Makes room for what cannot be accepted; false if there is none to be made. */
     protected abstract boolean makesRoom(IOException failure);
 
@@ -241,6 +244,7 @@ public abstract class SoftwareListener implements Listener, LoopMember {
             return;
         }
         closeNow();
+        closeUnfinished();
         endCause = cause;
         SoftwareIoHandler loopHandler = io;
         if (loopHandler == null) {

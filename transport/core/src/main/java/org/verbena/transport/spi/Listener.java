@@ -14,8 +14,8 @@ public interface Listener {
     InetSocketAddress localAddress();
 
     /**
-     * Stops listening; {@link ListenerHandler#onClosed} follows. Accepted connections stay open. Idempotent, on any
-     * thread.
+     * Stops listening; {@link ListenerHandler#onClosed} follows. Accepted connections stay open; those
+     * whose requests are not complete are closed. Idempotent, on any thread.
      */
     void close();
 }

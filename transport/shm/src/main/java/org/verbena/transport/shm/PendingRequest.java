@@ -97,6 +97,12 @@ final class PendingRequest extends IncomingRequest<ControlSocket, ShmEndpoint> i
         drop("sent no complete request before too many newer clients came");
     }
 
+    /** Its listener has closed. */
+    void leave() {
+        LOG.debug("{} closed before a client had sent a request", listener);
+        close();
+    }
+
     private void onTimeout() {
         if (request == null) {
             drop("sent no complete request within " + handshakeMillis() + " ms");

@@ -152,6 +152,11 @@ final class ShmListener extends SoftwareListener {
     }
 
     @Override
+    protected void closeUnfinished() {
+        List.copyOf(unfinished).forEach(PendingRequest::leave);
+    }
+
+    @Override
     protected void begin(SocketChannel accepted) throws IOException {
         try {
             accepted.configureBlocking(false);

@@ -123,10 +123,14 @@ final class ShmFixture implements AutoCloseable {
         return region;
     }
 
-    @Override
-    public void close() {
+    void closeListener() {
         listener.close();
         listening.awaitClosed();
+    }
+
+    @Override
+    public void close() {
+        closeListener();
         Patience.await("the event loops ended", group.shutdownGracefully(0, 1, TimeUnit.SECONDS));
         for (RecordingEndpointHandler handler : handlers) {
             handler.awaitDisconnected();

@@ -95,6 +95,12 @@ final class PendingConnection extends IncomingRequest<SoftSocket, SoftEndpoint> 
         drop("sent no complete MPA request before too many newer connections arrived");
     }
 
+    /** Its listener has closed. */
+    void leave() {
+        LOG.debug("{} closed before {} had sent a request", listener, remoteAddress);
+        close();
+    }
+
     private void onUndecided() {
         if (!isEnded() && tryDecide()) {
             report(

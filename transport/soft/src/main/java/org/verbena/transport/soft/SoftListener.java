@@ -120,6 +120,13 @@ final class SoftListener extends SoftwareListener {
     }
 
     @Override
+    protected void closeUnfinished() {
+        for (PendingConnection first = oldest(); first != null; first = oldest()) {
+            first.leave();
+        }
+    }
+
+    @Override
     protected void begin(SocketChannel accepted) throws IOException {
         try {
             accepted.configureBlocking(false);

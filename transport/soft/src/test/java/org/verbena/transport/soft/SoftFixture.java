@@ -129,10 +129,14 @@ final class SoftFixture implements AutoCloseable {
         return region;
     }
 
-    @Override
-    public void close() {
+    void closeListener() {
         listener.close();
         listening.awaitClosed();
+    }
+
+    @Override
+    public void close() {
+        closeListener();
         Patience.await("the event loop ended", group.shutdownGracefully(0, 1, TimeUnit.SECONDS));
         for (RecordingEndpointHandler handler : handlers) {
             handler.awaitDisconnected();

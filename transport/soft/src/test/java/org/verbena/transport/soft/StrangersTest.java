@@ -136,6 +136,23 @@ class StrangersTest {
     }
 
     @Test
+    void aListenerThatClosesEndsUnfinishedHandshakes() throws IOException {
+        try (SoftFixture fixture = new SoftFixture(PATIENT);
+                RawPeer silent = new RawPeer(silent(fixture, "127.0.0.1"));
+                RawPeer slow = new RawPeer(silent(fixture, "127.0.0.1"))) {
+            slow.send(Arrays.copyOf(REQUEST, 10));
+            // Taken from the backlog behind them, and stays open.
+            RecordingEndpointHandler client = fixture.connect(EndpointOptions.DEFAULTS);
+            client.awaitConnected();
+            fixture.awaitAccepted().awaitConnected();
+            fixture.closeListener();
+            assertThat(silent.isEnded()).isTrue();
+            assertThat(slow.isEnded()).isTrue();
+            assertThat(client.isDisconnected()).isFalse();
+        }
+    }
+
+    @Test
     void anAddressMakesRoomForItself() throws IOException {
         List<Socket> flood = new ArrayList<>();
         try (SoftFixture fixture = new SoftFixture(PATIENT);
