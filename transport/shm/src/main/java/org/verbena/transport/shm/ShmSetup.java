@@ -30,8 +30,9 @@ import org.verbena.transport.spi.EndpointOptions;
  *
  * <p>A descriptor is a number that the peer says, in a process whose number it says too. Neither is believed. The
  * connecting side writes a secret into its file and sends it over the socket: the accepting side takes a file only with
- * that secret, so it is the file of whoever sent the request. The accepting side keeps the file open and says where: the
- * connecting side takes the process as its peer only if the kernel finds that very file there.
+ * that secret, and only from the process that made it. The accepting side keeps the file open and says where: the
+ * connecting side takes the process as its peer only if the kernel finds that very file there, and that the process has
+ * opened it and not made it. So a file that a client shares with one process passes for that process's own nowhere.
  */
 final class ShmSetup {
     private static final Logger LOG = LoggerFactory.getLogger(ShmSetup.class);
@@ -296,10 +297,10 @@ final class ShmSetup {
         try {
             PeerProcess named = context.processes().find(answer.pid());
             try {
-                if (named.files().identify(answer.descriptor()).equals(shared.identity())) {
+                if (named.files().hasOpened(answer.descriptor(), shared.identity())) {
                     return named.retain();
                 }
-                why = "the process " + answer.pid() + " does not have this connection's file";
+                why = "the process " + answer.pid() + " has not opened this connection's file";
             } finally {
                 named.leave();
             }
@@ -420,7 +421,8 @@ final class ShmSetup {
             memory = opened.memory();
             isOpen = true; // end() takes care of it
             shown = opened;
-            if (!Ring.hasSecret(opened.memory(), from.secretHigh(), from.secretLow())) {
+            if (!Ring.hasSecret(opened.memory(), from.secretHigh(), from.secretLow())
+                    || !peer.files().hasMade(from.descriptor(), opened.identity())) {
                 throw new IOException("the process " + from.pid() + " has another file than the peer's as "
                         + from.descriptor() + ": it is not the peer");
             }

@@ -2,6 +2,9 @@ package org.verbena.transport.shm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -18,6 +21,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.slf4j.LoggerFactory;
 import org.verbena.transport.shm.ShmFixture.Pair;
 import org.verbena.transport.shm.ffm.ProcessFiles;
 import org.verbena.transport.shm.ffm.SharedFile;
@@ -296,6 +300,60 @@ class HostilePeerTest {
             assertThat(client.awaitDisconnected())
                     .isInstanceOf(ConnectionException.Rejected.class)
                     .hasMessageContaining("PID namespace");
+        }
+    }
+
+    /** The server keeps a client's file open for a while, which does not make it the server's. */
+    @Test
+    void aFileThatTheServerHasOpenedIsNotItsOwn() throws IOException {
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS);
+                Attacker first = new Attacker(fixture);
+                Attacker second = new Attacker(fixture)) {
+            first.request(fixture.address);
+            fixture.accept();
+            int shown = first.awaitReply().descriptor();
+            second.request(ShmContext.PID, shown, RING_BYTES, fixture.address);
+            assertThat(fixture.acceptInVain()).isInstanceOf(ConnectionException.class);
+            assertThat(second.awaitReply().verdict()).isEqualTo(Handshake.Verdict.CANNOT_SHARE);
+        }
+    }
+
+    @Test
+    void aServerThatNamesItsClientIsNotBelieved() throws IOException {
+        ListAppender<ILoggingEvent> appender = new ListAppender<>();
+        Logger logger = (Logger) LoggerFactory.getLogger(ShmContext.class);
+        appender.start();
+        logger.addAppender(appender);
+        try (ShmFixture fixture = new ShmFixture(ShmOptions.DEFAULTS)) {
+            RecordingEndpointHandler client = answer(
+                    fixture,
+                    request -> new Handshake.Reply(
+                            Handshake.Verdict.ACCEPTED,
+                            1,
+                            request.pid(),
+                            request.namespace(),
+                            request.descriptor(),
+                            new byte[0]));
+            client.awaitConnected();
+            client.awaitDisconnected();
+        } finally {
+            logger.detachAppender(appender);
+        }
+        assertThat(appender.list)
+                .extracting(ILoggingEvent::getFormattedMessage)
+                .anyMatch(line -> line.contains("does not let this process map its memory"));
+    }
+
+    @Test
+    void aListenerThatClosesEndsClientsWithoutARequest() throws IOException {
+        ShmOptions patient = new ShmOptions(256 << 10, 100_000, 1024, 30_000, 4096, null);
+        try (ShmFixture fixture = new ShmFixture(patient);
+                Attacker silent = new Attacker(fixture)) {
+            Pair behind = fixture.connect();
+            fixture.closeListener();
+            silent.socket.configureBlocking(false);
+            Patience.until("the server closes", () -> read(silent.socket, ByteBuffer.allocate(1)) < 0);
+            assertThat(behind.client().isDisconnected()).isFalse();
         }
     }
 

@@ -2,6 +2,8 @@ package org.verbena.transport.shm.ffm;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import org.verbena.transport.ffm.ErrnoException;
 import org.verbena.transport.ffm.MappedMemory;
 
@@ -16,6 +18,8 @@ import org.verbena.transport.ffm.MappedMemory;
  * <p>Source: proc_pid_fd(5), openat(2) (O_PATH), pid_namespaces(7)
  */
 public final class ProcessFiles implements AutoCloseable {
+    private static final String FLAGS = "flags:";
+
     private final long pid;
     private final int directory;
     private boolean closed;
@@ -98,6 +102,40 @@ public final class ProcessFiles implements AutoCloseable {
     public FileIdentity identify(int descriptor) throws IOException {
         return SystemCalls.status(directory, "fd/" + descriptor, name(descriptor))
                 .identity();
+    }
+
+    /**
+     * Whether the process has made a file, by {@link SharedFile#create}.
+     *
+     * @param descriptor its number there
+     * @param file found there before
+     * @return false if it is another file, or the process has opened it as another one's, by {@link #open}
+     * @throws IOException there is none, or the process has ended
+     */
+    public boolean hasMade(int descriptor, FileIdentity file) throws IOException {
+        return !isOpened(descriptor) && identify(descriptor).equals(file);
+    }
+
+    /**
+     * Whether the process has opened a file as another one's, by {@link #open}.
+     *
+     * @param descriptor its number there
+     * @param file that is to be found there
+     * @return false if it is another file, or the process has made it
+     * @throws IOException there is none, or the process has ended
+     */
+    public boolean hasOpened(int descriptor, FileIdentity file) throws IOException {
+        return isOpened(descriptor) && identify(descriptor).equals(file);
+    }
+
+    /** By the flag that {@link #open} sets, and making a file does not. Source: proc_pid_fdinfo(5) */
+    private boolean isOpened(int descriptor) throws IOException {
+        for (String line : Files.readAllLines(Path.of("/proc/self/fd/" + directory + "/fdinfo/" + descriptor))) {
+            if (line.startsWith(FLAGS)) {
+                return (Integer.parseInt(line.substring(FLAGS.length()).strip(), 8) & SystemCalls.O_NONBLOCK) != 0;
+            }
+        }
+        throw new IOException("the kernel does not say how " + name(descriptor) + " was opened");
     }
 
     /**
