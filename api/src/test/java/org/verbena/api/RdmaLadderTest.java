@@ -554,7 +554,7 @@ class RdmaLadderTest {
         assertThat(connecting.awaitUninterruptibly(Patience.LIMIT.toMillis())).isTrue();
         assertThat(connecting.cause().getSuppressed())
                 .hasSize(2)
-                .allSatisfy(cause -> assertThat(cause).hasMessageContaining("not established after"));
+                .allSatisfy(cause -> assertThat(cause).hasMessageContaining("not established within"));
         awaitNoneOpen(0);
     }
 

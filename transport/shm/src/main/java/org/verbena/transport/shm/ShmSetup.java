@@ -461,12 +461,13 @@ final class ShmSetup {
                 .encode();
     }
 
+    /** The error does not name the time: it may be what earlier attempts have left of the user's. */
     private void startTimeout(String step) {
         timeout = loop.schedule(
                 () -> {
                     if (endpoint.isComingUp()) {
                         endpoint.endNow(new ConnectionException.TimedOut(step + " with " + remoteAddress
-                                + ": not established after " + options.connectTimeoutMillis() + " ms"
+                                + ": not established within the connect timeout"
                                 + (next == null ? "" : "; the server has let its backlog fill up")));
                     }
                 },

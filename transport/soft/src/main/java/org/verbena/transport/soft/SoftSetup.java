@@ -110,12 +110,13 @@ final class SoftSetup {
         endpoint.endNow(TcpChannels.connectFailure(remoteAddress, e, System.nanoTime() - beganNanos));
     }
 
+    /** The error does not name the time: it may be what earlier attempts have left of the user's. */
     private void startTimeout(String step) {
         timeout = loop.schedule(
                 () -> {
                     if (endpoint.isComingUp()) {
                         endpoint.endNow(new ConnectionException.TimedOut(step + " with " + remoteAddress
-                                + ": not established after " + options.connectTimeoutMillis() + " ms ("
+                                + ": not established within the connect timeout ("
                                 + (endpoint.isTcpConnected()
                                         ? "TCP is connected, MPA setup is not done"
                                         : "no TCP connection")
