@@ -8,7 +8,10 @@ import java.nio.channels.FileChannel;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
@@ -41,6 +44,9 @@ final class StatCopier {
     private final byte[] scratch = new byte[StatLayout.CONNECTION_BYTES];
     private final MemorySegment copy = MemorySegment.ofArray(scratch);
     private @Nullable FileChannel channel;
+
+    /** Which file it is, which has the name unless somebody gives it to another one; null where files have no keys. */
+    private volatile @Nullable Object key;
 
     /** Set by the thread before it is closed to other files. */
     private volatile @Nullable Path path;
@@ -119,10 +125,16 @@ final class StatCopier {
     void open(StatDirectory directory, long pid) throws IOException {
         Path made = directory.fileOf(pid);
         channel = createAlone(directory, made, pid);
+        key = keyOf(made);
         path = made;
         MemorySegment.copy(live, 0, written, 0, live.byteSize());
         write(Long.BYTES, file.length - Long.BYTES);
         write(0, Long.BYTES);
+    }
+
+    private static @Nullable Object keyOf(Path path) throws IOException {
+        return Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+                .fileKey();
     }
 
     private static FileChannel createAlone(StatDirectory directory, Path path, long pid) throws IOException {
@@ -154,7 +166,7 @@ final class StatCopier {
      * Writes what has changed.
      *
      * @return whether anything has, or could not be read because it was being changed
-     * @throws IOException the file is gone, is cut, or cannot be written
+     * @throws IOException the file is gone or was replaced, is cut, or cannot be written
      */
     boolean copy() throws IOException {
         check();
@@ -206,8 +218,12 @@ final class StatCopier {
         if (to == null || where == null) {
             throw new IOException("there is no file");
         }
-        if (!Files.exists(where, LinkOption.NOFOLLOW_LINKS)) {
-            throw new IOException(where + " was removed");
+        try {
+            if (!Objects.equals(keyOf(where), key)) {
+                throw new IOException(where + " was replaced by another file");
+            }
+        } catch (NoSuchFileException gone) {
+            throw new IOException(where + " was removed", gone);
         }
         if (to.size() < file.length) {
             throw new IOException(where + " was cut to " + to.size() + " bytes");
@@ -225,7 +241,7 @@ final class StatCopier {
         }
     }
 
-    /** Removes the file: nothing is copied any more. Any thread; idempotent. */
+    /** Removes the file, unless another one has its name: nothing is copied any more. Any thread; idempotent. */
     void close() {
         closed = true;
         Path where = path;
@@ -234,9 +250,11 @@ final class StatCopier {
             if (open != null && Thread.currentThread().equals(thread)) {
                 open.close();
             }
-            if (where != null) {
-                Files.deleteIfExists(where);
+            if (where != null && Objects.equals(keyOf(where), key)) {
+                Files.delete(where);
             }
+        } catch (NoSuchFileException gone) {
+            LOG.trace("{} was removed before", where, gone);
         } catch (IOException left) {
             LOG.debug("{} stays until the next verbena stat", where, left);
         }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.lang.reflect.RecordComponent;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -320,6 +321,20 @@ class StatFileTest {
             refused(Arrays.copyOf(whole, length), length < StatLayout.HEADER_BYTES ? "only " + length : "cut");
         }
         refused(Arrays.copyOf(whole, whole.length - 1), "cut");
+    }
+
+    @Test
+    void leavesAnotherFileOfItsName() throws IOException {
+        Files.delete(path);
+        StatCopier copier = new StatCopier(
+                MemorySegment.ofArray(new long[Math.toIntExact(StatLayout.fileBytes(ROWS) / Long.BYTES)]), ROWS);
+        copier.open(directory, PID);
+        copier.copy();
+        Files.delete(path);
+        Files.writeString(path, "another's");
+        assertThatExceptionOfType(IOException.class).isThrownBy(copier::copy);
+        copier.close();
+        assertThat(path).hasContent("another's");
     }
 
     @Test
