@@ -127,7 +127,8 @@ class DoctorTest {
                     .provider("soft")
                     .examine();
             assertThat(named(diagnosis, "connection").verdict()).isEqualTo(Verdict.FAILURE);
-            assertThat(named(diagnosis, "connection").evidence()).contains("not established within the connect timeout");
+            assertThat(named(diagnosis, "connection").evidence())
+                    .contains("not established within the connect timeout");
             assertThat(named(diagnosis, "connection").remedy())
                     .contains("no firewall there or on the way drops TCP port " + deaf.getLocalPort());
         } finally {
