@@ -2,7 +2,7 @@ package org.verbena.api;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.ChannelFuture;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.util.concurrent.Future;
@@ -576,10 +576,10 @@ public final class RdmaClient implements AutoCloseable {
             try {
                 RdmaChannel channel;
                 if (rungs == null || internet == null) {
-                    ChannelFuture connecting =
-                            bootstrap.channelFactory(RdmaChannel::new).connect(address, local);
-                    ShortForm.await(purpose, connecting);
-                    channel = (RdmaChannel) connecting.channel();
+                    Channel registered =
+                            ShortForm.register(purpose, bootstrap.channelFactory(RdmaChannel::new));
+                    ShortForm.awaitOpen(purpose, registered.connect(address, local));
+                    channel = (RdmaChannel) registered;
                 } else {
                     if (local != null) {
                         bootstrap.localAddress(local);

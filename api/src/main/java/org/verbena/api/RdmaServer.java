@@ -1,7 +1,6 @@
 package org.verbena.api;
 
 import io.netty.bootstrap.ServerBootstrap;
-import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.group.ChannelGroup;
@@ -478,9 +477,8 @@ public final class RdmaServer implements AutoCloseable {
             options.forEach((option, value) -> bootstrap.option(ShortForm.untyped(option), value));
             childOptions.forEach((option, value) -> bootstrap.childOption(ShortForm.untyped(option), value));
             try {
-                ChannelFuture binding = bootstrap.bind(address);
-                ShortForm.await(purpose, binding);
-                RdmaServerChannel channel = (RdmaServerChannel) binding.channel();
+                RdmaServerChannel channel = (RdmaServerChannel) ShortForm.register(purpose, bootstrap);
+                ShortForm.awaitOpen(purpose, channel.bind(address));
                 return new RdmaServer(channel, group, shared == null, children, connections, counters);
             } catch (Throwable failure) {
                 if (shared == null) {

@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import io.netty.bootstrap.AbstractBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelOption;
@@ -127,7 +128,33 @@ final class ShortForm {
     }
 
     /**
-     * Waits until a channel is connected or bound.
+     * Makes a channel and waits until it is on its loop. A bootstrap that goes on to connect or to bind by itself does so
+     * in a listener, which a loop that ends in between never calls.
+     *
+     * @throws ConnectionException the loops have ended
+     */
+    static Channel register(String purpose, AbstractBootstrap<?, ?> bootstrap) {
+        ChannelFuture registering = bootstrap.register();
+        await(purpose, registering);
+        return registering.channel();
+    }
+
+    /**
+     * Waits until a registered channel is connected or bound, and closes it if it is not.
+     *
+     * @throws ConnectionException it is not, or the thread was interrupted
+     */
+    static void awaitOpen(String purpose, ChannelFuture opening) {
+        try {
+            await(purpose, opening);
+        } catch (RuntimeException | Error failure) {
+            opening.channel().close();
+            throw failure;
+        }
+    }
+
+    /**
+     * Waits until a channel is registered, connected or bound.
      *
      * @param future of a channel, or with one as its value; given up if the thread is interrupted
      * @throws ConnectionException it is not, or the thread was interrupted
