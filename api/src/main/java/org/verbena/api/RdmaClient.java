@@ -576,8 +576,7 @@ public final class RdmaClient implements AutoCloseable {
             try {
                 RdmaChannel channel;
                 if (rungs == null || internet == null) {
-                    Channel registered =
-                            ShortForm.register(purpose, bootstrap.channelFactory(RdmaChannel::new));
+                    Channel registered = ShortForm.register(purpose, bootstrap.channelFactory(RdmaChannel::new));
                     ShortForm.awaitOpen(purpose, registered.connect(address, local));
                     channel = (RdmaChannel) registered;
                 } else {
