@@ -45,7 +45,7 @@ class FreedMemoryTest {
     private PooledMessageBuffers buffers = new PooledMessageBuffers(sendPool, pool);
     private final HeldByUser account = new HeldByUser(() -> {});
 
-    /** A device that takes its time to register memory, if it is told to, or refuses. */
+    /** A device that, on request, registers memory slowly or refuses to. */
     private static final class SlowDomain implements MemoryDomain {
         private final CountingMemoryDomain device = new CountingMemoryDomain();
         private final CountDownLatch registering = new CountDownLatch(1);

@@ -499,7 +499,7 @@ final class LoopDevice {
         });
     }
 
-    /** The shared receive queue is of no use any more: its connections end, and the next one gets another queue. */
+    /** The shared receive queue has failed: its connections end, and the next one gets another queue. */
     private void breakSharedReceives(Throwable failure) {
         VerbsSharedReceiveQueue broken = sharedReceives;
         if (broken == null) {
