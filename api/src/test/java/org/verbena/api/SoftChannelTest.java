@@ -46,8 +46,7 @@ class SoftChannelTest extends ChannelSuite {
                     .connect(host(), silent.getLocalPort());
             assertThat(failure("connecting to a silent peer", connecting))
                     .isInstanceOf(ConnectionException.TimedOut.class)
-                    .hasMessageContaining(String.valueOf(silent.getLocalPort()))
-                    .hasMessageContaining("300 ms");
+                    .hasMessageContaining(String.valueOf(silent.getLocalPort()));
             assertThat(System.nanoTime() - begin)
                     .isBetween(TimeUnit.MILLISECONDS.toNanos(250), TimeUnit.SECONDS.toNanos(10));
             Patience.until("the channel is closed", () -> !connecting.channel().isOpen());
