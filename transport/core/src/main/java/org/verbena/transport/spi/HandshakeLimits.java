@@ -11,8 +11,11 @@ package org.verbena.transport.spi;
  */
 public record HandshakeLimits(int most, int mostPerAddress, int timeoutMillis) {
 
-    /** 4096 connections, 1024 of an address, 10 s: a connection manager may have to repeat its messages. */
-    public static final HandshakeLimits DEFAULTS = new HandshakeLimits(4096, 1024, 10_000);
+    /**
+     * 4096 connections, 1024 of an address, 30 s: a connection manager may have to repeat its messages, and a machine that
+     * makes many connections at once may be slow. What strangers can hold is bounded by the counts.
+     */
+    public static final HandshakeLimits DEFAULTS = new HandshakeLimits(4096, 1024, 30_000);
 
     /** Checks ranges. */
     public HandshakeLimits {
