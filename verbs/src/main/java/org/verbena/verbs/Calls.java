@@ -3,10 +3,13 @@ package org.verbena.verbs;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.ffm.FileDescriptors;
 import org.verbena.verbs.ffm.Siw;
 
 /** The conventions by which libibverbs reports a failed call. */
 final class Calls {
+    private static final long NANOS_A_MILLI = 1_000_000;
+
     private Calls() {}
 
     /** A call that takes a segment for errno and answers NULL where it fails. */
@@ -88,5 +91,32 @@ final class Calls {
         if (result != 0) {
             throw Failures.failure(function, arguments, Math.abs(result));
         }
+    }
+
+    /**
+     * Chooses what a read of a descriptor of libibverbs does where there is nothing to read.
+     *
+     * @param errno receives errno
+     * @param descriptor an open descriptor
+     * @param blocking true to wait, false to return at once with EAGAIN
+     */
+    static void setBlocking(MemorySegment errno, int descriptor, boolean blocking) {
+        int result = FileDescriptors.setBlocking(errno, descriptor, blocking);
+        if (result < 0) {
+            throw new IllegalStateException(
+                    "fcntl(" + descriptor + ", O_NONBLOCK) failed with " + Errno.name(-result));
+        }
+    }
+
+    /**
+     * Waits until there is something to read, or for some time. May return early: the caller looks at its clock.
+     *
+     * @param errno receives errno
+     * @param pollfds from {@link FileDescriptors#newPollfds}
+     * @param timeoutNanos how long at the most
+     */
+    static void awaitReadable(MemorySegment errno, MemorySegment pollfds, long timeoutNanos) {
+        long millis = Math.min(Integer.MAX_VALUE, (timeoutNanos + NANOS_A_MILLI - 1) / NANOS_A_MILLI);
+        FileDescriptors.poll(errno, pollfds, (int) Math.max(0, millis));
     }
 }

@@ -51,7 +51,7 @@ public final class CompletionChannel extends VerbsObject {
         super(address, context);
         this.context = context;
         this.fd = fd;
-        pollfd = FileDescriptors.newPollfd(arena, fd);
+        pollfd = FileDescriptors.newPollfds(arena, fd);
     }
 
     static CompletionChannel create(Context context) {
@@ -77,7 +77,7 @@ public final class CompletionChannel extends VerbsObject {
                 Pointers.readLong(channel + IbvCompChannel.CONTEXT));
         int fd = Pointers.readInt(channel + IbvCompChannel.FD);
         try (Arena arena = Arena.ofConfined()) {
-            FileDescriptors.setBlocking(Errno.newCapture(arena), fd, false);
+            Calls.setBlocking(Errno.newCapture(arena), fd, false);
         }
         return fd;
     }
@@ -152,7 +152,7 @@ public final class CompletionChannel extends VerbsObject {
         long left = timeout.toNanos();
         while (true) {
             long now = left;
-            runWhileOpen(ignored -> FileDescriptors.awaitReadable(pollfd, now));
+            runWhileOpen(ignored -> Calls.awaitReadable(errno, pollfd, now));
             CompletionQueue queue = tryGetEvent();
             left = deadline - System.nanoTime();
             if (queue != null || left <= 0) {
@@ -163,7 +163,7 @@ public final class CompletionChannel extends VerbsObject {
 
     private void setBlocking(boolean wanted) {
         if (blocking != wanted) {
-            FileDescriptors.setBlocking(errno, fd, wanted);
+            Calls.setBlocking(errno, fd, wanted);
             blocking = wanted;
         }
     }

@@ -679,7 +679,7 @@ public final class Context extends VerbsObject {
         return whileOpen(arena -> {
             MemorySegment errno = Errno.newCapture(arena);
             if (!asyncNonBlocking) {
-                FileDescriptors.setBlocking(errno, asyncFd(), false);
+                Calls.setBlocking(errno, asyncFd(), false);
                 asyncNonBlocking = true;
             }
             MemorySegment event = arena.allocate(IbvAsyncEvent.LAYOUT);
@@ -714,7 +714,8 @@ public final class Context extends VerbsObject {
                 return event;
             }
             try (Arena arena = Arena.ofConfined()) {
-                FileDescriptors.awaitReadable(FileDescriptors.newPollfd(arena, asyncFd()), left);
+                Calls.awaitReadable(
+                        Errno.newCapture(arena), FileDescriptors.newPollfds(arena, asyncFd()), left);
             }
         }
     }

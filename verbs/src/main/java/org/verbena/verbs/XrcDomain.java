@@ -60,7 +60,7 @@ public final class XrcDomain extends VerbsObject {
             MemorySegment errno = Errno.newCapture(arena);
             fd = FileDescriptors.openOrCreate(errno, arena.allocateFrom(file.toString()), OWNER_AND_GROUP_READ);
             if (fd < 0) {
-                throw Failures.failure("open", file.toString(), Errno.get(errno));
+                throw Failures.failure("open", file.toString(), -fd);
             }
         }
         try {

@@ -42,6 +42,23 @@ class LayoutTest {
         System.out.println(bound.size() + " sizes and offsets of " + Structs.ALL.size() + " structs compared");
     }
 
+    @Test
+    @Timeout(240)
+    void descriptorsAreThoseOfTheInstalledHeaders() throws Exception {
+        CProbe.assumeHeaders("poll.h");
+        Map<String, Long> bound = new LinkedHashMap<>();
+        Map<String, String> expressions = new LinkedHashMap<>();
+        describe(FileDescriptors.POLLFD, bound, expressions);
+        bound.put("F_GETFL", (long) FileDescriptors.F_GETFL);
+        bound.put("F_SETFL", (long) FileDescriptors.F_SETFL);
+        bound.put("O_NONBLOCK", (long) FileDescriptors.O_NONBLOCK);
+        bound.put("O_CREAT", (long) FileDescriptors.O_CREAT);
+        bound.put("O_CLOEXEC", (long) FileDescriptors.O_CLOEXEC);
+        bound.put("POLLIN", (long) FileDescriptors.POLLIN);
+        bound.keySet().forEach(name -> expressions.putIfAbsent(name, name));
+        assertThat(CProbe.evaluate(List.of("poll.h", "fcntl.h"), expressions)).isEqualTo(bound);
+    }
+
     static void describe(GroupLayout layout, Map<String, Long> bound, Map<String, String> expressions) {
         String tag = layout.name().orElseThrow();
         String type = (layout instanceof UnionLayout ? "union " : "struct ") + tag;
