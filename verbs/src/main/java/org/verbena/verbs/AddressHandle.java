@@ -1,6 +1,5 @@
 package org.verbena.verbs;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.verbena.verbs.ffm.IbvAhAttr;
 import org.verbena.verbs.ffm.IbvGrh;
@@ -22,8 +21,7 @@ public final class AddressHandle extends VerbsObject {
     }
 
     static AddressHandle create(ProtectionDomain domain, AddressVector address) {
-        hold(domain);
-        try (Arena arena = Arena.ofConfined()) {
+        return make(domain, arena -> {
             MemorySegment attr = arena.allocate(IbvAhAttr.LAYOUT);
             address.write(attr, 0);
             long ah = Calls.create(
@@ -31,9 +29,7 @@ public final class AddressHandle extends VerbsObject {
                     address.toString(),
                     errno -> LibIbverbs.createAh(errno, domain.nativeAddress(), attr.address()));
             return own(ah, made -> new AddressHandle(made, domain), LibIbverbs::destroyAh);
-        } finally {
-            release(domain);
-        }
+        });
     }
 
     static AddressHandle createForAnswer(
@@ -43,8 +39,7 @@ public final class AddressHandle extends VerbsObject {
             int index,
             MemorySegment globalRouteHeader) {
         Ranges.check("port", port, 1, 255);
-        hold(domain);
-        try (Arena arena = Arena.ofConfined()) {
+        return make(domain, arena -> {
             MemorySegment grh = arena.allocate(IbvGrh.LAYOUT);
             MemorySegment.copy(globalRouteHeader, 0, grh, 0, IbvGrh.SIZE);
             long ah = Calls.create(
@@ -53,9 +48,7 @@ public final class AddressHandle extends VerbsObject {
                     errno -> LibIbverbs.createAhFromWc(
                             errno, domain.nativeAddress(), completions.addressOf(index), grh.address(), (byte) port));
             return own(ah, made -> new AddressHandle(made, domain), LibIbverbs::destroyAh);
-        } finally {
-            release(domain);
-        }
+        });
     }
 
     /**

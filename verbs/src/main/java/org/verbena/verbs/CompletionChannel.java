@@ -55,8 +55,7 @@ public final class CompletionChannel extends VerbsObject {
     }
 
     static CompletionChannel create(Context context) {
-        hold(context);
-        try {
+        return make(context, arena -> {
             long channel = Calls.create(
                     "ibv_create_comp_channel",
                     context.device().name(),
@@ -65,9 +64,7 @@ public final class CompletionChannel extends VerbsObject {
                     channel,
                     made -> new CompletionChannel(made, context, nonBlockingDescriptor(made, context)),
                     LibIbverbs::destroyCompChannel);
-        } finally {
-            release(context);
-        }
+        });
     }
 
     private static int nonBlockingDescriptor(long channel, Context context) {

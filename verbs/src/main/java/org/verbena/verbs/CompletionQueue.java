@@ -140,8 +140,7 @@ public final class CompletionQueue extends VerbsObject {
             throw new IllegalArgumentException("completionVector " + vector + " is below 0");
         }
         VerbsObject[] parents = channel == null ? new VerbsObject[] {context} : new VerbsObject[] {context, channel};
-        hold(parents);
-        try {
+        return make(parents, arena -> {
             int number = channel == null ? 0 : channel.reserve();
             try {
                 long cq = Calls.createQueue(
@@ -161,9 +160,7 @@ public final class CompletionQueue extends VerbsObject {
                 }
                 throw refused;
             }
-        } finally {
-            release(parents);
-        }
+        });
     }
 
     /**

@@ -278,14 +278,11 @@ public final class Context extends VerbsObject {
      * @throws VerbsException the device refused
      */
     public ProtectionDomain allocateProtectionDomain() {
-        hold(this);
-        try {
+        return make(this, arena -> {
             long pd = Calls.create("ibv_alloc_pd", device.name(), errno -> LibIbverbs.allocPd(errno, nativeAddress()));
             LongConsumer destroyer = owned -> Calls.check("ibv_dealloc_pd", device.name(), LibIbverbs.deallocPd(owned));
             return own(pd, made -> new ProtectionDomain(made, this, destroyer), destroyer);
-        } finally {
-            release(this);
-        }
+        });
     }
 
     /**
@@ -376,7 +373,7 @@ public final class Context extends VerbsObject {
      * @throws VerbsException there is no such domain, or the provider cannot share
      */
     public ProtectionDomain importProtectionDomain(int handle) {
-        return whileOpen(arena -> {
+        return make(this, arena -> {
             long pd = Calls.create(
                     "ibv_import_pd", "handle=" + handle, errno -> LibIbverbs.importPd(errno, nativeAddress(), handle));
             return own(pd, made -> new ProtectionDomain(made, this, LibIbverbs::unimportPd), LibIbverbs::unimportPd);
@@ -463,8 +460,7 @@ public final class Context extends VerbsObject {
     public ProtectionDomain allocateParentDomain(ProtectionDomain domain, @Nullable ThreadDomain threads) {
         VerbsObject[] parents =
                 threads == null ? new VerbsObject[] {this, domain} : new VerbsObject[] {this, domain, threads};
-        hold(parents);
-        try (Arena arena = Arena.ofConfined()) {
+        return make(parents, arena -> {
             MemorySegment function = extendedOperation("ibv_alloc_parent_domain", VerbsContext.ALLOC_PARENT_DOMAIN);
             MemorySegment attr = arena.allocate(IbvParentDomainInitAttr.LAYOUT);
             attr.set(CStruct.PTR, IbvParentDomainInitAttr.PD, domain.nativeAddress());
@@ -474,9 +470,7 @@ public final class Context extends VerbsObject {
                     device.name(),
                     errno -> VerbsOps.allocParentDomain(function, errno, nativeAddress(), attr.address()));
             return own(pd, made -> new ProtectionDomain(made, this, domain, parents), LibIbverbs::deallocPd);
-        } finally {
-            release(parents);
-        }
+        });
     }
 
     /**
@@ -583,8 +577,7 @@ public final class Context extends VerbsObject {
      * @throws VerbsException there is no such queue pair, or the device has no XRC
      */
     public SharedQueuePair openQueuePair(XrcDomain domain, int number) {
-        hold(domain);
-        try (Arena arena = Arena.ofConfined()) {
+        return make(domain, arena -> {
             MemorySegment function = extendedOperation("ibv_open_qp", VerbsContext.OPEN_QP);
             MemorySegment attr = arena.allocate(IbvQpOpenAttr.LAYOUT);
             attr.set(CStruct.U32, IbvQpOpenAttr.COMP_MASK, SharedQueuePair.OPEN_MASK);
@@ -596,9 +589,7 @@ public final class Context extends VerbsObject {
                     "qp_num=" + number,
                     errno -> VerbsOps.openQp(function, errno, nativeAddress(), attr.address()));
             return own(qp, made -> new SharedQueuePair(made, domain, number), LibIbverbs::destroyQp);
-        } finally {
-            release(domain);
-        }
+        });
     }
 
     /**

@@ -1,6 +1,5 @@
 package org.verbena.verbs;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -47,8 +46,7 @@ public final class Counters extends VerbsObject {
     }
 
     static Counters create(Context context) {
-        hold(context);
-        try (Arena arena = Arena.ofConfined()) {
+        return make(context, arena -> {
             MemorySegment function = context.extendedOperation("ibv_create_counters", VerbsContext.CREATE_COUNTERS);
             MemorySegment destroy = context.extendedOperation("ibv_destroy_counters", VerbsContext.DESTROY_COUNTERS);
             MemorySegment attr = arena.allocate(IbvCountersInitAttr.LAYOUT);
@@ -60,9 +58,7 @@ public final class Counters extends VerbsObject {
                     counters,
                     made -> new Counters(made, context, destroy),
                     refused -> VerbsOps.destroyCounters(destroy, refused));
-        } finally {
-            release(context);
-        }
+        });
     }
 
     /**
@@ -88,12 +84,7 @@ public final class Counters extends VerbsObject {
      */
     public void attachTo(Flow flow, CounterKind kind, int index) {
         context.checkOwns(flow, flow.context(), this);
-        hold(flow);
-        try {
-            attach(kind, index, flow);
-        } finally {
-            release(flow);
-        }
+        flow.runWhileOpen(arena -> attach(kind, index, flow));
     }
 
     private void attach(CounterKind kind, int index, @Nullable Flow flow) {

@@ -1,6 +1,5 @@
 package org.verbena.verbs;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import org.verbena.verbs.ffm.CStruct;
@@ -34,8 +33,7 @@ public final class DeviceMemory extends VerbsObject {
         if (lengthBytes < 1) {
             throw new IllegalArgumentException("lengthBytes " + lengthBytes + " is below 1");
         }
-        hold(context);
-        try (Arena arena = Arena.ofConfined()) {
+        return make(context, arena -> {
             MemorySegment function = context.extendedOperation("ibv_alloc_dm", VerbsContext.ALLOC_DM);
             MemorySegment free = context.extendedOperation("ibv_free_dm", VerbsContext.FREE_DM);
             MemorySegment attr = arena.allocate(IbvAllocDmAttr.LAYOUT);
@@ -49,22 +47,17 @@ public final class DeviceMemory extends VerbsObject {
                     dm,
                     made -> new DeviceMemory(made, context, lengthBytes, false),
                     refused -> VerbsOps.freeDm(free, refused));
-        } finally {
-            release(context);
-        }
+        });
     }
 
     static DeviceMemory importFrom(Context context, int handle, long lengthBytes) {
-        hold(context);
-        try {
+        return make(context, arena -> {
             long dm = Calls.create(
                     "ibv_import_dm",
                     "handle=" + handle,
                     errno -> LibIbverbs.importDm(errno, context.nativeAddress(), handle));
             return own(dm, made -> new DeviceMemory(made, context, lengthBytes, true), LibIbverbs::unimportDm);
-        } finally {
-            release(context);
-        }
+        });
     }
 
     /**

@@ -1,6 +1,5 @@
 package org.verbena.verbs;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -38,8 +37,7 @@ public final class Flow extends VerbsObject {
             lies.add(object);
         }
         VerbsObject[] parents = lies.toArray(VerbsObject[]::new);
-        hold(parents);
-        try (Arena arena = Arena.ofConfined()) {
+        return make(parents, arena -> {
             MemorySegment function = context.extendedOperation("ibv_create_flow", VerbsContext.IBV_CREATE_FLOW);
             MemorySegment destroy = context.extendedOperation("ibv_destroy_flow", VerbsContext.IBV_DESTROY_FLOW);
             MemorySegment attr = rule.toNative(arena);
@@ -51,9 +49,7 @@ public final class Flow extends VerbsObject {
                     flow,
                     made -> new Flow(made, context, rule, destroy, parents),
                     refused -> VerbsOps.destroyFlow(destroy, refused));
-        } finally {
-            release(parents);
-        }
+        });
     }
 
     /**

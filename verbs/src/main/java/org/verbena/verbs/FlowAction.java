@@ -1,6 +1,5 @@
 package org.verbena.verbs;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.verbena.verbs.ffm.IbvFlowAction;
 import org.verbena.verbs.ffm.Pointers;
@@ -28,8 +27,7 @@ public final class FlowAction extends VerbsObject {
         if (parameters.association() == null || parameters.key() == null) {
             throw new IllegalArgumentException("an ESP action needs an association and a key to begin with");
         }
-        hold(context);
-        try (Arena arena = Arena.ofConfined()) {
+        return make(context, arena -> {
             MemorySegment function =
                     context.extendedOperation("ibv_create_flow_action_esp", VerbsContext.CREATE_FLOW_ACTION_ESP);
             MemorySegment destroy =
@@ -44,9 +42,7 @@ public final class FlowAction extends VerbsObject {
                     action,
                     made -> new FlowAction(made, context, destroy),
                     refused -> VerbsOps.destroyFlowAction(destroy, refused));
-        } finally {
-            release(context);
-        }
+        });
     }
 
     /**

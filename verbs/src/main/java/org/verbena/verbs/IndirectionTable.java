@@ -1,6 +1,5 @@
 package org.verbena.verbs;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Collections;
 import java.util.IdentityHashMap;
@@ -53,8 +52,7 @@ public final class IndirectionTable extends VerbsObject {
             distinct.add(queue);
         }
         VerbsObject[] parents = distinct.toArray(VerbsObject[]::new);
-        hold(parents);
-        try (Arena arena = Arena.ofConfined()) {
+        return make(parents, arena -> {
             MemorySegment function =
                     context.extendedOperation("ibv_create_rwq_ind_table", VerbsContext.CREATE_RWQ_IND_TABLE);
             MemorySegment destroy =
@@ -74,9 +72,7 @@ public final class IndirectionTable extends VerbsObject {
                     ibvTable,
                     made -> new IndirectionTable(made, context, entries, destroy, parents),
                     refused -> VerbsOps.destroyRwqIndTable(destroy, refused));
-        } finally {
-            release(parents);
-        }
+        });
     }
 
     /**

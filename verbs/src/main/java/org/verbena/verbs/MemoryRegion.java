@@ -72,8 +72,7 @@ public final class MemoryRegion extends VerbsObject {
 
     static MemoryRegion register(ProtectionDomain domain, MemorySegment segment, Set<AccessFlag> access) {
         int mask = checkRegistration(segment, access);
-        VerbsObject.hold(domain);
-        try {
+        return make(domain, arena -> {
             String arguments = "length=" + segment.byteSize() + ", access=" + access;
             // As the header's macro: the newer function takes the optional flags, and masks them where the kernel is
             // too old.
@@ -98,16 +97,13 @@ public final class MemoryRegion extends VerbsObject {
                     made -> new MemoryRegion(
                             made, domain, null, segment, access, segment.address(), segment.byteSize(), false),
                     LibIbverbs::deregMr);
-        } finally {
-            VerbsObject.release(domain);
-        }
+        });
     }
 
     static MemoryRegion registerAt(
             ProtectionDomain domain, MemorySegment segment, long address, Set<AccessFlag> access) {
         int mask = checkRegistration(segment, access);
-        VerbsObject.hold(domain);
-        try {
+        return make(domain, arena -> {
             String arguments =
                     "length=" + segment.byteSize() + ", iova=0x" + Long.toHexString(address) + ", access=" + access;
             long mr = (mask & OPTIONAL_FLAGS) == 0
@@ -135,9 +131,7 @@ public final class MemoryRegion extends VerbsObject {
                     mr,
                     made -> new MemoryRegion(made, domain, null, segment, access, address, segment.byteSize(), false),
                     LibIbverbs::deregMr);
-        } finally {
-            VerbsObject.release(domain);
-        }
+        });
     }
 
     static MemoryRegion registerAddressSpace(ProtectionDomain domain, Set<AccessFlag> access) {
@@ -145,8 +139,7 @@ public final class MemoryRegion extends VerbsObject {
         rights.addAll(access);
         int mask = NativeConstant.mask(rights);
         requireLocalWrite(mask, rights);
-        VerbsObject.hold(domain);
-        try {
+        return make(domain, arena -> {
             String arguments = "the address space, access=" + rights;
             long mr = (mask & OPTIONAL_FLAGS) == 0
                     ? Calls.create(
@@ -161,9 +154,7 @@ public final class MemoryRegion extends VerbsObject {
                     mr,
                     made -> new MemoryRegion(made, domain, null, null, rights, 0, Long.MAX_VALUE, false),
                     LibIbverbs::deregMr);
-        } finally {
-            VerbsObject.release(domain);
-        }
+        });
     }
 
     /** {@code SIZE_MAX}: with a null address, the length of the address space. */
@@ -171,8 +162,7 @@ public final class MemoryRegion extends VerbsObject {
 
     static MemoryRegion registerDmaBuf(
             ProtectionDomain domain, int fd, long offsetBytes, long lengthBytes, long address, Set<AccessFlag> access) {
-        VerbsObject.hold(domain);
-        try {
+        return make(domain, arena -> {
             long mr = Calls.create(
                     "ibv_reg_dmabuf_mr",
                     "fd=" + fd + ", offset=" + offsetBytes + ", length=" + lengthBytes + ", access=" + access,
@@ -188,16 +178,13 @@ public final class MemoryRegion extends VerbsObject {
                     mr,
                     made -> new MemoryRegion(made, domain, null, null, access, address, lengthBytes, false),
                     LibIbverbs::deregMr);
-        } finally {
-            VerbsObject.release(domain);
-        }
+        });
     }
 
     static MemoryRegion registerDeviceMemory(
             ProtectionDomain domain, DeviceMemory memory, long offsetBytes, long lengthBytes, Set<AccessFlag> access) {
         VerbsObject[] parents = {domain, memory};
-        VerbsObject.hold(parents);
-        try {
+        return make(parents, arena -> {
             MemorySegment function = domain.context().extendedOperation("ibv_reg_dm_mr", VerbsContext.REG_DM_MR);
             long mr = Calls.create(
                     "ibv_reg_dm_mr",
@@ -214,14 +201,11 @@ public final class MemoryRegion extends VerbsObject {
                     mr,
                     made -> new MemoryRegion(made, domain, parents, null, access, 0, lengthBytes, false),
                     LibIbverbs::deregMr);
-        } finally {
-            VerbsObject.release(parents);
-        }
+        });
     }
 
     static MemoryRegion allocateNull(ProtectionDomain domain) {
-        VerbsObject.hold(domain);
-        try {
+        return make(domain, arena -> {
             MemorySegment function =
                     domain.context().extendedOperation("ibv_alloc_null_mr", VerbsContext.ALLOC_NULL_MR);
             long mr = Calls.create(
@@ -231,15 +215,12 @@ public final class MemoryRegion extends VerbsObject {
                     made -> new MemoryRegion(
                             made, domain, null, null, Set.of(AccessFlag.LOCAL_WRITE), 0, Long.MAX_VALUE, false),
                     LibIbverbs::deregMr);
-        } finally {
-            VerbsObject.release(domain);
-        }
+        });
     }
 
     static MemoryRegion importFrom(
             ProtectionDomain domain, int handle, long address, long lengthBytes, Set<AccessFlag> access) {
-        VerbsObject.hold(domain);
-        try {
+        return make(domain, arena -> {
             long mr = Calls.create(
                     "ibv_import_mr",
                     "handle=" + handle,
@@ -248,9 +229,7 @@ public final class MemoryRegion extends VerbsObject {
                     mr,
                     made -> new MemoryRegion(made, domain, null, null, access, address, lengthBytes, true),
                     LibIbverbs::unimportMr);
-        } finally {
-            VerbsObject.release(domain);
-        }
+        });
     }
 
     private static int checkRegistration(MemorySegment segment, Set<AccessFlag> access) {

@@ -38,8 +38,7 @@ public final class MemoryWindow extends VerbsObject {
 
     static MemoryWindow allocate(ProtectionDomain domain, WindowType type) {
         Context context = domain.context();
-        hold(domain);
-        try {
+        return make(domain, arena -> {
             MemorySegment function = context.requiredInlineOperation("ibv_alloc_mw", IbvContextOps.ALLOC_MW);
             MemorySegment deallocate = context.requiredInlineOperation("ibv_dealloc_mw", IbvContextOps.DEALLOC_MW);
             long mw = Calls.create(
@@ -50,9 +49,7 @@ public final class MemoryWindow extends VerbsObject {
                     mw,
                     made -> new MemoryWindow(made, domain, type),
                     refused -> VerbsOps.deallocMw(deallocate, refused));
-        } finally {
-            release(domain);
-        }
+        });
     }
 
     /**

@@ -51,12 +51,9 @@ public final class ProtectionDomain extends VerbsObject {
      * @return the domain
      */
     public static ProtectionDomain wrap(Context context, long ibvPd) {
-        hold(context);
-        try {
+        return make(context, arena -> {
             return own(ibvPd, foreign -> new ProtectionDomain(foreign, context, closed -> {}), refused -> {});
-        } finally {
-            release(context);
-        }
+        });
     }
 
     /**

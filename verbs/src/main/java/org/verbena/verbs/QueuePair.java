@@ -158,8 +158,7 @@ public final class QueuePair extends VerbsObject {
     static QueuePair create(ProtectionDomain domain, QueuePairOptions options) {
         checkQueues(domain, options);
         VerbsObject[] parents = parents(domain, options, null);
-        hold(parents);
-        try (Arena arena = Arena.ofConfined()) {
+        return make(parents, arena -> {
             MemorySegment attr = options.toNative(arena);
             long qp = Calls.createQueue(
                     domain.context(),
@@ -170,16 +169,13 @@ public final class QueuePair extends VerbsObject {
                     qp,
                     made -> new QueuePair(made, domain, options.granted(attr), null, false, null),
                     LibIbverbs::destroyQp);
-        } finally {
-            release(parents);
-        }
+        });
     }
 
     static QueuePair createExtended(ProtectionDomain domain, QueuePairOptions options, QueuePairExtension extension) {
         Context context = domain.context();
         VerbsObject[] parents = parents(domain, options, extension);
-        hold(parents);
-        try (Arena arena = Arena.ofConfined()) {
+        return make(parents, arena -> {
             MemorySegment function = context.extendedOperation("ibv_create_qp_ex", VerbsContext.CREATE_QP_EX);
             MemorySegment attr = toNative(arena, domain, options, extension);
             String arguments = options.type() + ", " + options.capabilities() + ", " + extension;
@@ -201,9 +197,7 @@ public final class QueuePair extends VerbsObject {
                                 null);
                     },
                     LibIbverbs::destroyQp);
-        } finally {
-            release(parents);
-        }
+        });
     }
 
     /** Throws if a builder was asked for and the provider made a queue pair without. */
@@ -346,15 +340,12 @@ public final class QueuePair extends VerbsObject {
             boolean withoutSends,
             Runnable destroyer) {
         VerbsObject[] parents = parents(domain, granted, extension);
-        hold(parents);
-        try {
+        return make(parents, arena -> {
             return own(
                     ibvQp,
                     foreign -> new QueuePair(foreign, domain, granted, extension, withoutSends, destroyer),
                     refused -> {});
-        } finally {
-            release(parents);
-        }
+        });
     }
 
     /**

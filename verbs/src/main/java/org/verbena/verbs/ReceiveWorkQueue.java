@@ -1,6 +1,5 @@
 package org.verbena.verbs;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Collections;
 import java.util.Set;
@@ -74,8 +73,7 @@ public final class ReceiveWorkQueue extends VerbsObject {
         Context context = domain.context();
         context.checkOwns(completions, completions.context(), domain);
         VerbsObject[] parents = {domain, completions};
-        hold(parents);
-        try (Arena arena = Arena.ofConfined()) {
+        return make(parents, arena -> {
             MemorySegment function = context.extendedOperation("ibv_create_wq", VerbsContext.CREATE_WQ);
             MemorySegment destroy = context.extendedOperation("ibv_destroy_wq", VerbsContext.DESTROY_WQ);
             MemorySegment attr = arena.allocate(IbvWqInitAttr.LAYOUT);
@@ -103,9 +101,7 @@ public final class ReceiveWorkQueue extends VerbsObject {
                             attr.get(CStruct.U32, IbvWqInitAttr.MAX_SGE),
                             parents),
                     refused -> VerbsOps.destroyWq(destroy, refused));
-        } finally {
-            release(parents);
-        }
+        });
     }
 
     /** Does what remains of the header's inline function, and returns the function that posts. */

@@ -1,6 +1,5 @@
 package org.verbena.verbs;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.device.AsyncEventType;
@@ -72,8 +71,7 @@ public final class SharedReceiveQueue extends VerbsObject {
     static SharedReceiveQueue create(ProtectionDomain domain, int depthWrs, int maxSges) {
         Ranges.check("depthWrs", depthWrs, 1, Integer.MAX_VALUE);
         Ranges.check("maxSges", maxSges, 1, Integer.MAX_VALUE);
-        hold(domain);
-        try (Arena arena = Arena.ofConfined()) {
+        return make(domain, arena -> {
             MemorySegment attr = arena.allocate(IbvSrqInitAttr.LAYOUT);
             attr.set(CStruct.U32, IbvSrqInitAttr.ATTR + IbvSrqAttr.MAX_WR, depthWrs);
             attr.set(CStruct.U32, IbvSrqInitAttr.ATTR + IbvSrqAttr.MAX_SGE, maxSges);
@@ -91,9 +89,7 @@ public final class SharedReceiveQueue extends VerbsObject {
                             attr.get(CStruct.U32, IbvSrqInitAttr.ATTR + IbvSrqAttr.MAX_SGE),
                             domain),
                     LibIbverbs::destroySrq);
-        } finally {
-            release(domain);
-        }
+        });
     }
 
     static SharedReceiveQueue createXrc(
@@ -103,8 +99,7 @@ public final class SharedReceiveQueue extends VerbsObject {
         domain.context().checkOwns(completions, completions.context(), domain);
         domain.context().checkOwns(xrc, xrc.context(), domain);
         VerbsObject[] parents = {domain, xrc, completions};
-        hold(parents);
-        try (Arena arena = Arena.ofConfined()) {
+        return make(parents, arena -> {
             MemorySegment function =
                     domain.context().extendedOperation("ibv_create_srq_ex", VerbsContext.CREATE_SRQ_EX);
             MemorySegment attr = arena.allocate(IbvSrqInitAttrEx.LAYOUT);
@@ -129,9 +124,7 @@ public final class SharedReceiveQueue extends VerbsObject {
                             attr.get(CStruct.U32, IbvSrqInitAttrEx.ATTR + IbvSrqAttr.MAX_SGE),
                             parents),
                     LibIbverbs::destroySrq);
-        } finally {
-            release(parents);
-        }
+        });
     }
 
     static SharedReceiveQueue createTagMatching(
@@ -148,8 +141,7 @@ public final class SharedReceiveQueue extends VerbsObject {
         Context context = domain.context();
         context.checkOwns(completions, completions.context(), domain);
         VerbsObject[] parents = {domain, completions};
-        hold(parents);
-        try (Arena arena = Arena.ofConfined()) {
+        return make(parents, arena -> {
             MemorySegment function = context.extendedOperation("ibv_create_srq_ex", VerbsContext.CREATE_SRQ_EX);
             MemorySegment post = context.extendedOperation("ibv_post_srq_ops", VerbsContext.POST_SRQ_OPS);
             int maxTagSges = Math.clamp(context.queryDeviceExtended().maxTagSges(), 1, MAX_TAG_SGES);
@@ -179,9 +171,7 @@ public final class SharedReceiveQueue extends VerbsObject {
                             maxTagSges,
                             parents),
                     LibIbverbs::destroySrq);
-        } finally {
-            release(parents);
-        }
+        });
     }
 
     /** {@code IBV_SRQ_INIT_ATTR_TYPE | _PD | _CQ | _TM}. */

@@ -1,6 +1,5 @@
 package org.verbena.verbs;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.verbena.verbs.ffm.IbvTdInitAttr;
 import org.verbena.verbs.ffm.VerbsContext;
@@ -21,8 +20,7 @@ public final class ThreadDomain extends VerbsObject {
     }
 
     static ThreadDomain allocate(Context context) {
-        hold(context);
-        try (Arena arena = Arena.ofConfined()) {
+        return make(context, arena -> {
             MemorySegment function = context.extendedOperation("ibv_alloc_td", VerbsContext.ALLOC_TD);
             MemorySegment free = context.extendedOperation("ibv_dealloc_td", VerbsContext.DEALLOC_TD);
             MemorySegment attr = arena.allocate(IbvTdInitAttr.LAYOUT);
@@ -31,9 +29,7 @@ public final class ThreadDomain extends VerbsObject {
                     context.device().name(),
                     errno -> VerbsOps.allocTd(function, errno, context.nativeAddress(), attr.address()));
             return own(td, made -> new ThreadDomain(made, context), refused -> VerbsOps.deallocTd(free, refused));
-        } finally {
-            release(context);
-        }
+        });
     }
 
     @Override

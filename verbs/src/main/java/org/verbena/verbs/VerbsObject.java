@@ -5,7 +5,6 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
-import java.util.Objects;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -59,7 +58,7 @@ public abstract sealed class VerbsObject implements AutoCloseable
      * Wraps a C object; {@link #own} calls this.
      *
      * @param address of it
-     * @param parents what it lies on, and what therefore outlives it; each is held by {@link #hold} until {@code own} returns
+     * @param parents what it lies on, and what therefore outlives it; {@link #make} keeps each open until {@code own} returns
      */
     VerbsObject(long address, VerbsObject... parents) {
         this.address = address;
@@ -175,23 +174,36 @@ public abstract sealed class VerbsObject implements AutoCloseable
     abstract void destroy(long closing);
 
     /**
-     * Keeps objects from being closed while a child is made on them. All or none.
+     * Makes an object on one other.
      *
-     * @param parents what the child will lie on
-     * @throws IllegalStateException one of them is closed
+     * @param parent what the object will lie on
+     * @param making as for {@link #make(VerbsObject[], Function)}
+     * @return what it returned
      */
-    static void hold(VerbsObject... parents) {
-        for (VerbsObject parent : parents) {
-            Objects.requireNonNull(parent);
-        }
-        for (int i = 0; i < parents.length; i++) {
-            try {
-                parents[i].hold();
-            } catch (IllegalStateException closed) {
-                for (int j = 0; j < i; j++) {
-                    parents[j].release();
-                }
-                throw closed;
+    static <T extends VerbsObject> T make(VerbsObject parent, Function<Arena, T> making) {
+        return make(new VerbsObject[] {parent}, making);
+    }
+
+    /**
+     * Makes an object on others, which {@link #close()} refuses to close meanwhile. All of them are open, or nothing
+     * happens.
+     *
+     * @param parents what the object will lie on
+     * @param making calls C, with memory that is freed when it is done, and returns what {@link #own} returned
+     * @return what it returned
+     * @throws IllegalStateException one of the parents is closed
+     */
+    static <T extends VerbsObject> T make(VerbsObject[] parents, Function<Arena, T> making) {
+        int held = 0;
+        try (Arena arena = Arena.ofConfined()) {
+            for (VerbsObject parent : parents) {
+                parent.hold();
+                held++;
+            }
+            return making.apply(arena);
+        } finally {
+            for (int i = 0; i < held; i++) {
+                parents[i].release();
             }
         }
     }
@@ -202,17 +214,6 @@ public abstract sealed class VerbsObject implements AutoCloseable
             throw closedException();
         }
         holds++;
-    }
-
-    /**
-     * Undoes {@link #hold}.
-     *
-     * @param parents as given to it
-     */
-    static void release(VerbsObject... parents) {
-        for (VerbsObject parent : parents) {
-            parent.release();
-        }
     }
 
     /**

@@ -35,8 +35,7 @@ public final class XrcDomain extends VerbsObject {
     }
 
     static XrcDomain open(Context context, int fd, int openFlags) {
-        hold(context);
-        try (Arena arena = Arena.ofConfined()) {
+        return make(context, arena -> {
             MemorySegment function = context.extendedOperation("ibv_open_xrcd", VerbsContext.OPEN_XRCD);
             MemorySegment close = context.extendedOperation("ibv_close_xrcd", VerbsContext.CLOSE_XRCD);
             MemorySegment attr = arena.allocate(IbvXrcdInitAttr.LAYOUT);
@@ -48,9 +47,7 @@ public final class XrcDomain extends VerbsObject {
                     "fd=" + fd + ", oflags=0x" + Integer.toHexString(openFlags),
                     errno -> VerbsOps.openXrcd(function, errno, context.nativeAddress(), attr.address()));
             return own(xrcd, made -> new XrcDomain(made, context), refused -> VerbsOps.closeXrcd(close, refused));
-        } finally {
-            release(context);
-        }
+        });
     }
 
     /** The kernel holds on to the file's inode, so that the descriptor is not needed afterwards. */
