@@ -9,6 +9,7 @@ module org.verbena.transport {
     requires transitive io.netty.common;
 
     exports org.verbena.transport;
+    exports org.verbena.transport.provider;
     exports org.verbena.transport.protocol;
     exports org.verbena.transport.buffer;
     exports org.verbena.transport.spi;

@@ -26,22 +26,22 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.protocol.Frame;
-import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.Framing;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.MessageStatistics;
-import org.verbena.transport.protocol.PreSharedKeys;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.MessageStatistics;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.LocalBinding;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.QueuePairExchange;
-import org.verbena.transport.spi.RdmaException;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.QueuePairExchange;
+import org.verbena.transport.RdmaException;
 import org.verbena.transport.spi.RdmaProvider;
-import org.verbena.transport.spi.RegisteredMemory;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RemoteMemory;
 
 /**
  * What all channels over one RDMA connection have in common: connecting and closing, writability and back-pressure, and

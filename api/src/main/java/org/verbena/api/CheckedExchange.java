@@ -3,12 +3,12 @@ package org.verbena.api;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.PreSharedKeys;
+import org.verbena.transport.PreSharedKeys;
 import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.spi.ConnectionException;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.QueuePairEnd;
-import org.verbena.transport.spi.QueuePairExchange;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.QueuePairEnd;
+import org.verbena.transport.QueuePairExchange;
 
 /**
  * The exchange of an end that answers: a peer that speaks another protocol is refused as a server refuses its connect

@@ -3,7 +3,7 @@ package org.verbena.api;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.Framing;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.spi.RdmaProvider;

@@ -13,10 +13,10 @@ import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.DatagramDestination;
 import org.verbena.transport.spi.DatagramEndpoint;
-import org.verbena.transport.spi.DatagramPeer;
+import org.verbena.transport.DatagramPeer;
 
 /**
  * Where a channel has sent datagrams: each recipient is looked up once, and writes wait for the outcome. A port is

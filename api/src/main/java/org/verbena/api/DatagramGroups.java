@@ -10,10 +10,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.DatagramDestination;
 import org.verbena.transport.spi.DatagramEndpoint;
-import org.verbena.transport.spi.DatagramPeer;
+import org.verbena.transport.DatagramPeer;
 
 /**
  * The multicast groups of a channel, with the sources that its members want or do not want. RDMA has no filters of

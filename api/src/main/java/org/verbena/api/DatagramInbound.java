@@ -9,13 +9,13 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.RegisteredByteBuf;
-import org.verbena.transport.buffer.RegisteredMemoryExhaustedException;
+import org.verbena.transport.RegisteredMemoryExhaustedException;
 import org.verbena.transport.buffer.ReleaseHook;
 import org.verbena.transport.protocol.MessageBuffers;
 import org.verbena.transport.spi.DatagramArrival;
 import org.verbena.transport.spi.DatagramEndpoint;
-import org.verbena.transport.spi.DatagramPeer;
-import org.verbena.transport.spi.RdmaException;
+import org.verbena.transport.DatagramPeer;
+import org.verbena.transport.RdmaException;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**

@@ -6,13 +6,13 @@ import io.netty.channel.ChannelOutboundBuffer;
 import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.RegisteredByteBuf;
-import org.verbena.transport.buffer.RegisteredMemoryExhaustedException;
+import org.verbena.transport.RegisteredMemoryExhaustedException;
 import org.verbena.transport.protocol.MessageBuffers;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.DatagramDestination;
 import org.verbena.transport.spi.DatagramEndpoint;
 import org.verbena.transport.spi.ScatterGatherList;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 
 /**
  * Hands flushed datagrams from Netty's outbound buffer to the device, and each outcome back to its promise. Event loop

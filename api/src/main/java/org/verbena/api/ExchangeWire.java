@@ -11,7 +11,7 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.verbena.transport.spi.QueuePairEnd;
+import org.verbena.transport.QueuePairEnd;
 
 /** The formats of {@link TcpExchange} on its socket. Blocks; one thread at a time. */
 final class ExchangeWire {

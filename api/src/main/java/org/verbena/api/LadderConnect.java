@@ -26,8 +26,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.spi.ConnectionException;
-import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.EndpointCapabilities;
 
 /**
  * One climb: connects with the rungs of a ladder, one after another and overlapping, until one is up. All of it runs on

@@ -31,8 +31,8 @@ import java.nio.channels.ConnectionPendingException;
 import java.nio.channels.NotYetConnectedException;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.ConnectionException;
-import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.MemoryDomain;
 
 /**
  * A client's {@link SocketChannel} that connects by a ladder, for libraries that make one channel of one class for each

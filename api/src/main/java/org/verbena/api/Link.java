@@ -1,7 +1,7 @@
 package org.verbena.api;
 
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 
 /**
  * A connection of an {@link RdmaClient}.

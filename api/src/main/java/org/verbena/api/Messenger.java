@@ -23,8 +23,8 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.protocol.MessageTooLargeException;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.MessageTooLargeException;
+import org.verbena.transport.ConnectionException;
 
 /**
  * The last handler in the pipeline of the short form's channels. Each message begins with 8 bytes, its kind and the

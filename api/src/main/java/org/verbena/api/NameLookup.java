@@ -9,7 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 
 /**
  * Looks up names of hosts within a time. The system's resolver can neither be limited nor interrupted, so it runs on a

@@ -20,10 +20,10 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.protocol.MessageBuffers;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.OperationCallback;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.MemoryDomain.Access;
-import org.verbena.transport.spi.RegisteredMemory;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RemoteMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**

@@ -4,7 +4,7 @@ import io.netty.channel.EventLoop;
 import java.nio.channels.ClosedChannelException;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageConnection;
-import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.MemoryDomain;
 
 /** What one-sided operations need of their channel. */
 interface OperationGate {

@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.OperationCallback;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 
 /**
  * Hands flushed messages from Netty's outbound buffer to the connection, and each outcome back to its promise. Buffers

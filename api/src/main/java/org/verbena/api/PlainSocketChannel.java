@@ -10,7 +10,7 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 
 /**
  * A plain TCP connection on the port of an {@link RdmaServerSocketChannel}: Netty's own socket channel, whose first bytes

@@ -1,7 +1,7 @@
 package org.verbena.api;
 
 import java.util.HexFormat;
-import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.Framing;
 
 /**
  * What the peer of a channel with {@link Framing#RAW} gave to the connection's set-up: {@link

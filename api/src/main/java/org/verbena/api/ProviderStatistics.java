@@ -1,7 +1,7 @@
 package org.verbena.api;
 
 import org.verbena.transport.buffer.BufferPoolMetrics;
-import org.verbena.transport.protocol.MessageStatistics;
+import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.spi.ProviderCounters;
 import org.verbena.transport.spi.RdmaProvider;
 
@@ -47,7 +47,7 @@ public record ProviderStatistics(
      * Takes a snapshot.
      *
      * @param provider of {@link RdmaEventLoopGroup#provider()} or {@link
-     *     org.verbena.transport.ProviderChoice#installed()}
+     *     org.verbena.transport.provider.ProviderChoice#installed()}
      * @return the snapshot, weakly consistent: values may lag slightly, and not all by the same amount
      */
     public static ProviderStatistics of(RdmaProvider provider) {

@@ -8,9 +8,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.PreSharedKeys;
-import org.verbena.transport.spi.QueuePairExchange;
-import org.verbena.transport.spi.QueuePairRoute;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.QueuePairExchange;
+import org.verbena.transport.QueuePairRoute;
 
 /**
  * The peer of a channel that is connected by hand, without rdma_cm: what a {@code Bootstrap} is given to connect to. Both

@@ -2,7 +2,7 @@ package org.verbena.api;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelFuture;
-import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.Framing;
 
 /**
  * A Netty channel over one RDMA connection, for a {@code Bootstrap} or {@code ServerBootstrap} whose groups are {@link

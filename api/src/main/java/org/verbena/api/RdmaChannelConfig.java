@@ -14,9 +14,9 @@ import java.util.function.BooleanSupplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.Framing;
 import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.PreSharedKeys;
+import org.verbena.transport.PreSharedKeys;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.RdmaProvider;
 

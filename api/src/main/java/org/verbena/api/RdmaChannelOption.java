@@ -1,14 +1,14 @@
 package org.verbena.api;
 
 import io.netty.channel.ChannelOption;
-import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.Framing;
 import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.PreSharedKeys;
+import org.verbena.transport.PreSharedKeys;
 
 /**
  * The options of a channel beyond Netty's own. All are read when the connection is made, so set them on the bootstrap:
  * {@code option}, or {@code childOption} for the connections that a server accepts. How long an event loop spins before
- * it blocks is an option of the loop: {@link org.verbena.transport.spi.CompletionLoopOptions}.
+ * it blocks is an option of the loop: {@link org.verbena.transport.CompletionLoopOptions}.
  *
  * <p>Of Netty's options channels honour {@code CONNECT_TIMEOUT_MILLIS}, {@code AUTO_READ}, {@code
  * MAX_MESSAGES_PER_READ} (with auto-read off), {@code WRITE_BUFFER_WATER_MARK}, {@code ALLOCATOR}, {@code IP_TOS} and,
@@ -185,7 +185,7 @@ public final class RdmaChannelOption {
      * default. What a TCP connection sends first decides: an MPA request is iWARP, and anything else (TLS, HTTP, a
      * program's own protocol) becomes a Netty {@code NioSocketChannel} with the same child handler and child options, so
      * that the handler must not insist on an {@link RdmaSocketChannel}. An {@code option} of the server, which needs the
-     * provider {@code soft}, alone or among others: see {@link org.verbena.transport.ProviderSet}. A server whose children
+     * provider {@code soft}, alone or among others: see {@link org.verbena.transport.provider.ProviderSet}. A server whose children
      * have {@link #PRE_SHARED_KEYS} refuses plain clients, which cannot prove a key.
      */
     public static final ChannelOption<Boolean> PLAIN_TCP = ChannelOption.valueOf(RdmaChannelOption.class, "PLAIN_TCP");

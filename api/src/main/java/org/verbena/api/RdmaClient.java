@@ -18,10 +18,10 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.ProviderChoice;
-import org.verbena.transport.ProviderSet;
-import org.verbena.transport.spi.CompletionLoopOptions;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.provider.ProviderChoice;
+import org.verbena.transport.provider.ProviderSet;
+import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
@@ -75,7 +75,7 @@ public final class RdmaClient implements AutoCloseable {
      * @param host a name or address
      * @param port 1 to 65535
      * @return the client, connected
-     * @throws org.verbena.transport.spi.ConnectionException it could not; the message names address, step and reason
+     * @throws org.verbena.transport.ConnectionException it could not; the message names address, step and reason
      */
     public static RdmaClient connect(String host, int port) {
         return builder().connect(host, port);
@@ -471,7 +471,7 @@ public final class RdmaClient implements AutoCloseable {
          * @param host a name or address
          * @param port 1 to 65535
          * @return the client, connected
-         * @throws org.verbena.transport.spi.ConnectionException it could not; the message names address, step and
+         * @throws org.verbena.transport.ConnectionException it could not; the message names address, step and
          *     reason. If the thread is interrupted, the cause is an {@link InterruptedException}, and the thread stays
          *     interrupted
          * @throws org.verbena.transport.ProviderUnavailableException the provider that was named cannot work here
@@ -486,11 +486,11 @@ public final class RdmaClient implements AutoCloseable {
         /**
          * Connects to a peer by hand, without rdma_cm, and waits until that is done. The peer may be another client: it
          * handles this end's requests with {@link #onMessage}. Exactly one of both ends has an exchange that {@linkplain
-         * org.verbena.transport.spi.QueuePairExchange#answers() answers}. An interrupt ends the attempt.
+         * org.verbena.transport.QueuePairExchange#answers() answers}. An interrupt ends the attempt.
          *
          * @param peer the local end, and the exchange with the peer's
          * @return the client, connected
-         * @throws org.verbena.transport.spi.ConnectionException it could not; the message names device, step and
+         * @throws org.verbena.transport.ConnectionException it could not; the message names device, step and
          *     reason. An interrupt is said as {@link #connect(String, int)} says it
          * @throws UnsupportedOperationException the provider has no queue pairs that can be connected by hand
          * @throws org.verbena.transport.ProviderUnavailableException the provider that was named cannot work here

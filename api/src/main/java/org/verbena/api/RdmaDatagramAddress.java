@@ -3,7 +3,7 @@ package org.verbena.api;
 import java.io.Serial;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import org.verbena.transport.spi.DatagramPeer;
+import org.verbena.transport.DatagramPeer;
 
 /**
  * The address of a queue pair, which datagrams come from and can be sent to: RDMA's packets name the queue pair that

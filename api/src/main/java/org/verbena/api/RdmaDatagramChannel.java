@@ -30,16 +30,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageBuffers;
-import org.verbena.transport.protocol.MessageTooLargeException;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.MessageTooLargeException;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.DatagramArrival;
 import org.verbena.transport.spi.DatagramDestination;
 import org.verbena.transport.spi.DatagramEndpoint;
 import org.verbena.transport.spi.DatagramHandler;
-import org.verbena.transport.spi.DatagramPeer;
-import org.verbena.transport.spi.RdmaException;
+import org.verbena.transport.DatagramPeer;
+import org.verbena.transport.RdmaException;
 import org.verbena.transport.spi.RdmaProvider;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 
 /**
  * A Netty {@link DatagramChannel} over an unreliable-datagram (UD) queue pair, for a {@code Bootstrap} whose group is an

@@ -19,7 +19,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.verbena.transport.protocol.TransferBudget;
-import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**

@@ -19,9 +19,9 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.ProviderChoice;
-import org.verbena.transport.ProviderSet;
-import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.provider.ProviderChoice;
+import org.verbena.transport.provider.ProviderSet;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**

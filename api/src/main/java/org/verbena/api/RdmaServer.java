@@ -19,8 +19,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.ProviderChoice;
-import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.provider.ProviderChoice;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
@@ -70,7 +70,7 @@ public final class RdmaServer implements AutoCloseable {
      * @param port 1 to 65535, or 0 for any that is free
      * @param handler gets the messages of all clients, each on its connection's event loop
      * @return the server, listening
-     * @throws org.verbena.transport.spi.ConnectionException it cannot listen there; the message says why
+     * @throws org.verbena.transport.ConnectionException it cannot listen there; the message says why
      */
     public static RdmaServer bind(String host, int port, MessageHandler handler) {
         return builder().bind(host, port, handler);
@@ -220,7 +220,7 @@ public final class RdmaServer implements AutoCloseable {
          * one for the address.
          *
          * @param name {@code auto}, {@code verbs}, {@code soft}; or several, with all of which the server listens on its
-         *     one address and port, as {@link org.verbena.transport.ProviderSet} describes: {@code verbs+soft}, {@code all}
+         *     one address and port, as {@link org.verbena.transport.provider.ProviderSet} describes: {@code verbs+soft}, {@code all}
          * @return this
          */
         public Builder provider(String name) {
@@ -423,7 +423,7 @@ public final class RdmaServer implements AutoCloseable {
          * @param port 1 to 65535, or 0 for any that is free
          * @param handler gets the messages of all clients
          * @return the server, listening
-         * @throws org.verbena.transport.spi.ConnectionException it cannot listen there; the message says why
+         * @throws org.verbena.transport.ConnectionException it cannot listen there; the message says why
          * @throws org.verbena.transport.ProviderUnavailableException the provider that was named cannot work here
          * @throws IllegalStateException handlers are limited and not on virtual threads
          * @throws io.netty.util.concurrent.BlockingOperationException on an event loop

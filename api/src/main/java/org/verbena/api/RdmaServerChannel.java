@@ -18,8 +18,8 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.ProviderSet;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.provider.ProviderSet;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.RateLimitedLog;
 

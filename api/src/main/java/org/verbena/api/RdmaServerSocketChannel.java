@@ -6,7 +6,7 @@ import io.netty.channel.socket.SocketChannel;
 import java.net.BindException;
 import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.RdmaException;
+import org.verbena.transport.RdmaException;
 
 /**
  * A Netty {@link ServerSocketChannel} that accepts {@link RdmaSocketChannel}s: the server's side of the replacement of TCP

@@ -19,8 +19,8 @@ import java.nio.channels.NotYetConnectedException;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageConnection;
-import org.verbena.transport.spi.ConnectionException;
-import org.verbena.transport.spi.RdmaException;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.RdmaException;
 
 /**
  * A Netty {@link SocketChannel} over an RDMA connection: a stream of bytes, in order, with half close. It replaces TCP

@@ -9,7 +9,7 @@ import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.socket.SocketChannelConfig;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
-import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.Framing;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.spi.RdmaProvider;
 

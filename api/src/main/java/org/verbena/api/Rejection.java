@@ -3,9 +3,9 @@ package org.verbena.api;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.Framing;
 import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 
 /** Adds to a rejection what the user who connected has to change. */
 final class Rejection {

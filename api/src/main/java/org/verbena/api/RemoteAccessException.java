@@ -1,8 +1,8 @@
 package org.verbena.api;
 
 import java.io.Serial;
-import org.verbena.transport.spi.WorkCompletionException;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkCompletionException;
+import org.verbena.transport.WorkStatus;
 
 /**
  * The peer refused a read, write or atomic: the key is wrong or was invalidated, the range is outside the region, or

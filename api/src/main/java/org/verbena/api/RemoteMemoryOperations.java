@@ -2,9 +2,9 @@ package org.verbena.api;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.util.concurrent.Future;
-import org.verbena.transport.spi.EndpointCapabilities;
-import org.verbena.transport.spi.RegisteredMemory;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RemoteMemory;
 
 /**
  * One-sided operations: the peer's adapter reads and writes the peer's memory, and its program takes no part.

@@ -2,7 +2,7 @@ package org.verbena.api;
 
 import java.io.Serial;
 import java.time.Duration;
-import org.verbena.transport.spi.RdmaException;
+import org.verbena.transport.RdmaException;
 
 /** A request failed without a reply. The connection stays up. */
 public sealed class RequestException extends RdmaException {

@@ -1,7 +1,7 @@
 package org.verbena.api;
 
 import java.io.Serial;
-import org.verbena.transport.spi.RdmaException;
+import org.verbena.transport.RdmaException;
 
 /**
  * A message or request was not sent, since as much as {@link RdmaClient.Builder#maxPending} allows waits to be sent on

@@ -19,10 +19,10 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.ProviderChoice;
-import org.verbena.transport.ProviderSet;
-import org.verbena.transport.spi.CompletionLoopOptions;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.provider.ProviderChoice;
+import org.verbena.transport.provider.ProviderSet;
+import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.ConnectionException;
 
 /** The parts that {@link RdmaServer} and {@link RdmaClient} share. */
 final class ShortForm {

@@ -17,13 +17,13 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.spi.ConnectionException;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.MemoryDomain.Access;
-import org.verbena.transport.spi.QueuePairEnd;
-import org.verbena.transport.spi.QueuePairExchange;
-import org.verbena.transport.spi.RegisteredMemory;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.QueuePairEnd;
+import org.verbena.transport.QueuePairExchange;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RemoteMemory;
 
 /**
  * Exchanges the ends of a connection over TCP, on virtual threads, in one of three {@linkplain Format formats}. One end

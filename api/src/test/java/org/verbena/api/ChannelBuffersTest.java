@@ -12,9 +12,9 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.buffer.CountingMemoryDomain;
-import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.Patience;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.RegisteredMemory;
 
 @Timeout(120)
 class ChannelBuffersTest {

@@ -44,10 +44,10 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.buffer.RdmaByteBufAllocator;
-import org.verbena.transport.protocol.Framing;
-import org.verbena.transport.protocol.MessageTooLargeException;
-import org.verbena.transport.spi.CompletionLoopOptions;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.Framing;
+import org.verbena.transport.MessageTooLargeException;
+import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 
 /** An RdmaChannel as a Netty channel. */

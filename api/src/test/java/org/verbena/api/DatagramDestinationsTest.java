@@ -14,12 +14,12 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.DatagramCapabilities;
 import org.verbena.transport.spi.DatagramDestination;
 import org.verbena.transport.spi.DatagramEndpoint;
-import org.verbena.transport.spi.DatagramPeer;
-import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.DatagramPeer;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /** The look-ups of a channel, on an endpoint that answers when the test says so. */

@@ -8,7 +8,7 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.spi.DatagramPeer;
+import org.verbena.transport.DatagramPeer;
 
 class GlobalRouteHeaderTest {
     private static final byte[] SOURCE = {10, 77, 0, 1};

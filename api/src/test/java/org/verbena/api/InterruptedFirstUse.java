@@ -1,6 +1,6 @@
 package org.verbena.api;
 
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 
 /** A program whose interrupted thread is the first to use this library. Its exit code says whether that harms nothing. */
 final class InterruptedFirstUse {

@@ -48,12 +48,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.verbena.transport.ProviderChoice;
-import org.verbena.transport.ProviderSet;
+import org.verbena.transport.provider.ProviderChoice;
+import org.verbena.transport.provider.ProviderSet;
 import org.verbena.transport.buffer.RdmaByteBufAllocator;
-import org.verbena.transport.protocol.PreSharedKeys;
-import org.verbena.transport.spi.CompletionLoopOptions;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RdmaProvider;
 

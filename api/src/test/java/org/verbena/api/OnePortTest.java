@@ -42,7 +42,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.protocol.PreSharedKeys;
+import org.verbena.transport.PreSharedKeys;
 import org.verbena.transport.spi.Patience;
 
 /** Clients with and without RDMA on one port of a stream server. */

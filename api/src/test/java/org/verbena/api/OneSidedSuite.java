@@ -29,10 +29,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.buffer.RegisteredByteBuf;
-import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
-import org.verbena.transport.spi.RegisteredMemory;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RemoteMemory;
 
 /** Reads, writes and atomics on the peer's memory. */
 public abstract class OneSidedSuite extends ApiSuite {

@@ -9,9 +9,9 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.ProviderUnavailableException;
-import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.CompletionLoopOptions;
 
 @Timeout(240)
 class RdmaEventLoopGroupTest {

@@ -44,12 +44,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.slf4j.LoggerFactory;
 import org.verbena.api.metrics.LadderMetrics;
-import org.verbena.transport.ProviderChoice;
-import org.verbena.transport.ProviderSet;
+import org.verbena.transport.provider.ProviderChoice;
+import org.verbena.transport.provider.ProviderSet;
 import org.verbena.transport.ProviderUnavailableException;
-import org.verbena.transport.protocol.PreSharedKeys;
-import org.verbena.transport.spi.CompletionLoopOptions;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 
 /** A ladder of three rungs: a staged provider, soft, plain TCP. */

@@ -6,8 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.netty.buffer.Unpooled;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.spi.MemoryDomain.Access;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RemoteMemory;
 import org.verbena.transport.spi.WorkRequest;
 
 class RdmaMessageTest {

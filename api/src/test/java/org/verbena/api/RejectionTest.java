@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Arrays;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.protocol.Framing;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.Framing;
+import org.verbena.transport.ConnectionException;
 
 class RejectionTest {
     private static final byte[] MAGIC = {'V', 'R', 'B', 'N', (byte) 0xff};

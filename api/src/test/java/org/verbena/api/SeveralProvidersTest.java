@@ -27,9 +27,9 @@ import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.ProviderChoice;
-import org.verbena.transport.ProviderSet;
-import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.provider.ProviderChoice;
+import org.verbena.transport.provider.ProviderSet;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.spi.Patience;
 
 /** A server that listens with two providers on one port: soft, and one whose ports are its own. */

@@ -23,8 +23,8 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.protocol.MessageTooLargeException;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.MessageTooLargeException;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RateLimitedLog;
 

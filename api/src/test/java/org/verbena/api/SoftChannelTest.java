@@ -26,8 +26,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.protocol.Frame;
-import org.verbena.transport.protocol.Framing;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.Framing;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 
 /** The channel suite on the soft provider, and what needs a TCP peer that misbehaves, or addresses that every machine has. */

@@ -24,12 +24,12 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.verbena.api.TcpExchange.Format;
-import org.verbena.transport.spi.ConnectionException;
-import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.Patience;
-import org.verbena.transport.spi.QueuePairEnd;
-import org.verbena.transport.spi.QueuePairRoute;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.QueuePairEnd;
+import org.verbena.transport.QueuePairRoute;
+import org.verbena.transport.RegisteredMemory;
 
 /** Exchanges over TCP, without queue pairs. */
 @Timeout(240)

@@ -35,9 +35,9 @@ import java.util.stream.Stream;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
-import org.verbena.transport.spi.RdmaException;
+import org.verbena.transport.RdmaException;
 
 /**
  * Random traffic: several connections, both directions, all sizes, with cancelled writes, closes in good order and abrupt ones, slow readers, and a peer in another

@@ -8,8 +8,8 @@ import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.protocol.MessageBuffers;
 import org.verbena.transport.protocol.PooledMessageBuffers;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.MemoryDomain.Access;
 
 /** The pools of connections of the message protocol on one loop, as channels have them. Made when first asked for. One thread. */
 public final class MessagePools {

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.provider.ProviderChoice;
 
 /**
  * Examines what works on this machine, in the order in which a person would look: the JVM, Netty, libraries, kernel

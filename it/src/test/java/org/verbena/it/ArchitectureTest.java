@@ -35,6 +35,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 class ArchitectureTest {
     private static final String VERBS = "org.verbena.verbs..";
     private static final String CM = "org.verbena.cm..";
+    private static final String TRANSPORT = "org.verbena.transport";
+    private static final String PROVIDER = "org.verbena.transport.provider..";
     private static final String SPI = "org.verbena.transport.spi..";
     private static final String NATIVE = "org.verbena.transport.verbs..";
     private static final String SOFT = "org.verbena.transport.soft..";
@@ -56,7 +58,8 @@ class ArchitectureTest {
 
     /** The packages of transport's core: what is below them in name are the providers. */
     private static final List<String> CORE = List.of(
-            "org.verbena.transport",
+            TRANSPORT,
+            PROVIDER,
             SPI,
             "org.verbena.transport.protocol..",
             "org.verbena.transport.buffer..",
@@ -121,9 +124,9 @@ class ArchitectureTest {
         return List.of(
                 Arguments.of(VERBS, List.of()),
                 Arguments.of(CM, List.of(VERBS)),
-                Arguments.of(NATIVE, List.of(SPI, CM, VERBS)),
-                Arguments.of(SOFT, List.of(SPI, SOFTWARE)),
-                Arguments.of(SHM, List.of(SPI, SOFTWARE, SYSTEM, FFM)),
+                Arguments.of(NATIVE, List.of(TRANSPORT, SPI, CM, VERBS)),
+                Arguments.of(SOFT, List.of(TRANSPORT, SPI, SOFTWARE)),
+                Arguments.of(SHM, List.of(TRANSPORT, SPI, SOFTWARE, SYSTEM, FFM)),
                 Arguments.of(API, CORE),
                 Arguments.of(DOCTOR, with(CORE, API, CM, VERBS)),
                 Arguments.of(GRPC, with(CORE, API)),

@@ -19,7 +19,7 @@ import org.verbena.samples.echo.EchoClient;
 import org.verbena.samples.table.Table;
 import org.verbena.samples.table.TableClient;
 import org.verbena.samples.table.TableServer;
-import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.provider.ProviderChoice;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.api.LadderOptions;
 import org.verbena.api.LadderResult;
 import org.verbena.api.RdmaChannelOption;
-import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.spi.Patience;
 import reactor.core.publisher.Mono;
 import reactor.netty.DisposableServer;

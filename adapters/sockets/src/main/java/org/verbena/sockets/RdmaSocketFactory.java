@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerSocketChannel;
 import org.verbena.api.RdmaSocketChannel;
-import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.CompletionLoopOptions;
 
 /**
  * Makes blocking sockets whose connections are {@link RdmaSocketChannel}s, for programs and libraries that take a

@@ -3,7 +3,7 @@ package org.verbena.sockets;
 import org.junit.jupiter.api.Tag;
 import org.verbena.api.LadderOptions;
 import org.verbena.api.RdmaEventLoopGroup;
-import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.CompletionLoopOptions;
 
 /** The suite with sockets that climb, to soft. For the full run: every day it runs without. */
 @Tag("full")

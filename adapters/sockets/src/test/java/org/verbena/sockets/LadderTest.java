@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.api.LadderOptions;
 import org.verbena.api.RdmaEventLoopGroup;
-import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.CompletionLoopOptions;
 
 /** Sockets that climb, and a server without Verbena. {@link LadderSocketTest} has the suite. */
 @Timeout(120)

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.api.LadderOptions;
 import org.verbena.api.LadderStatistics;
-import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.spi.Patience;
 
 /** Clients that climb, and a server without Verbena. {@link LadderVertxTest} has the suite. */

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.ProviderUnavailableException;
 
 /** The suite on the soft provider. */

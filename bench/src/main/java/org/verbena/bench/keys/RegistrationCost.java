@@ -28,9 +28,9 @@ import org.openjdk.jmh.runner.options.OptionsBuilder;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServer;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.MemoryDomain.Access;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
 
 /**
  * What a key costs: memory is registered for peers and closed again, as memory of one connection and as memory for

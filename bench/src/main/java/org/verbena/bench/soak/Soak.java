@@ -31,7 +31,7 @@ import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaSocketChannel;
 import org.verbena.bench.JavaProcess;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.RemoteMemory;
 
 /**
  * Messages, requests, streams and one-sided operations between this process and another one, which is killed, stopped

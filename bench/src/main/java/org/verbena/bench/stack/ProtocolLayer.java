@@ -17,7 +17,7 @@ import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.protocol.OperationCallback;
 import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.RdmaProvider;
 
 /** The message protocol on a provider's endpoints, or on a pair of them in memory, without the channel. */

@@ -29,7 +29,7 @@ class MergedJarsTest {
             import org.verbena.api.MessageHandler;
             import org.verbena.api.RdmaClient;
             import org.verbena.api.RdmaServer;
-            import org.verbena.transport.ProviderChoice;
+            import org.verbena.transport.provider.ProviderChoice;
 
             public class Merged {
                 public static void main(String[] args) throws Exception {

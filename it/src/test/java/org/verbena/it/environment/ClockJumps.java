@@ -19,7 +19,7 @@ import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
-import org.verbena.transport.protocol.PreSharedKeys;
+import org.verbena.transport.PreSharedKeys;
 
 /**
  * The program that is run: the wall clock jumps by an hour and back while one connection is busy and another is idle on

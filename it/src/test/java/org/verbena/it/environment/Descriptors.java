@@ -8,7 +8,7 @@ import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServer;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 
 /** The program that is run: connects and listens when the process has no descriptor left, and again when it has. */
 public final class Descriptors {

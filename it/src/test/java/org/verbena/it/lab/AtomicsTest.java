@@ -20,10 +20,10 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.verbena.api.ApiSuite;
 import org.verbena.api.RdmaChannel;
-import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
-import org.verbena.transport.spi.RegisteredMemory;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RemoteMemory;
 
 /** Two clients at once on the same words of a server that does nothing. rxe only: siw has no atomics. */
 @Tag("lab")

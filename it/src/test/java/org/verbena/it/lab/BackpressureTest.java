@@ -19,7 +19,7 @@ import org.verbena.api.ApiSuite;
 import org.verbena.api.ProviderStatistics;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaChannelOption;
-import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.Framing;
 import org.verbena.transport.spi.Patience;
 
 /** A receiver that does not read stops its sender by credits: the device never has to say "receiver not ready". */

@@ -10,7 +10,7 @@ import org.verbena.api.OneSidedSuite;
 import org.verbena.api.PreSharedKeysSuite;
 import org.verbena.api.RawSuite;
 import org.verbena.api.ShortFormSuite;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 
 /** The Channel API on verbs over soft iWARP. What is made of it, and uses nothing of the device itself, runs on soft RoCE every day. */
 @Tag("lab")

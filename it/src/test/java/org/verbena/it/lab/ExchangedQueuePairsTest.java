@@ -42,16 +42,16 @@ import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaSocketChannel;
 import org.verbena.api.TcpExchange;
 import org.verbena.api.TcpExchange.Format;
-import org.verbena.transport.protocol.Framing;
-import org.verbena.transport.protocol.PreSharedKeys;
-import org.verbena.transport.spi.ConnectionException;
-import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.Framing;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.Patience;
-import org.verbena.transport.spi.QueuePairEnd;
-import org.verbena.transport.spi.QueuePairExchange;
-import org.verbena.transport.spi.QueuePairRoute;
-import org.verbena.transport.spi.RegisteredMemory;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.QueuePairEnd;
+import org.verbena.transport.QueuePairExchange;
+import org.verbena.transport.QueuePairRoute;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RemoteMemory;
 
 /** Channels that are connected by hand, with each other and with programs in C. On rxe: iWARP has no such queue pairs. */
 @Tag("lab")

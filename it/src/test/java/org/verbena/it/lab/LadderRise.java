@@ -18,7 +18,7 @@ import org.verbena.api.MessageHandler;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaServer;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 
 /**

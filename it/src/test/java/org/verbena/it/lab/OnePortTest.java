@@ -28,7 +28,7 @@ import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServer;
 import org.verbena.grpc.VerbenaGrpc;
-import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.spi.Patience;
 
 /** A mixed fleet: one server with verbs, soft and plain TCP on one address and port, and all kinds of clients at once. */

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaClient;
 import org.verbena.samples.command.CommandFailure;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.RemoteMemory;
 
 /** A client of {@code kv-server}: reads its memory, takes its locks, and asks it for the rest. {@link KvFormat} has the protocol. */
 final class KvConnection implements AutoCloseable {

@@ -15,9 +15,9 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.ImmediateDataEvent;
 import org.verbena.api.RdmaChannel;
-import org.verbena.transport.spi.MemoryDomain.Access;
-import org.verbena.transport.spi.RegisteredMemory;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RemoteMemory;
 
 /**
  * Records by RDMA WRITE: each end has a ring of memory that its peer fills, and nothing in it is overwritten before it

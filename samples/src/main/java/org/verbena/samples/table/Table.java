@@ -2,7 +2,7 @@ package org.verbena.samples.table;
 
 import java.nio.ByteBuffer;
 import org.verbena.samples.command.CommandFailure;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.RemoteMemory;
 
 /**
  * The table that {@code table-server} exposes: one counter, then rows of fixed length, in the server's memory.

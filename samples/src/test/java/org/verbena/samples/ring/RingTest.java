@@ -28,8 +28,8 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerChannel;
-import org.verbena.transport.spi.MemoryDomain.Access;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RemoteMemory;
 
 /** Two ends of a ring, on the soft provider. */
 @Timeout(120)

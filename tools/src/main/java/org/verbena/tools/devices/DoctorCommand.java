@@ -12,7 +12,7 @@ import org.verbena.doctor.Finding;
 import org.verbena.doctor.ProviderVerdict;
 import org.verbena.doctor.Verdict;
 import org.verbena.samples.command.Json;
-import org.verbena.transport.ProviderChoice;
+import org.verbena.transport.provider.ProviderChoice;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;

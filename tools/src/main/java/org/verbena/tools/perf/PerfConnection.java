@@ -12,7 +12,7 @@ import org.verbena.api.RdmaClient;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaSocketChannel;
 import org.verbena.samples.command.CommandFailure;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.RemoteMemory;
 
 /** One of the connections of a client, and what is measured beside it. */
 final class PerfConnection implements AutoCloseable {

@@ -5,7 +5,7 @@ import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Future;
 import java.util.function.Supplier;
 import org.verbena.api.RdmaChannel;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.RemoteMemory;
 
 /** Reads, writes and atomics, on memory of the server that is this connection's alone. */
 final class PerfOneSided implements PerfSubject {

@@ -14,9 +14,9 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.verbena.api.Exchange;
 import org.verbena.api.RdmaChannel;
 import org.verbena.samples.ring.Ring;
-import org.verbena.transport.spi.MemoryDomain.Access;
-import org.verbena.transport.spi.RegisteredMemory;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RemoteMemory;
 
 /**
  * What client and server of {@code perf} say to each other. The first byte of a message says what it is; streams

@@ -6,7 +6,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.api.RdmaChannel;
 import org.verbena.samples.ring.Ring;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.RemoteMemory;
 
 /** Records in rings of memory that the peer writes: one at the server, and one here for what comes back. */
 final class PerfRing implements PerfSubject {

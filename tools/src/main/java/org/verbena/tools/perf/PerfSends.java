@@ -18,7 +18,7 @@ import org.verbena.api.RdmaChannel;
 import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.samples.command.CommandFailure;
-import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.Framing;
 
 /** Sends without the channel's protocol. {@link SendProtocol} says how they keep to the server's receives. */
 final class PerfSends implements PerfSubject {

@@ -13,7 +13,7 @@ import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerChannel;
 import org.verbena.api.RdmaServerSocketChannel;
 import org.verbena.grpc.VerbenaGrpc;
-import org.verbena.transport.protocol.Framing;
+import org.verbena.transport.Framing;
 
 /** What a perf server has beside messages, each on a port of its own, which is its {@link #offset()} after theirs. */
 enum PerfService {

@@ -1,7 +1,6 @@
 package org.verbena.transport;
 
 import java.io.Serial;
-import org.verbena.transport.spi.RdmaException;
 
 /** The requested provider cannot work here, or there is none. The message says why and what to do. */
 public final class ProviderUnavailableException extends RdmaException {
@@ -21,7 +20,7 @@ public final class ProviderUnavailableException extends RdmaException {
      * Creates an exception with the provider's own reason.
      *
      * @param message what was requested, why it is not available, and what to do
-     * @param cause {@link org.verbena.transport.spi.RdmaProvider#unavailabilityCause()}
+     * @param cause {@code RdmaProvider.unavailabilityCause()}
      */
     public ProviderUnavailableException(String message, Throwable cause) {
         super(message, cause);

@@ -27,11 +27,11 @@ import org.verbena.api.RdmaChannelOption;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerChannel;
 import org.verbena.samples.command.CommandFailure;
-import org.verbena.transport.protocol.Framing;
-import org.verbena.transport.spi.MemoryDomain.Access;
-import org.verbena.transport.spi.RdmaException;
-import org.verbena.transport.spi.RegisteredMemory;
-import org.verbena.transport.spi.RemoteMemory;
+import org.verbena.transport.Framing;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RdmaException;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RemoteMemory;
 
 /**
  * rping once more, on the Channel API with RAW framing: one SEND is one message, as C's program has it. {@link Rping} has the protocol's

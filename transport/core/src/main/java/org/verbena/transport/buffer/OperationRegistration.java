@@ -7,8 +7,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RegisteredMemory;
 
 /**
  * Registers exactly the bytes of one operation, for its duration: a large buffer from outside a pool, or a pooled one
@@ -33,7 +33,7 @@ public final class OperationRegistration {
      * @return a region of that part only, which the caller closes; or null if the buffer has no memory address (a heap
      *     buffer, a composite of several): copy it instead
      * @throws IndexOutOfBoundsException outside the buffer
-     * @throws org.verbena.transport.spi.RdmaException the device refused; the message says why and what to do
+     * @throws org.verbena.transport.RdmaException the device refused; the message says why and what to do
      */
     public static @Nullable RegisteredMemory register(
             ByteBuf buffer, int index, int lengthBytes, MemoryDomain domain, Set<MemoryDomain.Access> access) {
@@ -59,7 +59,7 @@ public final class OperationRegistration {
      * @return the regions, in the order of the bytes, which the caller closes; empty if some of the bytes are on the
      *     heap, or there are more pieces
      * @throws IndexOutOfBoundsException outside the buffer
-     * @throws org.verbena.transport.spi.RdmaException the device refused one; none is left registered
+     * @throws org.verbena.transport.RdmaException the device refused one; none is left registered
      */
     public static List<RegisteredMemory> registerPieces(
             ByteBuf buffer,

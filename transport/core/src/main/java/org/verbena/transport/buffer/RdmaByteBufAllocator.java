@@ -11,7 +11,7 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.spi.RdmaException;
+import org.verbena.transport.RdmaException;
 
 /**
  * A {@link RegisteredBufferPool} as Netty's allocator. Direct buffers, the default, come from the pool and are tracked

@@ -1,5 +1,6 @@
 package org.verbena.transport.buffer;
 
+import org.verbena.transport.RegisteredMemoryExhaustedException;
 import io.netty.util.concurrent.EventExecutor;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -14,8 +15,8 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.ffm.MappedMemory;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.RdmaException;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RdmaException;
 
 /**
  * Buffers in memory that is registered once. The pool allocates chunks, registers each as one region, and divides them

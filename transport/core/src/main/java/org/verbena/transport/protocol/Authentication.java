@@ -1,13 +1,11 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.PreSharedKeys;
 import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
 import java.util.Arrays;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.MessageConnection.Role;
 
@@ -58,13 +56,13 @@ final class Authentication {
     private byte[] hello = {};
 
     /** The key that this connection uses, once it is known. */
-    private @Nullable SecretKeySpec secret;
+    private String keyId = "";
 
     Authentication(Role role, PreSharedKeys keys) {
         this.role = role;
         this.keys = keys;
         if (role == Role.INITIATOR) {
-            secret = keys.secret(keys.firstId());
+            keyId = keys.firstId();
         }
     }
 
@@ -113,7 +111,7 @@ final class Authentication {
     byte[] prove(ByteBuf from, int index) {
         byte[] said = bytes(from, index, SAID_BYTES);
         if (role == Role.ACCEPTOR) {
-            return mac(secret, ACCEPTOR, acceptance, hello, said);
+            return keys.mac(keyId, ACCEPTOR, acceptance, hello, said);
         }
         byte[] id = keys.firstId().getBytes(StandardCharsets.US_ASCII);
         byte[] behind = new byte[1 + id.length + NONCE_BYTES];
@@ -121,7 +119,7 @@ final class Authentication {
         System.arraycopy(id, 0, behind, 1, id.length);
         System.arraycopy(nonce, 0, behind, 1 + id.length, NONCE_BYTES);
         hello = joined(said, behind);
-        return joined(behind, mac(secret, INITIATOR, acceptance, hello));
+        return joined(behind, keys.mac(keyId, INITIATOR, acceptance, hello));
     }
 
     /**
@@ -139,7 +137,7 @@ final class Authentication {
             if (frameBytes < behind + PROOF_BYTES) {
                 return "it did not prove that it has the pre-shared key " + keys.firstId();
             }
-            byte[] expected = mac(secret, ACCEPTOR, acceptance, hello, said);
+            byte[] expected = keys.mac(keyId, ACCEPTOR, acceptance, hello, said);
             return MessageDigest.isEqual(expected, bytes(frame, behind, PROOF_BYTES))
                     ? null
                     : "its proof of the pre-shared key " + keys.firstId() + " is wrong: the secrets differ";
@@ -150,13 +148,11 @@ final class Authentication {
             return "it did not prove that it has a pre-shared key";
         }
         String id = frame.toString(behind + 1, idLength, StandardCharsets.US_ASCII);
-        SecretKeySpec known = keys.secret(id);
         // Whether a key is known cannot be told from how long this takes.
-        SecretKeySpec tried = known == null ? new SecretKeySpec(nonce, PreSharedKeys.ALGORITHM) : known;
         hello = bytes(frame, index, provenBytes);
-        byte[] expected = mac(tried, INITIATOR, acceptance, hello);
+        byte[] expected = keys.mac(id, INITIATOR, acceptance, hello);
         boolean isRight = MessageDigest.isEqual(expected, bytes(frame, index + provenBytes, PROOF_BYTES));
-        if (known == null) {
+        if (!keys.ids().contains(id)) {
             return PreSharedKeys.isId(id)
                     ? "this end has no pre-shared key " + id
                     : "its pre-shared key id is malformed";
@@ -164,7 +160,7 @@ final class Authentication {
         if (!isRight) {
             return "its proof of the pre-shared key " + id + " is wrong: the secrets differ";
         }
-        secret = known;
+        keyId = id;
         return null;
     }
 
@@ -178,18 +174,5 @@ final class Authentication {
         byte[] both = Arrays.copyOf(first, first.length + second.length);
         System.arraycopy(second, 0, both, first.length, second.length);
         return both;
-    }
-
-    private static byte[] mac(@Nullable SecretKeySpec key, byte[]... parts) {
-        try {
-            Mac mac = Mac.getInstance(PreSharedKeys.ALGORITHM);
-            mac.init(key);
-            for (byte[] part : parts) {
-                mac.update(part);
-            }
-            return mac.doFinal();
-        } catch (GeneralSecurityException impossible) {
-            throw new IllegalStateException("every JDK has " + PreSharedKeys.ALGORITHM, impossible);
-        }
     }
 }

@@ -1,5 +1,6 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.MessageStatistics;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
@@ -134,28 +135,27 @@ final class ConnectionCounters {
     }
 
     MessageStatistics snapshot() {
-        return new MessageStatistics.Builder()
-                .messagesSent(get(MESSAGES_SENT))
-                .bytesSent(get(BYTES_SENT))
-                .messagesReceived(get(MESSAGES_RECEIVED))
-                .bytesReceived(get(BYTES_RECEIVED))
-                .framesSent(get(FRAMES_SENT))
-                .framesReceived(get(FRAMES_RECEIVED))
-                .controlFramesSent(get(CONTROL_FRAMES_SENT))
-                .rendezvousSent(get(RENDEZVOUS_SENT))
-                .rendezvousReceived(get(RENDEZVOUS_RECEIVED))
-                .copiedBytes(get(COPIED_BYTES))
-                .registrations(get(REGISTRATIONS))
-                .oneSidedOperations(get(ONE_SIDED_OPERATIONS))
-                .creditStalls(get(CREDIT_STALLS))
-                .creditStallNanos(get(CREDIT_STALL_NANOS))
-                .slotStalls(get(SLOT_STALLS))
-                .memoryStalls(get(MEMORY_STALLS))
-                .transferStalls(get(TRANSFER_STALLS))
-                .receiveQueueLow(get(RECEIVE_QUEUE_LOW))
-                .credits(get(CREDITS))
-                .creditsGranted(get(CREDITS_GRANTED))
-                .queuedBytes(get(QUEUED_BYTES))
-                .build();
+        return new MessageStatistics(
+                get(MESSAGES_SENT),
+                get(BYTES_SENT),
+                get(MESSAGES_RECEIVED),
+                get(BYTES_RECEIVED),
+                get(FRAMES_SENT),
+                get(FRAMES_RECEIVED),
+                get(CONTROL_FRAMES_SENT),
+                get(RENDEZVOUS_SENT),
+                get(RENDEZVOUS_RECEIVED),
+                get(COPIED_BYTES),
+                get(REGISTRATIONS),
+                get(ONE_SIDED_OPERATIONS),
+                get(CREDIT_STALLS),
+                get(CREDIT_STALL_NANOS),
+                get(SLOT_STALLS),
+                get(MEMORY_STALLS),
+                get(TRANSFER_STALLS),
+                get(RECEIVE_QUEUE_LOW),
+                get(CREDITS),
+                get(CREDITS_GRANTED),
+                get(QUEUED_BYTES));
     }
 }

@@ -1,5 +1,7 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.Framing;
+import org.verbena.transport.MessageStatistics;
 import java.net.InetSocketAddress;
 import jdk.jfr.Category;
 import jdk.jfr.DataAmount;
@@ -11,7 +13,7 @@ import jdk.jfr.StackTrace;
 import jdk.jfr.Threshold;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 
 /**
  * The events for the JDK's Flight Recorder. A disabled event costs one flag check and allocates nothing; the methods

@@ -1,7 +1,8 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.MessageTooLargeException;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.EndpointCapabilities;
 
 /** Turns messages into frames and frames into messages: the part in which the framings differ. */
 abstract sealed class Framer permits HeadedFramer, RawFramer {

@@ -1,9 +1,11 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.Framing;
+import org.verbena.transport.PreSharedKeys;
 import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.EndpointCapabilities;
 
 /** HELLO and its answer, and what follows from them. Pure: it sends nothing. */
 final class Handshake {

@@ -2,7 +2,7 @@ package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.EndpointCapabilities;
 
 /** Frames begin with a header, and what is large may be advertised instead of sent. */
 abstract sealed class HeadedFramer extends Framer permits MessageFramer, StreamFramer {

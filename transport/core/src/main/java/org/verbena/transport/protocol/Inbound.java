@@ -2,7 +2,7 @@ package org.verbena.transport.protocol;
 
 import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.RegisteredMemory;
 
 /**
  * Something that arrived and cannot be delivered yet: it is incomplete, or the user does not read. Recycled by its

@@ -6,7 +6,7 @@ import java.util.ArrayDeque;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.RegisteredByteBuf;
-import org.verbena.transport.spi.RdmaException;
+import org.verbena.transport.RdmaException;
 
 /**
  * Delivers inbound messages in order: at once if none is before it and the user reads, otherwise from a list. A message

@@ -1,9 +1,9 @@
 package org.verbena.transport.protocol;
 
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.ConnectionException;
-import org.verbena.transport.spi.WorkCompletionException;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.WorkCompletionException;
+import org.verbena.transport.WorkStatus;
 
 /**
  * The phase of a connection's life, and the first cause of its end.

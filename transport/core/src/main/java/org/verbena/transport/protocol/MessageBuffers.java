@@ -3,7 +3,7 @@ package org.verbena.transport.protocol;
 import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.ReleaseHook;
-import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.PeerAddress;
 import org.verbena.transport.spi.ScatterGatherList;
 
@@ -56,7 +56,7 @@ public interface MessageBuffers {
      *
      * @param capacityBytes its capacity, all of it writable
      * @return empty, one reference; null if the budget is spent for now
-     * @throws org.verbena.transport.spi.RdmaException it is more than the whole budget, or the device refused to register more
+     * @throws org.verbena.transport.RdmaException it is more than the whole budget, or the device refused to register more
      */
     @Nullable ByteBuf tryAllocateReceive(int capacityBytes);
 
@@ -67,7 +67,7 @@ public interface MessageBuffers {
      * @param waiter told when it is worth trying again, if there is none now; {@link #forgetMessage} ends its waiting
      * @param account charged with the capacity, until the buffer is released
      * @return empty, one reference; null if the budget is spent for now or others wait
-     * @throws org.verbena.transport.spi.RdmaException the device refused to register more
+     * @throws org.verbena.transport.RdmaException the device refused to register more
      */
     @Nullable ByteBuf tryAllocateMessage(int capacityBytes, Waiter waiter, ReleaseHook account);
 
@@ -78,7 +78,7 @@ public interface MessageBuffers {
      * @param waiter whose peer sends it; not told of anything
      * @param account charged with the capacity, until the buffer is released
      * @return empty, one reference; null if there is no memory for it
-     * @throws org.verbena.transport.spi.RdmaException the device refused to register more
+     * @throws org.verbena.transport.RdmaException the device refused to register more
      */
     @Nullable ByteBuf tryAllocateStretch(int capacityBytes, Waiter waiter, ReleaseHook account);
 
@@ -148,7 +148,7 @@ public interface MessageBuffers {
      *
      * @param capacityBytes its capacity, all of it writable
      * @return empty, one reference; null if the budget is spent for now
-     * @throws org.verbena.transport.spi.RdmaException it is more than the whole budget, or the device refused to register more
+     * @throws org.verbena.transport.RdmaException it is more than the whole budget, or the device refused to register more
      */
     @Nullable ByteBuf tryAllocateSend(int capacityBytes);
 

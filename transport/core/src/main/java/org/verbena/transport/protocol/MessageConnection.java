@@ -1,5 +1,11 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.AuthenticationException;
+import org.verbena.transport.Framing;
+import org.verbena.transport.MessageStatistics;
+import org.verbena.transport.MessageTooLargeException;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.ProtocolException;
 import io.netty.buffer.ByteBuf;
 import java.net.InetSocketAddress;
 import java.util.function.Consumer;
@@ -7,11 +13,11 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.Lifecycle.Phase;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.PeerAddress;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 
 /**
  * The message protocol over one endpoint: give it to {@code RdmaProvider.connect} or {@code IncomingConnection.accept}

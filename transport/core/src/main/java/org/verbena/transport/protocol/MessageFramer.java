@@ -1,5 +1,6 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.Framing;
 import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;

@@ -1,5 +1,7 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.Framing;
+
 /**
  * The options of a connection. Both ends may differ in everything except the framing.
  *

@@ -1,5 +1,7 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.Framing;
+
 /**
  * The parameters that both ends agreed on.
  *

@@ -4,8 +4,8 @@ import io.netty.util.ReferenceCounted;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointCapabilities;
-import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 

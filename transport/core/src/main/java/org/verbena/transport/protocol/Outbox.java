@@ -3,8 +3,8 @@ package org.verbena.transport.protocol;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.ConnectionException;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.WorkStatus;
 
 /**
  * The user's operations, from submission to callback. An operation is in one of these lists, messages in that of all

@@ -13,7 +13,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.buffer.ReleaseHook;
-import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.PeerAddress;
 import org.verbena.transport.spi.RateLimitedLog;
 import org.verbena.transport.spi.ScatterGatherList;

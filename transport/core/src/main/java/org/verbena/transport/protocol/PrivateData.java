@@ -1,5 +1,6 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.PreSharedKeys;
 import org.jspecify.annotations.Nullable;
 
 /** The private data that two ends exchange in the connect request and its answer, before a connection is up. */

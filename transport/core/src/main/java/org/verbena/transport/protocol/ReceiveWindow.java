@@ -1,10 +1,11 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.Framing;
 import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.spi.SharedReceiveQueue;
 
 /**

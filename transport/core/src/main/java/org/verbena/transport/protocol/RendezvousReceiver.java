@@ -1,18 +1,19 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.Framing;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.OperationRegistration;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointCapabilities;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.RdmaException;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RdmaException;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 
 /**
  * Messages that the peer advertised, and that are read out of its memory: in order, several reads at once, within half

@@ -1,5 +1,6 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.Framing;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.Arrays;
@@ -7,9 +8,9 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.OperationRegistration;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointCapabilities;
-import org.verbena.transport.spi.RdmaException;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.RdmaException;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 

@@ -6,9 +6,9 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.OperationRegistration;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.RdmaException;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RdmaException;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**

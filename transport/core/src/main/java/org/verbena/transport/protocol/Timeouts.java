@@ -1,9 +1,10 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.Framing;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.Lifecycle.Phase;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 
 /**
  * Supervises what a peer must do in time: answer HELLO, CLOSE and PING, and finish a message whose memory others wait

@@ -2,7 +2,7 @@ package org.verbena.transport.protocol;
 
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.MemoryDomain;
 
 /**
  * How many bytes of long reads and writes the connections of one loop may have out on one device at once. What does not

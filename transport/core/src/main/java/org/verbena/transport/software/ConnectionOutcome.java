@@ -1,7 +1,7 @@
 package org.verbena.transport.software;
 
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 
 /** Why a connection ends, and which work request failed by itself rather than with the connection. One thread. */
 public class ConnectionOutcome {

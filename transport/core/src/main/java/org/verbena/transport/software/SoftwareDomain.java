@@ -8,9 +8,9 @@ import java.util.EnumSet;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.RdmaException;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RdmaException;
+import org.verbena.transport.RegisteredMemory;
 
 /**
  * The protection domain of a provider: maps STags to memory.

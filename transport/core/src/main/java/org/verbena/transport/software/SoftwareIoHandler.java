@@ -47,7 +47,7 @@ public abstract class SoftwareIoHandler implements IoHandler {
      * Made by a provider's factory.
      *
      * @param nio does the selecting
-     * @param spinNanos as in {@link org.verbena.transport.spi.CompletionLoopOptions#spinNanos()}
+     * @param spinNanos as in {@link org.verbena.transport.CompletionLoopOptions#spinNanos()}
      * @param domain of the provider
      * @param counters of this loop
      * @param sharedReceiveDepth of the shared receive queue

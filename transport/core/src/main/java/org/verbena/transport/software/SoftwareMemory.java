@@ -8,8 +8,8 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RegisteredMemory;
 
 /**
  * Registered memory. Work requests of this side hold it by reference count. A peer's access does not hold it: it

@@ -1,7 +1,7 @@
 package org.verbena.transport.software;
 
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**

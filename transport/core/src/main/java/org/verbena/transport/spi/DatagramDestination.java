@@ -1,5 +1,6 @@
 package org.verbena.transport.spi;
 
+import org.verbena.transport.DatagramPeer;
 import org.jspecify.annotations.Nullable;
 
 /**

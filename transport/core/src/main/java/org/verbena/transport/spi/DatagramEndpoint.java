@@ -1,5 +1,7 @@
 package org.verbena.transport.spi;
 
+import org.verbena.transport.DatagramPeer;
+import org.verbena.transport.MemoryDomain;
 import java.net.InetSocketAddress;
 
 /**

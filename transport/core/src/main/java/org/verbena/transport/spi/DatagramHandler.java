@@ -1,5 +1,7 @@
 package org.verbena.transport.spi;
 
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.WorkStatus;
 import org.jspecify.annotations.Nullable;
 
 /**

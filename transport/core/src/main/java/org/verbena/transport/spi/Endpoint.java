@@ -1,5 +1,8 @@
 package org.verbena.transport.spi;
 
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RegisteredMemory;
 import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
 

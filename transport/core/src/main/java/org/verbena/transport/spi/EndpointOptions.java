@@ -1,5 +1,7 @@
 package org.verbena.transport.spi;
 
+import org.verbena.transport.QueuePairEnd;
+
 /**
  * The requested properties of an endpoint. Depths, SGEs and inline bytes are requests: a device may grant more, and
  * {@link Endpoint#capabilities()} has what it granted. Depths and SGEs beyond a limit of the device fail the connection
@@ -50,7 +52,7 @@ public record EndpointOptions(
      * The most private data that any provider could carry, in bytes: an MPA frame of iWARP (RFC 5044, 7.1.1), setup
      * data included.
      */
-    public static final int GREATEST_PRIVATE_DATA_BYTES = 512;
+    public static final int GREATEST_PRIVATE_DATA_BYTES = QueuePairEnd.GREATEST_PRIVATE_DATA_BYTES;
 
     /** Leaves an option to the device. */
     public static final int DEVICE_DEFAULT = -1;

@@ -1,5 +1,6 @@
 package org.verbena.transport.spi;
 
+import org.verbena.transport.ConnectionException;
 import io.netty.channel.IoEventLoop;
 import java.net.InetSocketAddress;
 

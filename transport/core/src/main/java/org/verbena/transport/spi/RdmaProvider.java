@@ -1,5 +1,10 @@
 package org.verbena.transport.spi;
 
+import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.QueuePairExchange;
+import org.verbena.transport.QueuePairRoute;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoHandlerFactory;
 import java.net.InetSocketAddress;

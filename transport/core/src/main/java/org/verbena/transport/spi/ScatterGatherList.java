@@ -1,5 +1,7 @@
 package org.verbena.transport.spi;
 
+import org.verbena.transport.RegisteredMemory;
+
 /**
  * Scatter/gather elements of a work request: ranges of registered memory, in order. Reusable: {@link #clear()} it and
  * fill it again; methods that take one read it during the call only. One thread at a time.

@@ -1,5 +1,6 @@
 package org.verbena.transport.spi;
 
+import org.verbena.transport.MemoryDomain;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -1,5 +1,7 @@
 package org.verbena.transport.spi;
 
+import org.verbena.transport.CompletionLoopOptions;
+
 /**
  * How long an idle loop polls before it blocks. Blocking and being woken costs tens of microseconds, here and at the
  * peer that waits for the answer; polling costs a processor. So it pays to spin while work arrives often, and not to

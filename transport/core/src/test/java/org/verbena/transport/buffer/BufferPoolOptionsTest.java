@@ -12,7 +12,7 @@ import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.ffm.MappedMemory;
-import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.MemoryDomain.Access;
 
 /** Options at their bounds. */
 class BufferPoolOptionsTest {

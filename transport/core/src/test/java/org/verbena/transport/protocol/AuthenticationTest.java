@@ -3,6 +3,9 @@ package org.verbena.transport.protocol;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import org.verbena.transport.AuthenticationException;
+import org.verbena.transport.Framing;
+import org.verbena.transport.PreSharedKeys;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.Arrays;
@@ -14,7 +17,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.verbena.transport.protocol.MessageConnection.Role;
 import org.verbena.transport.protocol.SimulatedNetwork.Device;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 
 /** An end without the key is refused, whichever role it plays; ends with the key connect as without keys. */
 @Timeout(240)

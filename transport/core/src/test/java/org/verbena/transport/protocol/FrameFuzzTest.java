@@ -2,6 +2,10 @@ package org.verbena.transport.protocol;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.verbena.transport.AuthenticationException;
+import org.verbena.transport.Framing;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.ProtocolException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.lang.foreign.Arena;
@@ -26,12 +30,12 @@ import org.verbena.transport.protocol.MessageConnection.Role;
 import org.verbena.transport.protocol.SimulatedNetwork.Device;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.RdmaException;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RdmaException;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 
 /**
  * A peer that knows the message protocol's frames, handshake and proofs included, and gets some of them wrong. Whatever

@@ -24,10 +24,10 @@ import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.CountingMemoryDomain;
 import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.spi.ChildJvm;
-import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.Patience;
-import org.verbena.transport.spi.ProviderException;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.ProviderException;
+import org.verbena.transport.RegisteredMemory;
 
 /** Memory that comes back reaches whoever waits for it, whichever thread or loop it comes from. */
 @Timeout(240)

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.CountingMemoryDomain;
 import org.verbena.transport.buffer.RegisteredBufferPool;
-import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.MemoryDomain;
 
 /** Peers that announce messages and never send them: what they hold leaves room for others. */
 class HoardedMemoryTest {

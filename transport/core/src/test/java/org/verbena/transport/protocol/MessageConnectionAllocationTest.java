@@ -14,14 +14,14 @@ import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.protocol.MessageConnection.Role;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointHandler;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 
 /** Once everything is warm, a message allocates no object, over endpoints that allocate none themselves. */
 class MessageConnectionAllocationTest {

@@ -3,6 +3,9 @@ package org.verbena.transport.protocol;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
+import org.verbena.transport.Framing;
+import org.verbena.transport.MessageTooLargeException;
+import org.verbena.transport.ProtocolException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.lang.foreign.Arena;
@@ -23,13 +26,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.protocol.MessageConnection.Role;
 import org.verbena.transport.protocol.SimulatedNetwork.Device;
-import org.verbena.transport.spi.ConnectionException;
-import org.verbena.transport.spi.MemoryDomain.Access;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
-import org.verbena.transport.spi.WorkCompletionException;
+import org.verbena.transport.WorkCompletionException;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 
 /** What the protocol promises, one fact at a time. The schedule comes from a fixed seed; the random test varies it. */
 @Timeout(240)

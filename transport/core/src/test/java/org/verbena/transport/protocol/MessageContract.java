@@ -2,6 +2,7 @@ package org.verbena.transport.protocol;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.verbena.transport.Framing;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.IoEventLoop;
@@ -28,15 +29,15 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.protocol.MessageConnection.Role;
-import org.verbena.transport.spi.CompletionLoopOptions;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.IncomingConnection;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
 import org.verbena.transport.spi.ListenerHandler;
-import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RdmaProvider;
 

@@ -2,6 +2,7 @@ package org.verbena.transport.protocol;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.verbena.transport.Framing;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.UnpooledHeapByteBuf;
@@ -12,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.protocol.SimulatedNetwork.Device;
-import org.verbena.transport.spi.ConnectionException;
-import org.verbena.transport.spi.ProviderException;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.ProviderException;
 
 /** Which connection gets memory to receive into, in which order, and how it is released when something fails. */
 @Timeout(240)

@@ -2,6 +2,7 @@ package org.verbena.transport.protocol;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.verbena.transport.Framing;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
 import io.netty.buffer.Unpooled;
@@ -14,7 +15,7 @@ import java.util.Random;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.RegisteredBufferPool;
-import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.MemoryDomain;
 
 /**
  * One end of a test: a connection, its pools, its user. Every message carries its number and a pattern made from it;

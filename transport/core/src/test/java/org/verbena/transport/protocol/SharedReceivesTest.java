@@ -11,7 +11,7 @@ import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.SoftwareReceiveQueue;
-import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.MemoryDomain.Access;
 
 /** When connections are asked to give receives back. */
 class SharedReceivesTest {

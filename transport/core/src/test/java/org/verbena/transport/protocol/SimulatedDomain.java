@@ -5,9 +5,9 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.ProviderException;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.ProviderException;
+import org.verbena.transport.RegisteredMemory;
 
 /** A device's memory: keys open what they are registered for, and nothing once that is gone. */
 final class SimulatedDomain implements MemoryDomain {

@@ -3,6 +3,9 @@ package org.verbena.transport.protocol;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import org.verbena.transport.Framing;
+import org.verbena.transport.MessageStatistics;
+import org.verbena.transport.ProtocolException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.EnumSet;
@@ -13,8 +16,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.protocol.MessageConnection.Role;
 import org.verbena.transport.protocol.SimulatedNetwork.Device;
-import org.verbena.transport.spi.ConnectionException;
-import org.verbena.transport.spi.MemoryDomain;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.MemoryDomain;
 
 /**
  * What STREAM framing promises, one fact at a time. The schedule comes from a fixed seed; the random test varies it.

@@ -2,6 +2,10 @@ package org.verbena.transport.spi;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import java.lang.foreign.Arena;
@@ -19,7 +23,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.RecordingEndpointHandler.Completion;
 
 /**

@@ -1,5 +1,7 @@
 package org.verbena.transport.spi;
 
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
 import io.netty.channel.IoEventLoop;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

@@ -3,6 +3,7 @@ package org.verbena.transport.spi;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import org.verbena.transport.RegisteredMemory;
 import java.lang.foreign.Arena;
 import java.util.Set;
 import org.junit.jupiter.api.Test;

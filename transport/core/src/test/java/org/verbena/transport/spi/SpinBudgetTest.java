@@ -2,6 +2,7 @@ package org.verbena.transport.spi;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.verbena.transport.CompletionLoopOptions;
 import org.junit.jupiter.api.Test;
 
 class SpinBudgetTest {

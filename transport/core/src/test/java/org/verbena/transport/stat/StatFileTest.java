@@ -18,7 +18,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-import org.verbena.transport.protocol.MessageStatistics;
+import org.verbena.transport.MessageStatistics;
 
 /** What is written is read, and nothing else is taken for it. */
 @Timeout(240)

@@ -3,7 +3,7 @@ package org.verbena.transport.shm;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 
 /**
  * What is said on the socket once a connection is up: a byte that wakes, files to map, and how the connection ends. What

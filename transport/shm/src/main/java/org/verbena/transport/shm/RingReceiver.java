@@ -8,9 +8,9 @@ import org.verbena.transport.software.Placement;
 import org.verbena.transport.software.SendRing;
 import org.verbena.transport.software.SoftwareMemory;
 import org.verbena.transport.spi.EndpointHandler;
-import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 
 /** Takes records out of the ring and does what they say. One thread. */
 final class RingReceiver {

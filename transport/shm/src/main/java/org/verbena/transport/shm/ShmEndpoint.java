@@ -13,11 +13,11 @@ import org.verbena.transport.software.InboundReads;
 import org.verbena.transport.software.Placement;
 import org.verbena.transport.software.SoftwareEndpoint;
 import org.verbena.transport.software.SoftwareIoHandler;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.spi.WorkCompletionException;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkCompletionException;
+import org.verbena.transport.WorkStatus;
 
 /** One connection through shared memory. */
 final class ShmEndpoint extends SoftwareEndpoint

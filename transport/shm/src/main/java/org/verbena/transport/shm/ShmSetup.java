@@ -22,7 +22,7 @@ import org.verbena.transport.shm.ffm.ProcessFiles;
 import org.verbena.transport.shm.ffm.SharedFile;
 import org.verbena.transport.shm.ffm.UnixSockets;
 import org.verbena.transport.software.LoopSocket;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.EndpointOptions;
 
 /**

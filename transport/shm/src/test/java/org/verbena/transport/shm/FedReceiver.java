@@ -12,10 +12,10 @@ import org.verbena.transport.software.Placement;
 import org.verbena.transport.software.SendRing;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.WorkRing;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 
 /** A receiver with the queues around it, and without a socket, a loop or a second thread: a test writes its ring. */
 final class FedReceiver implements RingReceiver.Owner {

@@ -18,8 +18,8 @@ import org.verbena.transport.shm.FedReceiver.Rec;
 import org.verbena.transport.software.ConnectionMemory;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.SoftwareMemory;
-import org.verbena.transport.spi.MemoryDomain.Access;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.WorkRequest;
 
 /**

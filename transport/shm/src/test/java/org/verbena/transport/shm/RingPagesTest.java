@@ -20,9 +20,9 @@ import org.verbena.transport.ffm.ErrnoException;
 import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.shm.ShmFixture.Pair;
 import org.verbena.transport.shm.ffm.SharedFile;
-import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.RecordingEndpointHandler;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.WorkRequest;
 
 /** How much of its rings a connection keeps in memory. */

@@ -11,7 +11,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.LocalBinding;
 
 class ShmProviderTest {

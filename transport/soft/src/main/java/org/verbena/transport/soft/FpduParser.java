@@ -15,7 +15,7 @@ import org.verbena.transport.software.SendRing;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.SoftwareMemory;
 import org.verbena.transport.spi.EndpointHandler;
-import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.MemoryDomain.Access;
 
 /**
  * The receiving half of a connection without its socket: it is fed bytes, finds the FPDUs, checks every field, and

@@ -1,7 +1,7 @@
 package org.verbena.transport.soft;
 
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.EndpointOptions;
 
 /**

@@ -32,7 +32,7 @@ final class SoftIoHandler extends SoftwareIoHandler {
      * Made by the provider's factory.
      *
      * @param nio does the selecting
-     * @param spinNanos as in {@link org.verbena.transport.spi.CompletionLoopOptions#spinNanos()}
+     * @param spinNanos as in {@link org.verbena.transport.CompletionLoopOptions#spinNanos()}
      * @param options of the provider
      * @param domain of the provider
      * @param counters of this loop

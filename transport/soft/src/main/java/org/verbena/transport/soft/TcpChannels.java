@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 import jdk.net.ExtendedSocketOptions;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 
 /** The TCP side of iWARP: the options of channels, the size of segments, and the meaning of failures. */
 final class TcpChannels {

@@ -2,7 +2,7 @@ package org.verbena.transport.soft;
 
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 
 /** Reads the peer's Terminate message: why the connection ends, and which request of this side it is about. */
 final class TerminateDecoder {

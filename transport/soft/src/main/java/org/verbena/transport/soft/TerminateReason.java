@@ -1,6 +1,6 @@
 package org.verbena.transport.soft;
 
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 
 /**
  * Why a stream is terminated: layer, error type and error code of the Terminate message, and what it is to the work request

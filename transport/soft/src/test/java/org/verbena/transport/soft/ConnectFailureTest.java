@@ -10,7 +10,7 @@ import java.net.NoRouteToHostException;
 import java.net.SocketException;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 
 /** Why connecting failed, in whatever language the system says so. */
 class ConnectFailureTest {

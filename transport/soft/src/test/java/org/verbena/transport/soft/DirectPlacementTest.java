@@ -6,11 +6,11 @@ import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.RecordingEndpointHandler;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 
 /**
  * Large payload is read from the socket into its destination; only what shares a system call with a header is copied.

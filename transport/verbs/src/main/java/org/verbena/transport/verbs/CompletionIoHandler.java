@@ -19,7 +19,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.spi.PollCounters;
 import org.verbena.transport.spi.SpinBudget;
 import org.verbena.transport.verbs.epoll.DescriptorIoHandler;

@@ -4,7 +4,7 @@ import org.verbena.cm.CmEvent;
 import org.verbena.cm.CmEventType;
 import org.verbena.cm.CmException;
 import org.verbena.cm.RejectReason;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ffm.Errno;
 

@@ -9,7 +9,7 @@ import org.verbena.cm.CmEvent;
 import org.verbena.cm.CmId;
 import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.EventChannel;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.NativeRdmaException;

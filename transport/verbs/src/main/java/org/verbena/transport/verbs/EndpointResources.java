@@ -2,8 +2,8 @@ package org.verbena.transport.verbs;
 
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.ConnectionParameters;
-import org.verbena.transport.spi.ConnectionException;
-import org.verbena.transport.spi.EndpointCapabilities;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;

@@ -1,7 +1,7 @@
 package org.verbena.transport.verbs;
 
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 import org.verbena.verbs.WorkCompletions;
 
 /**

@@ -1,6 +1,6 @@
 package org.verbena.transport.verbs;
 
-import org.verbena.transport.spi.ProviderException;
+import org.verbena.transport.ProviderException;
 import org.verbena.verbs.NativeRdmaException;
 
 /** Maps the bindings' exceptions to those of the SPI. */

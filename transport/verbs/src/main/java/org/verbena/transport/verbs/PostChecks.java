@@ -1,8 +1,8 @@
 package org.verbena.transport.verbs;
 
-import org.verbena.transport.spi.EndpointCapabilities;
-import org.verbena.transport.spi.MemoryDomain.Access;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 

@@ -4,7 +4,7 @@ import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.ScatterGatherList;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 import org.verbena.verbs.ReceiveQueue;
 import org.verbena.verbs.WorkCompletions;
 import org.verbena.verbs.work.WorkCompletionOpcode;

@@ -1,11 +1,11 @@
 package org.verbena.transport.verbs;
 
 import java.util.Set;
-import org.verbena.transport.spi.EndpointCapabilities;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 import org.verbena.verbs.MemoryRegion;
 import org.verbena.verbs.MemoryWindow;
 import org.verbena.verbs.SendQueue;

@@ -12,7 +12,7 @@ import org.verbena.cm.CmEvent;
 import org.verbena.cm.CmEventType;
 import org.verbena.cm.CmException;
 import org.verbena.cm.RejectReason;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.ConnectionException;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.ffm.Errno;
 

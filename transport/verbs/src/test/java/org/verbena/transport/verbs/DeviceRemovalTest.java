@@ -24,19 +24,19 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmEventType;
-import org.verbena.transport.spi.CompletionLoopOptions;
-import org.verbena.transport.spi.ConnectionException;
+import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.ListenOptions;
-import org.verbena.transport.spi.MemoryDomain;
-import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingListenerHandler;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.spi.WorkStatus;
+import org.verbena.transport.WorkStatus;
 import org.verbena.verbs.device.AsyncEventType;
 
 /** A device that is removed or fails is let go of, and comes back in the same process: on devices in memory. */

@@ -15,12 +15,12 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.spi.MemoryDomain.Access;
+import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
-import org.verbena.transport.spi.RegisteredMemory;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.WorkRequest;
 import org.verbena.verbs.device.AsyncEventType;
 

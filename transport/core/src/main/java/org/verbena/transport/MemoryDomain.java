@@ -1,4 +1,4 @@
-package org.verbena.transport.spi;
+package org.verbena.transport;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -18,7 +18,7 @@ public interface MemoryDomain {
      * @param access the rights of the region; remote writes and atomics imply LOCAL_WRITE
      * @return the region, with one reference that {@link RegisteredMemory#close()} releases
      * @throws IllegalArgumentException heap memory, an empty segment, or a segment confined to one thread
-     * @throws org.verbena.transport.spi.RdmaException the device refused; the message says why and what to do (memlock
+     * @throws RdmaException the device refused; the message says why and what to do (memlock
      *     limit ...)
      */
     RegisteredMemory register(MemorySegment segment, Set<Access> access);

@@ -1,7 +1,6 @@
-package org.verbena.transport.buffer;
+package org.verbena.transport;
 
 import java.io.Serial;
-import org.verbena.transport.spi.RdmaException;
 
 /** A pool of registered memory is at its limit. The message names the limit, what is in use, and the option to change. */
 public final class RegisteredMemoryExhaustedException extends RdmaException {

@@ -1,4 +1,4 @@
-package org.verbena.transport.spi;
+package org.verbena.transport;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;

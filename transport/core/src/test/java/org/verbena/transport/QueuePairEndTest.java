@@ -1,8 +1,9 @@
-package org.verbena.transport.spi;
+package org.verbena.transport;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import org.verbena.transport.spi.EndpointOptions;
 import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.Test;

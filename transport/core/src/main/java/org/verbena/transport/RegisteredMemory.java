@@ -1,4 +1,4 @@
-package org.verbena.transport.spi;
+package org.verbena.transport;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Set;

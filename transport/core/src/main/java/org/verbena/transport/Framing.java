@@ -1,4 +1,4 @@
-package org.verbena.transport.protocol;
+package org.verbena.transport;
 
 /** The content of a SEND. Both ends must use the same framing. */
 public enum Framing {
@@ -27,7 +27,7 @@ public enum Framing {
      *
      * @return a value that fits a byte
      */
-    int wireValue() {
+    public int wireValue() {
         return wireValue;
     }
 }

@@ -1,5 +1,6 @@
-package org.verbena.transport;
+package org.verbena.transport.provider;
 
+import org.verbena.transport.ProviderUnavailableException;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,4 +1,4 @@
-package org.verbena.transport.spi;
+package org.verbena.transport;
 
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;

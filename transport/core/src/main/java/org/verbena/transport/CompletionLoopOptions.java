@@ -1,4 +1,4 @@
-package org.verbena.transport.spi;
+package org.verbena.transport;
 
 /**
  * How a completion loop waits, and how much it does in one cycle. Providers without completion queues ignore the

@@ -1,4 +1,4 @@
-package org.verbena.transport.spi;
+package org.verbena.transport;
 
 import java.nio.ByteBuffer;
 import java.util.Arrays;
@@ -16,7 +16,7 @@ import java.util.HexFormat;
  * @param mtuBytes the longest payload of a packet: 256, 512, 1024, 2048 or 4096. The connection uses the smaller one of
  *     both ends
  * @param readDepth how many reads and atomics of the peer it serves at a time, 0 to 255
- * @param privateData what else it has to tell, up to {@link EndpointOptions#GREATEST_PRIVATE_DATA_BYTES}; copied. The
+ * @param privateData what else it has to tell, up to {@link #GREATEST_PRIVATE_DATA_BYTES}; copied. The
  *     message protocol needs it, framing RAW does not
  */
 public record QueuePairEnd(
@@ -29,11 +29,17 @@ public record QueuePairEnd(
         int readDepth,
         byte[] privateData) {
 
+    /**
+     * The most private data that any provider could carry, in bytes: an MPA frame of iWARP (RFC 5044, 7.1.1), setup
+     * data included.
+     */
+    public static final int GREATEST_PRIVATE_DATA_BYTES = 512;
+
     /** The length of {@link #toBytes()} without private data. */
     public static final int LEAST_BYTES = 40;
 
     /** The length of the longest {@link #toBytes()}. */
-    public static final int MOST_BYTES = LEAST_BYTES + EndpointOptions.GREATEST_PRIVATE_DATA_BYTES;
+    public static final int MOST_BYTES = LEAST_BYTES + GREATEST_PRIVATE_DATA_BYTES;
 
     /** The length of a GID. */
     public static final int GID_BYTES = 16;
@@ -55,7 +61,7 @@ public record QueuePairEnd(
         if (!isMtu(mtuBytes)) {
             throw new IllegalArgumentException("mtuBytes " + mtuBytes + " is not 256, 512, 1024, 2048 or 4096");
         }
-        check("the length of the private data", privateData.length, EndpointOptions.GREATEST_PRIVATE_DATA_BYTES);
+        check("the length of the private data", privateData.length, GREATEST_PRIVATE_DATA_BYTES);
         privateData = privateData.clone();
     }
 
@@ -142,7 +148,7 @@ public record QueuePairEnd(
      * How many bytes of private data follow the first part of what {@link #toBytes()} made.
      *
      * @param head the first {@value #LEAST_BYTES} bytes
-     * @return 0 to {@link EndpointOptions#GREATEST_PRIVATE_DATA_BYTES}
+     * @return 0 to {@link #GREATEST_PRIVATE_DATA_BYTES}
      * @throws IllegalArgumentException they are something else
      */
     public static int privateDataBytes(byte[] head) {
@@ -158,7 +164,7 @@ public record QueuePairEnd(
                     + HexFormat.of().formatHex(head, 0, 5));
         }
         int privateBytes = bytes.getInt(LEAST_BYTES - Integer.BYTES);
-        check("the length of the private data", privateBytes, EndpointOptions.GREATEST_PRIVATE_DATA_BYTES);
+        check("the length of the private data", privateBytes, GREATEST_PRIVATE_DATA_BYTES);
         return privateBytes;
     }
 

@@ -1,7 +1,6 @@
-package org.verbena.transport.protocol;
+package org.verbena.transport;
 
 import java.io.Serial;
-import org.verbena.transport.spi.RdmaException;
 
 /** The peer did not prove that it has a pre-shared key of this end. It was disconnected without a reason. */
 public final class AuthenticationException extends RdmaException {

@@ -1,4 +1,4 @@
-package org.verbena.transport.spi;
+package org.verbena.transport;
 
 import java.net.InetAddress;
 import org.jspecify.annotations.Nullable;

@@ -1,7 +1,6 @@
-package org.verbena.transport.protocol;
+package org.verbena.transport;
 
 import java.io.Serial;
-import org.verbena.transport.spi.RdmaException;
 
 /** A message above the peer's limit. Nothing of it was sent, and the connection continues. */
 public final class MessageTooLargeException extends RdmaException {

@@ -1,4 +1,4 @@
-package org.verbena.transport.spi;
+package org.verbena.transport;
 
 /** How a work request ended. The names are those of {@code enum ibv_wc_status}, which every provider maps to. */
 public enum WorkStatus {

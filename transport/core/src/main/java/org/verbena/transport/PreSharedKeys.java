@@ -1,11 +1,13 @@
-package org.verbena.transport.protocol;
+package org.verbena.transport;
 
+import java.security.GeneralSecurityException;
+import java.security.SecureRandom;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
+import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Secrets that both ends of a connection know, each with an id that is not secret. A client proves the first one; a
@@ -22,7 +24,10 @@ public final class PreSharedKeys {
     /** The shortest secret: 128 bits cannot be found by trying. */
     public static final int MIN_SECRET_BYTES = 16;
 
-    static final String ALGORITHM = "HmacSHA256";
+    private static final String ALGORITHM = "HmacSHA256";
+
+    /** Takes the place of an unknown key's secret. */
+    private static final SecretKeySpec NOBODYS = randomKey();
 
     /** Ids go over the wire and into logs. */
     private static final Pattern ID = Pattern.compile("[A-Za-z0-9._:@/+-]{1," + MAX_ID_LENGTH + "}");
@@ -76,18 +81,50 @@ public final class PreSharedKeys {
         return new PreSharedKeys(firstId, more);
     }
 
-    static boolean isId(String text) {
+    /**
+     * Whether a text can be the id of a key.
+     *
+     * @param text any text
+     * @return whether {@link #of} takes it
+     */
+    public static boolean isId(String text) {
         return ID.matcher(text).matches();
     }
 
-    /** The key that a client proves. */
-    String firstId() {
-        return firstId;
+    private static SecretKeySpec randomKey() {
+        byte[] secret = new byte[2 * MIN_SECRET_BYTES];
+        new SecureRandom().nextBytes(secret);
+        return new SecretKeySpec(secret, ALGORITHM);
     }
 
-    /** The secret of a key; null if it is not one of these. */
-    @Nullable SecretKeySpec secret(String id) {
-        return secrets.get(id);
+    /**
+     * The message authentication code, HMAC-SHA-256, of some bytes. No method returns a secret itself. For an unknown
+     * id it takes as long, and the code is one that nobody can foresee.
+     *
+     * @param id of the key
+     * @param parts the bytes, in this order
+     * @return 32 bytes
+     */
+    public byte[] mac(String id, byte[]... parts) {
+        try {
+            Mac mac = Mac.getInstance(ALGORITHM);
+            mac.init(secrets.getOrDefault(id, NOBODYS));
+            for (byte[] part : parts) {
+                mac.update(part);
+            }
+            return mac.doFinal();
+        } catch (GeneralSecurityException impossible) {
+            throw new IllegalStateException("every JDK has " + ALGORITHM, impossible);
+        }
+    }
+
+    /**
+     * The key that a client proves.
+     *
+     * @return its id
+     */
+    public String firstId() {
+        return firstId;
     }
 
     /**

@@ -1,4 +1,5 @@
-package org.verbena.transport.spi;
+package org.verbena.transport;
+
 
 /**
  * The capabilities of an endpoint. Depths and limits are those in force, not those requested.
@@ -17,8 +18,8 @@ package org.verbena.transport.spi;
  * @param readSinkNeedsRemoteWrite whether memory that reads fill must be registered with REMOTE_WRITE as well, as iWARP
  *     adapters require (RFC 5040, 5.2)
  * @param receiveBufferBytes the default size of receives for this kind of device, as measured
- * @param connectionMemory whether memory can be registered for the peer of one connection only ({@link
- *     Endpoint#connectionMemory()}); otherwise a key opens its region to every peer of the device that knows it
+ * @param connectionMemory whether memory can be registered for the peer of one connection only ({@code
+ *     Endpoint.connectionMemory()}); otherwise a key opens its region to every peer of the device that knows it
  * @param reportsPeerEnd whether the end of the peer is reported by itself; false where queue pairs were connected by
  *     hand, so that a peer that is gone is noticed when work fails
  */

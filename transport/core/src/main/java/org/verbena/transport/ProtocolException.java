@@ -1,7 +1,6 @@
-package org.verbena.transport.protocol;
+package org.verbena.transport;
 
 import java.io.Serial;
-import org.verbena.transport.spi.RdmaException;
 
 /** The peer violated the message protocol, or does not speak it. It was disconnected. */
 public final class ProtocolException extends RdmaException {

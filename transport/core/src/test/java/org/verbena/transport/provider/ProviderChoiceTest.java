@@ -1,8 +1,9 @@
-package org.verbena.transport;
+package org.verbena.transport.provider;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import org.verbena.transport.ProviderUnavailableException;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoHandlerFactory;
 import java.net.InetSocketAddress;
@@ -10,7 +11,7 @@ import java.util.List;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.spi.CompletionLoopOptions;
+import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;

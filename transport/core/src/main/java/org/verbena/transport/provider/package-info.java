@@ -1,0 +1,6 @@
+/**
+ * The choice of a provider: {@link org.verbena.transport.provider.ProviderChoice} finds what is installed and says why
+ * something does not work here. It uses the provider SPI, {@code org.verbena.transport.spi}.
+ */
+@org.jspecify.annotations.NullMarked
+package org.verbena.transport.provider;
