@@ -383,7 +383,13 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
 
     @Override
     protected void doRegister(ChannelPromise promise) {
-        boolean taken = ((RdmaEventLoop) eventLoop()).enter0(this, closeWithLoop, promise);
+        RdmaEventLoop loop = (RdmaEventLoop) eventLoop();
+        if (incoming != null && loop.isEnding()) {
+            promise.setSuccess(); // the bootstrap logs what fails, with its stack, for each client that comes meanwhile
+            unsafe().close(unsafe().voidPromise());
+            return;
+        }
+        boolean taken = loop.enter0(this, closeWithLoop, promise);
         if (taken && incoming != null && !started && isOpen()) {
             accept0(incoming);
         }

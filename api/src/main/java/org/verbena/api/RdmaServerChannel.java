@@ -313,7 +313,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
         assert eventLoop().inEventLoop();
         int most = connectionsPerRead();
         int delivered = 0;
-        while (readPending && state == State.ACTIVE && delivered < most) {
+        while (readPending && state == State.ACTIVE && delivered < most && !isEnding0()) {
             Arrival arrival = waiting.poll();
             if (arrival == null) {
                 break;
@@ -332,6 +332,11 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
             readPending = false;
             pipeline().fireChannelReadComplete(); // with auto-read on, this asks for more
         }
+    }
+
+    /** Its loop ends, and mostly the whole group with it: no loop takes a new channel. The close rejects what waits. */
+    private boolean isEnding0() {
+        return ((RdmaEventLoop) eventLoop()).isEnding();
     }
 
     /** The channel of a peer; null if it has none. */
@@ -430,7 +435,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
 
         @Override
         public void onArrival0(Arrival arrival) {
-            if (state != State.ACTIVE && state != State.BINDING) {
+            if ((state != State.ACTIVE && state != State.BINDING) || isEnding0()) {
                 arrival.reject(CLOSING);
                 return;
             }

@@ -3,15 +3,24 @@ package org.verbena.api;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.provider.ProviderChoice;
-import org.verbena.transport.ProviderUnavailableException;
+import org.slf4j.LoggerFactory;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.ProviderUnavailableException;
+import org.verbena.transport.provider.ProviderChoice;
+import org.verbena.transport.spi.Patience;
 
 @Timeout(240)
 class RdmaEventLoopGroupTest {
@@ -76,5 +85,41 @@ class RdmaEventLoopGroupTest {
         assertThat(binding.awaitUninterruptibly(10_000)).isTrue();
         assertThat(binding.isSuccess()).isFalse();
         assertThat(binding.channel().isOpen()).isFalse();
+    }
+
+    /** Netty logs each registration that fails, with its stack: there may be many while a server ends. */
+    @Test
+    void aLoopThatIsEndingRefusesAcceptedConnectionsQuietly() {
+        CompletableFuture<Object> accepted = new CompletableFuture<>();
+        ListAppender<ILoggingEvent> appender = new ListAppender<>();
+        Logger logger = (Logger) LoggerFactory.getLogger(ServerBootstrap.class);
+        appender.start();
+        logger.addAppender(appender);
+        try (RdmaEventLoopGroup listening = new RdmaEventLoopGroup("soft", 1);
+                RdmaEventLoopGroup serving = new RdmaEventLoopGroup("soft", 1)) {
+            RdmaServerChannel server = (RdmaServerChannel) new ServerBootstrap()
+                    .group(listening, serving)
+                    .channel(RdmaServerChannel.class)
+                    .handler(new ChannelInboundHandlerAdapter() {
+                        @Override
+                        public void channelRead(ChannelHandlerContext context, Object child) {
+                            context.fireChannelRead(child);
+                            accepted.complete(child);
+                        }
+                    })
+                    .childHandler(new ChannelInboundHandlerAdapter())
+                    .bind("127.0.0.1", 0)
+                    .syncUninterruptibly()
+                    .channel();
+            // The loop goes on when the registration is there, behind the task that begins the end.
+            serving.next().execute(() -> Patience.await("a connection", accepted));
+            serving.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+            int port = Objects.requireNonNull(server.localAddress()).getPort();
+            assertThatThrownBy(() -> RdmaClient.builder().group(listening).connect("127.0.0.1", port))
+                    .isInstanceOf(ConnectionException.class);
+        } finally {
+            logger.detachAppender(appender);
+        }
+        assertThat(appender.list).isEmpty();
     }
 }
