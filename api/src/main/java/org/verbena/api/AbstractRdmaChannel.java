@@ -75,7 +75,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
      */
     static final ByteBuf EMPTY_MESSAGE = new EmptyByteBuf(UnpooledByteBufAllocator.DEFAULT);
 
-    private final RdmaChannelConfig config;
+    private final RdmaChannelConfig<?> config;
     private final ConnectionListener listener = new ConnectionListener(this);
     private final ChannelHost host = new ChannelHost(this);
     private final OneSidedOperations operations = new OneSidedOperations(host);
@@ -136,7 +136,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
     }
 
     /** Creates the options; called by the constructor. */
-    abstract RdmaChannelConfig newConfig();
+    abstract RdmaChannelConfig<?> newConfig();
 
     // ---- accessors
 

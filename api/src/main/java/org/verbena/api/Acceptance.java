@@ -66,7 +66,7 @@ final class Acceptance {
     @Nullable Endpoint accept(
             IoEventLoop loop,
             @Nullable RdmaServerChannel server,
-            RdmaChannelConfig config,
+            RdmaChannelConfig<?> config,
             Consumer<byte[]> onPrivateData,
             BiFunction<RdmaProvider, MessageOptions, MessageConnection> begin) {
         RdmaProvider provider = RdmaEventLoopGroup.providerOf(loop);

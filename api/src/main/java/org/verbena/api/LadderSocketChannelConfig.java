@@ -6,17 +6,18 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.RecvByteBufAllocator;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The options of a {@link LadderSocketChannel}: those of an {@link RdmaSocketChannel}, and {@link RdmaChannelOption#LADDER}.
- * What is set goes to the channels of the rungs as well, but for what is of this channel's pipeline alone. Any thread.
+ * What is set goes to the channels of the rungs as well, but for what only this channel's pipeline has. Any thread.
  */
 final class LadderSocketChannelConfig extends RdmaSocketChannelConfig {
+
+    private static final Map<ChannelOption<?>, OptionRow<?>> ROWS = OptionRow.table(
+            STREAM_ROWS, OptionRow.<LadderOptions>kept(RdmaChannelOption.LADDER, null).untilStarted());
 
     /** Reading is asked for by this channel; the memory to read into is asked for through {@link #getRecvByteBufAllocator()}. */
     @SuppressWarnings("deprecation") // Netty's old name of an option that a program may still set
@@ -30,22 +31,16 @@ final class LadderSocketChannelConfig extends RdmaSocketChannelConfig {
     /** What was set and is for the rungs too. */
     private final Map<ChannelOption<?>, Object> chosen = new ConcurrentHashMap<>();
 
-    private final BooleanSupplier isClimbing;
-
-    // Written by any thread before it connects.
-    private volatile @Nullable LadderOptions ladder;
-
     /** Of the channel in use; null until there is one. Written by the loop, read by any thread. */
     private volatile @Nullable ChannelConfig rung;
 
     LadderSocketChannelConfig(LadderSocketChannel channel) {
-        super(channel, channel::hasStarted, channel::stopReading);
-        isClimbing = channel::hasStarted;
+        super(ROWS, channel, channel::hasStarted, channel::stopReading);
     }
 
     /** Null if it is not set. */
     @Nullable LadderOptions ladder() {
-        return ladder;
+        return getOption(RdmaChannelOption.LADDER);
     }
 
     /** What the channels of the rungs are made with. */
@@ -71,26 +66,7 @@ final class LadderSocketChannelConfig extends RdmaSocketChannelConfig {
     }
 
     @Override
-    public Map<ChannelOption<?>, Object> getOptions() {
-        return getOptions(super.getOptions(), RdmaChannelOption.LADDER);
-    }
-
-    @Override
-    @SuppressWarnings({"unchecked", "NullAway"}) // the option's type says what its value is; Netty gives null for none
-    public <T> T getOption(ChannelOption<T> option) {
-        return option.equals(RdmaChannelOption.LADDER) ? (T) ladder : super.getOption(option);
-    }
-
-    @Override
     public <T> boolean setOption(ChannelOption<T> option, T value) {
-        if (option.equals(RdmaChannelOption.LADDER)) {
-            validate(option, value);
-            if (isClimbing.getAsBoolean()) {
-                throw new IllegalStateException(option + " is read when the channel connects: set it on the bootstrap");
-            }
-            ladder = (LadderOptions) Objects.requireNonNull(value);
-            return true;
-        }
         if (!super.setOption(option, value)) {
             return false;
         }

@@ -2,7 +2,7 @@ package org.verbena.api;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelFuture;
-import org.verbena.transport.Framing;
+import io.netty.channel.ChannelConfig;
 
 /**
  * A Netty channel over one RDMA connection, for a {@code Bootstrap} or {@code ServerBootstrap} whose groups are {@link
@@ -28,8 +28,8 @@ public final class RdmaChannel extends AbstractRdmaChannel {
     }
 
     @Override
-    RdmaChannelConfig newConfig() {
-        return new RdmaChannelConfig(this, Framing.MESSAGE);
+    RdmaChannelConfig<?> newConfig() {
+        return new RdmaChannelConfig<ChannelConfig>(this);
     }
 
     /**

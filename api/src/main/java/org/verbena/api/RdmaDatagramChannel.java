@@ -409,7 +409,7 @@ public final class RdmaDatagramChannel extends AbstractDatagramChannel {
         MessageBuffers buffers = ChannelBuffers.SOURCE.forDomain(open.memoryDomain());
         inbound = new DatagramInbound(handler, eventLoop(), open, buffers, counters);
         outbound = new DatagramOutbound(open, buffers, counters);
-        config.offer(pools.allocator());
+        config.registeredAllocator(pools.allocator());
         boundAddress = open.localAddress();
         self = open.self();
         maxDatagramBytes = open.capabilities().maxDatagramBytes();

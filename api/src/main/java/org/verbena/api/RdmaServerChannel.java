@@ -52,7 +52,7 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     static final String KEYS_WITHOUT_PLAIN = "the server's clients prove pre-shared keys, which plain TCP cannot do:"
             + " switch RdmaChannelOption.PLAIN_TCP off, or use TLS with certificates instead of PRE_SHARED_KEYS";
 
-    private final RdmaServerChannelConfig config = newConfig();
+    private final RdmaServerChannelConfig<?> config = newConfig();
     private final Runnable closeWithLoop = this::closeWithLoop0;
 
     /** Connections that failed through their peers' fault. */
@@ -95,8 +95,8 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
     public RdmaServerChannel() {}
 
     /** Creates the options; called by the constructor. */
-    RdmaServerChannelConfig newConfig() {
-        return new RdmaServerChannelConfig(this);
+    RdmaServerChannelConfig<?> newConfig() {
+        return new RdmaServerChannelConfig<ChannelConfig>(this);
     }
 
     /**
@@ -439,10 +439,10 @@ public sealed class RdmaServerChannel extends AbstractServerChannel permits Rdma
                 arrival.reject(CLOSING);
                 return;
             }
-            if (waiting.size() >= config.backlog()) {
+            if (waiting.size() >= config.getBacklog()) {
                 forgetGone0();
             }
-            if (waiting.size() >= config.backlog()) {
+            if (waiting.size() >= config.getBacklog()) {
                 arrival.reject(BUSY);
             } else {
                 waiting.add(arrival);

@@ -1,61 +1,39 @@
 package org.verbena.api;
 
+import io.netty.channel.ChannelConfig;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.DefaultChannelConfig;
 import java.util.Map;
 import org.verbena.transport.spi.ListenOptions;
 
-/** {@link ChannelOption#SO_BACKLOG} and {@link ChannelOption#SO_REUSEADDR} on top of what every channel has. */
-class RdmaServerChannelConfig extends DefaultChannelConfig {
-    // Written by any thread, read by the loop when it binds.
-    private volatile int backlog = ListenOptions.DEFAULTS.backlog();
-    private volatile boolean reuseAddress = ListenOptions.DEFAULTS.reuseAddress();
+/**
+ * {@link ChannelOption#SO_BACKLOG} and {@link ChannelOption#SO_REUSEADDR} on top of what every channel has. They are read
+ * when the channel binds. Any thread.
+ *
+ * @param <C> the interface that setters return
+ */
+class RdmaServerChannelConfig<C extends ChannelConfig> extends TableConfig<C> {
+    private static final Map<ChannelOption<?>, OptionRow<?>> ROWS = withServer(TableConfig.ROWS);
 
     RdmaServerChannelConfig(RdmaServerChannel channel) {
-        super(channel);
+        this(ROWS, channel);
+    }
+
+    RdmaServerChannelConfig(Map<ChannelOption<?>, OptionRow<?>> table, RdmaServerChannel channel) {
+        super(table, ofNetty(channel, channel::stopReading));
+    }
+
+    /** Adds a server's rows to others. */
+    static Map<ChannelOption<?>, OptionRow<?>> withServer(
+            Map<ChannelOption<?>, OptionRow<?>> others, OptionRow<?>... more) {
+        Map<ChannelOption<?>, OptionRow<?>> rows = OptionRow.table(
+                others,
+                OptionRow.kept(ChannelOption.SO_BACKLOG, ListenOptions.DEFAULTS.backlog())
+                        .checked((config, backlog) -> new ListenOptions(backlog, true)),
+                OptionRow.kept(ChannelOption.SO_REUSEADDR, ListenOptions.DEFAULTS.reuseAddress()));
+        return OptionRow.table(rows, more);
     }
 
     ListenOptions listenOptions() {
-        return new ListenOptions(backlog, reuseAddress);
-    }
-
-    int backlog() {
-        return backlog;
-    }
-
-    @Override
-    public Map<ChannelOption<?>, Object> getOptions() {
-        return getOptions(super.getOptions(), ChannelOption.SO_BACKLOG, ChannelOption.SO_REUSEADDR);
-    }
-
-    @Override
-    @SuppressWarnings("unchecked") // the option's type says what its value is
-    public <T> T getOption(ChannelOption<T> option) {
-        if (option.equals(ChannelOption.SO_BACKLOG)) {
-            return (T) Integer.valueOf(backlog);
-        }
-        if (option.equals(ChannelOption.SO_REUSEADDR)) {
-            return (T) Boolean.valueOf(reuseAddress);
-        }
-        return super.getOption(option);
-    }
-
-    @Override
-    public <T> boolean setOption(ChannelOption<T> option, T value) {
-        validate(option, value);
-        if (option.equals(ChannelOption.SO_BACKLOG)) {
-            backlog = new ListenOptions((Integer) value, reuseAddress).backlog();
-            return true;
-        }
-        if (option.equals(ChannelOption.SO_REUSEADDR)) {
-            reuseAddress = (Boolean) value;
-            return true;
-        }
-        return super.setOption(option, value);
-    }
-
-    @Override
-    protected void autoReadCleared() {
-        ((RdmaServerChannel) channel).stopReading();
+        return new ListenOptions(getBacklog(), isReuseAddress());
     }
 }

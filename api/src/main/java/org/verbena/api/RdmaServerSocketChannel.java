@@ -44,7 +44,7 @@ public final class RdmaServerSocketChannel extends RdmaServerChannel implements 
     }
 
     @Override
-    RdmaServerChannelConfig newConfig() {
+    RdmaServerChannelConfig<?> newConfig() {
         return new RdmaServerSocketChannelConfig(this);
     }
 }

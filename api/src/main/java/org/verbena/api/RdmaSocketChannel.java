@@ -65,7 +65,7 @@ public final class RdmaSocketChannel extends AbstractRdmaChannel implements Sock
     }
 
     @Override
-    RdmaChannelConfig newConfig() {
+    RdmaChannelConfig<?> newConfig() {
         return new RdmaSocketChannelConfig(this);
     }
 

@@ -95,7 +95,7 @@ class RdmaDatagramChannelTest {
                 .containsEntry(ChannelOption.IP_TOS, 16);
         assertThatThrownBy(() -> channel.config().setOption(RdmaChannelOption.SEND_DEPTH, 0))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageContaining("sendDepth");
+                .hasMessageContaining("SEND_DEPTH 0");
         assertThatThrownBy(() -> channel.config().setOption(ChannelOption.SO_RCVBUF, 1))
                 .isInstanceOf(UnsupportedOperationException.class)
                 .hasMessageContaining("SO_RCVBUF")
