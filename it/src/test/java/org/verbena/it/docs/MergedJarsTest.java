@@ -46,17 +46,12 @@ class MergedJarsTest {
     @TempDir
     private Path folder;
 
-    /** The last file wins. */
+    /** The last file wins; then none is left. */
     @Test
-    void findAllProvidersThoughOneServicesFileIsLeft() throws Exception {
+    void findAllProvidersThoughServicesFilesAreLost() throws Exception {
         merge();
         assertThat(Files.readAllLines(merged().resolve(SERVICES))).hasSize(1);
         assertThat(run()).contains("found verbs", "found soft", "echo 7");
-    }
-
-    @Test
-    void findAllProvidersWithoutServicesFiles() throws Exception {
-        merge();
         Files.delete(merged().resolve(SERVICES));
         assertThat(run()).contains("found verbs", "found soft", "echo 7");
     }

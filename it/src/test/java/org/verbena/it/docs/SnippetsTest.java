@@ -9,14 +9,19 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import javax.tools.Diagnostic;
+import javax.tools.DiagnosticCollector;
 import javax.tools.JavaCompiler;
 import javax.tools.JavaFileObject;
 import javax.tools.SimpleJavaFileObject;
 import javax.tools.ToolProvider;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -58,8 +63,29 @@ class SnippetsTest {
             }
             """;
 
-    @TempDir
-    private Path out;
+    /** What the compiler says of a snippet, by its package. */
+    private static Map<String, List<String>> errors;
+
+    /** All of them at once, each in a package of its own: the compiler starts and reads the libraries once. */
+    @BeforeAll
+    static void compileAll(@TempDir Path out) throws IOException {
+        DiagnosticCollector<JavaFileObject> said = new DiagnosticCollector<>();
+        List<JavaFileObject> sources =
+                snippets().map(snippet -> source(snippet.file(), snippet.source())).toList();
+        ToolProvider.getSystemJavaCompiler()
+                .getTask(null, null, said, options(out), null, sources)
+                .call();
+        errors = said.getDiagnostics().stream()
+                .filter(diagnostic -> diagnostic.getKind() == Diagnostic.Kind.ERROR)
+                .collect(Collectors.groupingBy(
+                        error -> error.getSource() == null
+                                ? "no source"
+                                : Path.of(error.getSource().getName())
+                                        .getParent()
+                                        .getFileName()
+                                        .toString(),
+                        Collectors.mapping(Object::toString, Collectors.toList())));
+    }
 
     static Stream<Snippet> snippets() throws IOException {
         List<Snippet> all = new ArrayList<>();
@@ -68,7 +94,7 @@ class SnippetsTest {
             Matcher block = BLOCK.matcher(text);
             while (block.find()) {
                 long line = text.substring(0, block.start()).lines().count() + 1;
-                all.add(new Snippet(document + ":" + line, block.group(1)));
+                all.add(new Snippet("snippet" + all.size(), document + ":" + line, block.group(1)));
             }
         }
         assertThat(all).hasSizeGreaterThan(5);
@@ -84,45 +110,65 @@ class SnippetsTest {
     static void compile(Path folder, String fileName, String code) throws IOException {
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         StringWriter errors = new StringWriter();
-        JavaFileObject source =
-                new SimpleJavaFileObject(URI.create("string:///" + fileName), JavaFileObject.Kind.SOURCE) {
-                    @Override
-                    public CharSequence getCharContent(boolean ignoreEncodingErrors) {
-                        return code;
-                    }
-                };
-        List<String> options = List.of(
-                "-d",
-                Files.createDirectories(folder).toString(),
-                "-cp",
-                System.getProperty("java.class.path"),
-                "-proc:none");
-        boolean compiled = compiler.getTask(errors, null, null, options, null, List.of(source))
+        boolean compiled = compiler.getTask(errors, null, null, options(folder), null, List.of(source(fileName, code)))
                 .call();
         assertThat(compiled).as(errors.toString()).isTrue();
     }
 
-    @ParameterizedTest
-    @MethodSource("snippets")
-    void compiles(Snippet snippet) throws IOException {
-        Matcher whole = Pattern.compile("^public (?:final )?class (\\w+)", Pattern.MULTILINE)
-                .matcher(snippet.code());
-        if (whole.find()) {
-            compile(out, whole.group(1) + ".java", snippet.code());
-            return;
-        }
-        compile(
-                out,
-                "Snippet.java",
-                FRAME.formatted(
-                        snippet.lines(true),
-                        snippet.code().contains("RdmaEventLoopGroup group =")
-                                ? ""
-                                : "static org.verbena.api.RdmaEventLoopGroup group;",
-                        snippet.lines(false)));
+    private static List<String> options(Path folder) throws IOException {
+        return List.of(
+                "-d",
+                Files.createDirectories(folder).toString(),
+                "-cp",
+                System.getProperty("java.class.path"),
+                "-proc:none",
+                "-Xmaxerrs",
+                "1000");
     }
 
-    record Snippet(String place, String code) {
+    private static JavaFileObject source(String file, String code) {
+        return new SimpleJavaFileObject(URI.create("string:///" + file), JavaFileObject.Kind.SOURCE) {
+            @Override
+            public CharSequence getCharContent(boolean ignoreEncodingErrors) {
+                return code;
+            }
+        };
+    }
+
+    @ParameterizedTest
+    @MethodSource("snippets")
+    void compiles(Snippet snippet) {
+        assertThat(errors.getOrDefault(snippet.folder(), List.of())).isEmpty();
+    }
+
+    /** What the compiler says of no snippet is an error as well, and so is a syntax error, which hides other errors. */
+    @Test
+    void nothingElseIsWrong() throws IOException {
+        assertThat(errors.keySet()).isSubsetOf(snippets().map(Snippet::folder).toList());
+    }
+
+    record Snippet(String folder, String place, String code) {
+        private static final Pattern WHOLE = Pattern.compile("^public (?:final )?class (\\w+)", Pattern.MULTILINE);
+
+        String file() {
+            Matcher whole = WHOLE.matcher(code);
+            return folder + "/" + (whole.find() ? whole.group(1) : "Snippet") + ".java";
+        }
+
+        /** A whole class, or statements in a frame. */
+        String source() {
+            if (WHOLE.matcher(code).find()) {
+                return "package " + folder + ";\n" + code;
+            }
+            return "package " + folder + ";\n"
+                    + FRAME.formatted(
+                            lines(true),
+                            code.contains("RdmaEventLoopGroup group =")
+                                    ? ""
+                                    : "static org.verbena.api.RdmaEventLoopGroup group;",
+                            lines(false));
+        }
+
         String lines(boolean imports) {
             return code.lines()
                     .filter(line -> line.startsWith("import ") == imports)
