@@ -615,6 +615,7 @@ class LadderSocketChannelTest {
             Bootstrap bootstrap = new Bootstrap()
                     .group(loops)
                     .channelFactory(loops::newSocketChannel)
+                    .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 1000) // a TCP server does not answer soft
                     .handler(new Witness());
             assertThat(failure(bootstrap.connect(address))).hasMessageContaining("none below soft is allowed");
             Bootstrap told = bootstrap

@@ -3,6 +3,7 @@ package org.verbena.reactor;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
+import io.netty.channel.ChannelOption;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicReference;
@@ -63,6 +64,7 @@ class LadderTest {
     @Test
     void goesNoLowerThanItMay() {
         HttpClient strict = HttpClient.newConnection()
+                .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 1000) // a TCP server does not answer soft
                 .option(RdmaChannelOption.LADDER, LadderOptions.DEFAULTS.withMinimumRung("soft"));
         assertThat(catchThrowable(() -> get(strict)).getCause()).hasMessageContaining("none below soft is allowed");
     }

@@ -19,4 +19,13 @@ class SoftTransportTest extends RSocketTransportSuite {
     public void requestChannel256() {
         super.requestChannel256();
     }
+
+    /** What 20,000 prove, for as long as all others take together. */
+    @DisplayName("makes 1 requestChannel request with 200,000 payloads")
+    @Test
+    @Tag("full")
+    @Override
+    public void requestChannel200_000() {
+        super.requestChannel200_000();
+    }
 }

@@ -15,6 +15,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -87,17 +88,32 @@ class RcPingPongTest {
 
     @ParameterizedTest
     @CsvSource({
-        "java, '-n 100', 'access 0x1,', sends 100, built 0, inline 0",
         "c, '-n 100 -s 64', 'access 0x1,', sends 100, built 0, inline 100",
-        "java, '-n 100 -o', 'access 0x41,', prefetched 0, dm 0, sends 100",
-        "c, '-n 100 --odp -P', 'access 0x41,', prefetched 4096 (0x1), dm 0, sends 100",
         "java, '-n 100 -O -P -s 8000', 'access 0x41 of everything,', prefetched 8000 (0x1), dm 0, sends 100",
         "c, '-n 100 --iodp --prefetch --new_send -t', 'access 0x41 of everything,', completion fields 0x80, built 100, inline 0",
+    })
+    void asksTheSameAsC(String server, String options, String access, String first, String second, String third)
+            throws Exception {
+        asksTheSame(server, options, access, first, second, third);
+    }
+
+    /** Each option by itself. */
+    @ParameterizedTest
+    @Tag("full")
+    @CsvSource({
+        "java, '-n 100', 'access 0x1,', sends 100, built 0, inline 0",
+        "java, '-n 100 -o', 'access 0x41,', prefetched 0, dm 0, sends 100",
+        "c, '-n 100 --odp -P', 'access 0x41,', prefetched 4096 (0x1), dm 0, sends 100",
         "java, '-n 100 -t', 'access 0x1,', completion fields 0x80, built 0, sends 100",
         "c, '-n 100 -N', 'access 0x1,', completion fields 0x0, built 100, inline 0",
         "java, '-n 100 -N -s 64 -e', 'access 0x1,', completion fields 0x0, built 100, inline 100",
     })
-    void asksTheSameAsC(String server, String options, String access, String first, String second, String third)
+    void asksTheSameAsCWithEachOption(
+            String server, String options, String access, String first, String second, String third) throws Exception {
+        asksTheSame(server, options, access, first, second, third);
+    }
+
+    private void asksTheSame(String server, String options, String access, String first, String second, String third)
             throws Exception {
         exchange("rc", options, server, server.equals("c") ? "java" : "c");
         assertThat(seen(0)).contains(access, first, second, third).isEqualTo(seen(1));
@@ -106,12 +122,23 @@ class RcPingPongTest {
 
     /** The client copies to the device and the server, which validates, from there. */
     @ParameterizedTest
+    @CsvSource("'-n 100 --dm --ts -N -s 8192', 'completion fields 0x80,', 8192, built 100")
+    void usesDeviceMemoryAsCDoes(String options, String fields, int bytes, String sends) throws Exception {
+        usesDeviceMemory(options, fields, bytes, sends);
+    }
+
+    @ParameterizedTest
+    @Tag("full")
     @CsvSource({
         "'-n 100 -j', 'completion fields 0x0,', 4096, built 0",
-        "'-n 100 --dm --ts -N -s 8192', 'completion fields 0x80,', 8192, built 100",
         "'-n 100 -j -s 16', 'completion fields 0x0,', 16, sends 100",
     })
-    void usesDeviceMemoryAsCDoes(String options, String fields, int bytes, String sends) throws Exception {
+    void usesDeviceMemoryOfOtherLengthsAsCDoes(String options, String fields, int bytes, String sends)
+            throws Exception {
+        usesDeviceMemory(options, fields, bytes, sends);
+    }
+
+    private void usesDeviceMemory(String options, String fields, int bytes, String sends) throws Exception {
         exchange("rc", options, "java", "c");
         String server = seen(0);
         String client = seen(1);
@@ -133,6 +160,7 @@ class RcPingPongTest {
 
     /** C's program takes an event without a completion for an error when it has timestamps. */
     @Test
+    @Tag("full")
     void sleepsWithTimestamps() throws Exception {
         exchange("rc", "-n 101 -t -e", "java", "java");
         assertThat(cycles(0))
@@ -158,8 +186,19 @@ class RcPingPongTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"'-n 500 -o -q 4', java, c", "'-n 500 --odp -e', c, java", "'-n 500 -q 3', java, c"})
+    @CsvSource("'-n 500 -o -q 4', java, c")
     void sharesReceivesWithPaging(String options, String serving, String visiting) throws Exception {
+        sharesReceives(options, serving, visiting);
+    }
+
+    @ParameterizedTest
+    @Tag("full")
+    @CsvSource({"'-n 500 --odp -e', c, java", "'-n 500 -q 3', java, c"})
+    void sharesReceivesOfEitherKind(String options, String serving, String visiting) throws Exception {
+        sharesReceives(options, serving, visiting);
+    }
+
+    private void sharesReceives(String options, String serving, String visiting) throws Exception {
         exchange("srq", options, serving, visiting);
         String access = options.contains("-o") || options.contains("--odp") ? "access 0x41," : "access 0x1,";
         assertThat(seen(0)).contains(access);
@@ -181,17 +220,31 @@ class RcPingPongTest {
     @ParameterizedTest
     @CsvSource({
         "rc, -o, odp, '-o (--odp) needs on-demand paging, which sim0 does not have', The device isn't ODP capable",
+        "rc, -t, timestamps, '-t (--ts) needs completion timestamps, which sim0', The device isn't completion timestamp capable",
+        "rc, -j -s 8193, '', '-j (--dm) needs 8193 bytes of device memory, and sim0 has 8192', Device memory is insufficient",
+    })
+    void refusesWhatTheDeviceLacksAsCDoes(String kind, String options, String lacking, String message, String cMessage)
+            throws Exception {
+        refuses(kind, options, lacking, message, cMessage);
+    }
+
+    @ParameterizedTest
+    @Tag("full")
+    @CsvSource({
         "rc, -O, odp, '-O (--iodp) needs on-demand paging, which sim0 does not have', The device isn't ODP capable",
         "rc, -o, odp-recv, 'paging of RC''s [SEND, RECV], and sim0 supports it for [SEND, SRQ_RECV]', The device isn't ODP capable",
         "rc, -O, implicit, '-O (--iodp) needs implicit on-demand paging, which sim0', The device doesn't support implicit ODP",
-        "rc, -t, timestamps, '-t (--ts) needs completion timestamps, which sim0', The device isn't completion timestamp capable",
         "rc, -j, dm, '-j (--dm) needs device memory, which sim0 does', Device doesn't support dm allocation",
-        "rc, -j -s 8193, '', '-j (--dm) needs 8193 bytes of device memory, and sim0 has 8192', Device memory is insufficient",
         "rc, -N, builder, '-N (--new_send) needs work request builders (ibv_wr_*), which sim0 does not have', Couldn't create QP",
         "srq, -o, odp, '-o (--odp) needs on-demand paging, which sim0 does not have', The device isn't ODP capable",
         "srq, -o, odp-srq, 'paging of RC''s [SEND, SRQ_RECV], and sim0 supports it for [SEND, RECV]', The device isn't ODP capable",
     })
-    void refusesWhatTheDeviceLacksAsCDoes(String kind, String options, String lacking, String message, String cMessage)
+    void refusesWhateverTheDeviceLacksAsCDoes(
+            String kind, String options, String lacking, String message, String cMessage) throws Exception {
+        refuses(kind, options, lacking, message, cMessage);
+    }
+
+    private void refuses(String kind, String options, String lacking, String message, String cMessage)
             throws Exception {
         // Nobody listens on the port: a program that connects before it checks would say so.
         Side java = device.javaLacking(lacking, kind, with(options, LOCALHOST, "-p", "1"));

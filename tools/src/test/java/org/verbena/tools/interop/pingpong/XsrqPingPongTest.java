@@ -20,6 +20,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -63,19 +64,34 @@ class XsrqPingPongTest {
     }
 
     @ParameterizedTest
+    @Tag("full")
     @CsvSource({"'-n 100 -e', java java", "'-n 100 -s 64 -g 0 -o', java"})
     void javaServesJava(String options, String clients) throws Exception {
         serves(true, options, clients);
     }
 
     @ParameterizedTest
-    @CsvSource({"'', c", "'-n 100 -o', c c java", "'-n 50 -e -g 0 -s 10000 -m 256 -l 3', java c"})
+    @CsvSource("'-n 100 -o', c c java")
+    void javaServesBoth(String options, String clients) throws Exception {
+        serves(true, options, clients);
+    }
+
+    @ParameterizedTest
+    @CsvSource("'-n 50 -e -g 0 -s 10000 -m 256 -l 3', java c")
+    void cServesBoth(String options, String clients) throws Exception {
+        serves(false, options, clients);
+    }
+
+    @ParameterizedTest
+    @Tag("full")
+    @CsvSource({"'', c", "'-n 50 -e -g 0 -s 10000 -m 256 -l 3', java c"})
     void javaServesC(String options, String clients) throws Exception {
         serves(true, options, clients);
     }
 
     @ParameterizedTest
-    @CsvSource({"'', java", "'-n 100 --odp', c java java", "'-n 50 -e -g 0 -s 10000 -m 256 -l 3', java c"})
+    @Tag("full")
+    @CsvSource({"'', java", "'-n 100 --odp', c java java"})
     void cServesJava(String options, String clients) throws Exception {
         serves(false, options, clients);
     }
