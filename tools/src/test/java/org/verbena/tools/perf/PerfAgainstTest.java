@@ -12,8 +12,8 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -47,36 +47,42 @@ class PerfAgainstTest {
             """;
 
     @TempDir
-    private Path programs;
+    private static Path programs;
 
-    private @Nullable ServerProcess server;
+    /** The server of most tests: each that needs another starts a JVM more. */
+    private static ServerProcess usual;
 
-    @BeforeEach
-    void writeProgram() throws IOException {
+    @BeforeAll
+    static void begin() throws IOException {
         Path script = programs.resolve("qperf");
         Files.writeString(script, QPERF);
         Files.setPosixFilePermissions(script, PosixFilePermissions.fromString("rwxr-xr-x"));
+        usual = serve("--with", "qperf,ucx");
     }
 
-    @AfterEach
-    void stopServer() {
-        if (server != null) {
-            server.close();
+    @AfterAll
+    static void end() {
+        usual.close();
+    }
+
+    /** What the script has left in earlier tests. */
+    @BeforeEach
+    void tidy() throws IOException {
+        for (String file : List.of("server", "port", "clients", "broken")) {
+            Files.deleteIfExists(programs.resolve(file));
         }
     }
 
-    private ProcessBuilder process(String path, String... command) {
+    private static ProcessBuilder process(String path, String... command) {
         ProcessBuilder builder = new ProcessBuilder(VerbenaProcess.commandLine(command));
         builder.environment().put("PATH", path);
         return builder;
     }
 
-    private ServerProcess serve(String... options) throws IOException {
+    private static ServerProcess serve(String... options) throws IOException {
         List<String> all = new ArrayList<>(List.of("perf", "server", "--provider", "soft", "--port", "0"));
         all.addAll(List.of(options));
-        ServerProcess started = new ServerProcess(process(programs + ":/usr/bin:/bin", all.toArray(String[]::new)));
-        server = started;
-        return started;
+        return new ServerProcess(process(programs + ":/usr/bin:/bin", all.toArray(String[]::new)));
     }
 
     private record Answer(int exitCode, String out, String err) {}
@@ -105,8 +111,7 @@ class PerfAgainstTest {
 
     @Test
     void comparesWhatTheProgramCanMeasure() throws Exception {
-        ServerProcess to = serve("--with", "qperf,ucx");
-        Answer answer = client(to, "-t", "stream,request", "-s", "64,4k", "--against", "qperf", "--json");
+        Answer answer = client(usual, "-t", "stream,request", "-s", "64,4k", "--against", "qperf", "--json");
         assertThat(answer.exitCode()).as(answer.err()).isZero();
         List<JsonObject> tests = PerfRuns.tests(answer.out());
         assertThat(tests).hasSize(4);
@@ -134,12 +139,11 @@ class PerfAgainstTest {
 
     @Test
     void printsTheRatioOfBandwidths() throws Exception {
-        ServerProcess to = serve("--with", "qperf");
-        Answer text = client(to, "-t", "stream", "--bw", "-s", "64k", "--against", "qperf");
+        Answer text = client(usual, "-t", "stream", "--bw", "-s", "64k", "--against", "qperf");
         assertThat(text.exitCode()).as(text.err()).isZero();
         assertThat(text.out())
                 .containsPattern("\n  qperf: 3000.0 MB/s, 45776 per second; perf's MB/s are \\d+\\.\\d\\d of that\n");
-        Answer csv = client(to, "-t", "stream,grpc", "--bw", "-s", "64k", "--against", "qperf", "--csv");
+        Answer csv = client(usual, "-t", "stream,grpc", "--bw", "-s", "64k", "--against", "qperf", "--csv");
         List<String> lines = csv.out().lines().toList();
         assertThat(lines.get(0)).endsWith("," + Compared.NAMES);
         assertThat(lines.get(1)).containsPattern(",qperf,,,3000.000,\\d+\\.\\d{3}$");
@@ -152,7 +156,7 @@ class PerfAgainstTest {
     @Test
     void aProgramThatFailsIsToldAndTheFiguresStay() throws Exception {
         Files.createFile(programs.resolve("broken"));
-        Answer answer = client(serve("--with", "qperf"), "-t", "stream", "--against", "qperf", "--json");
+        Answer answer = client(usual, "-t", "stream", "--against", "qperf", "--json");
         assertThat(answer.exitCode()).isOne();
         JsonObject test = PerfRuns.tests(answer.out()).getFirst();
         assertThat(test.get("count").getAsLong()).isPositive();
@@ -162,15 +166,18 @@ class PerfAgainstTest {
 
     @Test
     void aServerRunsOnlyWhatItsUserAllows() throws Exception {
-        Answer answer = client(serve("--with", "perftest"), "-t", "stream", "--against", "qperf");
-        assertThat(answer.exitCode()).isOne();
-        assertThat(answer.out()).contains("  qperf: the server runs no qperf for clients: start it with --with qperf");
+        try (ServerProcess strict = serve("--with", "perftest")) {
+            Answer answer = client(strict, "-t", "stream", "--against", "qperf");
+            assertThat(answer.exitCode()).isOne();
+            assertThat(answer.out())
+                    .contains("  qperf: the server runs no qperf for clients: start it with --with qperf");
+        }
         assertThat(programs.resolve("server")).doesNotExist();
     }
 
     @Test
     void aProgramThatIsMissingIsNamedBeforeAnythingIsMeasured() throws Exception {
-        Answer answer = client("/nowhere", serve("--with", "qperf"), "-t", "stream", "--against", "qperf");
+        Answer answer = client("/nowhere", usual, "-t", "stream", "--against", "qperf");
         assertThat(answer.exitCode()).isOne();
         assertThat(answer.err()).contains("qperf is not installed on the client: apt-get install qperf");
         assertThat(answer.out()).isEmpty();
