@@ -32,15 +32,17 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * A Java agent that writes down which function of libibverbs and librdmacm was called, on which device, by which test. Its
- * argument is the folder for its files, one for each JVM; in a guest they go to the exchange folder.
+ * A Java agent that writes down which function of libibverbs and librdmacm was called, on which device, by which test.
+ * Its argument is the folder for its files, one for each JVM; in a guest they go to the exchange folder.
  *
- * <p>A line is {@code C-LEVEL-METHOD JAVA-METHOD DEVICE TEST}: a method of a class in a package {@code ffm}, or {@code -} if
- * nothing says that C is called; a method of the objects that programs use; {@code rxe}, {@code siw}, {@code stub} or {@code -}
- * for a call that is for no device; and the simple name of a test class. {@code SeenOn} makes the tables' column of them.
+ * <p>A line is {@code C-LEVEL-METHOD JAVA-METHOD DEVICE TEST}: a method of a class in a package {@code ffm}, or
+ * {@code -} if nothing says that C is called; a method of the objects that programs use; {@code rxe}, {@code siw},
+ * {@code stub} or {@code -} for a call that is for no device; and the simple name of a test class. {@code SeenOn} makes
+ * the tables' column of them.
  *
- * <p>It changes the classes as they are loaded: each method that calls C reports itself with its first pointer, and each test
- * method reports its class. The device is found by the pointers: the first word of all objects of libibverbs is their context.
+ * <p>It changes the classes as they are loaded: each method that calls C reports itself with its first pointer, and
+ * each test method reports its class. The device is found by the pointers: the first word of all objects of libibverbs
+ * is their context.
  */
 public final class CallRecorder {
     private static final String VERBS = "org/verbena/verbs/ffm/";
@@ -51,7 +53,9 @@ public final class CallRecorder {
             VERBS + "CompletionQueueOps",
             "org/verbena/cm/ffm/RdmaCm");
 
-    /** Their first pointer is a context that librdmacm may have opened. All else on a device begins with one of them. */
+    /**
+     * Their first pointer is a context that librdmacm may have opened. All else on a device begins with one of them.
+     */
     private static final Set<String> OF_CONTEXTS = Set.of(
             "LibIbverbs.queryDevice",
             "LibIbverbs.queryPort",

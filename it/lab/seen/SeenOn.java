@@ -14,11 +14,12 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * Writes the third column of the tables in {@code docs/coverage.md} and {@code docs/coverage-librdmacm.md}, "seen on", out of
- * what {@code CallRecorder} wrote down: the devices that a function was called on, each with the first test by name.
+ * Writes the third column of the tables in {@code docs/coverage.md} and {@code docs/coverage-librdmacm.md}, "seen on",
+ * out of what {@code CallRecorder} wrote down: the devices that a function was called on, each with the first test by
+ * name.
  *
- * <p>Arguments: the folder {@code docs}, then folders of records in the order of the kernels; {@code FOLDER=LABEL} adds the label to
- * devices that only this folder has seen.
+ * <p>Arguments: the folder {@code docs}, then folders of records in the order of the kernels; {@code FOLDER=LABEL} adds
+ * the label to devices that only this folder has seen.
  */
 public final class SeenOn {
     private static final Pattern ROW = Pattern.compile("\\| `(\\w+)` \\| (.*?) \\| (.*?) \\|(.*)");

@@ -6,7 +6,10 @@ import org.verbena.transport.protocol.MessageConnection;
 import org.verbena.transport.protocol.MessageListener;
 import org.verbena.transport.protocol.Negotiated;
 
-/** One end of a connection of the message protocol that is measured without the channel: all but what it does with a message. */
+/**
+ * One end of a connection of the message protocol that is measured without the channel: all but what it does with a
+ * message.
+ */
 public abstract class MessageEvents implements MessageListener {
     /** For one connection. */
     protected MessageEvents() {}

@@ -11,7 +11,10 @@ import org.verbena.transport.protocol.PooledMessageBuffers;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.MemoryDomain.Access;
 
-/** The pools of connections of the message protocol on one loop, as channels have them. Made when first asked for. One thread. */
+/**
+ * The pools of connections of the message protocol on one loop, as channels have them. Made when first asked for. One
+ * thread.
+ */
 public final class MessagePools {
     private static final BufferPoolOptions OPTIONS = BufferPoolOptions.DEFAULTS.withAccess(Set.of(Access.LOCAL_WRITE));
 

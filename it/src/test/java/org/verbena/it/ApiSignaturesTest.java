@@ -23,8 +23,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * What the exported packages of each library offer is what {@code it/api} says, so that a change of the API shows in the
- * change's diff. {@code -Dapi.renew} writes these files. {@code mvn -Pcompatibility verify} compares with a release.
+ * What the exported packages of each library offer is what {@code it/api} says, so that a change of the API shows in
+ * the change's diff. {@code -Dapi.renew} writes these files. {@code mvn -Pcompatibility verify} compares with a
+ * release.
  */
 class ApiSignaturesTest {
     private static final Path ROOT = SourceTree.root();

@@ -23,8 +23,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Every public method of the bindings is called: by a test, by another module, or on the way from one of those. A method that nothing calls
- * has never been seen to work.
+ * Every public method of the bindings is called: by a test, by another module, or on the way from one of those. A
+ * method that nothing calls has never been seen to work.
  */
 @Timeout(240)
 class BindingsAreUsedTest {
@@ -121,7 +121,10 @@ class BindingsAreUsedTest {
                 && !type.getPackageName().endsWith(".ffm");
     }
 
-    /** Without a record's accessors, which are right when its constructor is, and what implements {@code NativeConstant}. */
+    /**
+     * Without a record's accessors, which are right when its constructor is, and what implements
+     * {@code NativeConstant}.
+     */
     private static boolean isPublished(JavaMethod method) {
         JavaClass owner = method.getOwner();
         boolean accessor =

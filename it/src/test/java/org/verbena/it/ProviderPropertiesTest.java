@@ -11,7 +11,9 @@ import org.verbena.transport.ProviderUnavailableException;
 import org.verbena.transport.spi.ChildJvm;
 import org.verbena.transport.spi.RdmaProvider;
 
-/** A malformed property of one provider disables that one and no other, and says which property, whenever it is asked. */
+/**
+ * A malformed property of one provider disables that one and no other, and says which property, whenever it is asked.
+ */
 @Timeout(240)
 class ProviderPropertiesTest {
     private static final List<String> NAMES = List.of("verbs", "soft", "shm");

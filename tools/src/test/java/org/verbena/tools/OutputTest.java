@@ -14,7 +14,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.verbena.samples.ServerProcess;
 
-/** Where the commands print what: results to standard output, logs and complaints to standard error, and nothing that nobody asked for. */
+/**
+ * Where the commands print what: results to standard output, logs and complaints to standard error, and nothing that
+ * nobody asked for.
+ */
 @Timeout(240)
 class OutputTest {
     @TempDir

@@ -25,7 +25,8 @@ import org.verbena.transport.CompletionLoopOptions;
  * ManagedChannel channel = VerbenaGrpc.channel("host", 7471).usePlaintext().build();   // TLS is gRPC's default
  * }</pre>
  *
- * <p>A client needs a server that uses Verbena, unless it climbs. A server may take clients that do not, on the same port:
+ * <p>A client needs a server that uses Verbena, unless it climbs. A server may take clients that do not, on the same
+ * port:
  *
  * <pre>{@code
  * VerbenaGrpc.server(7471).withOption(RdmaChannelOption.PLAIN_TCP, true)
@@ -34,19 +35,20 @@ import org.verbena.transport.CompletionLoopOptions;
  * <p>takes gRPC's usual clients as well, with and without TLS as the server has it. It needs the provider {@code soft},
  * alone or among others, as in {@code -Dorg.verbena.provider=all}.
  *
- * <p>A client that shall reach servers with and without RDMA connects by a ladder, each of its connections with the best that
- * both have, as {@link org.verbena.api.RdmaLadder} describes. Here no lower than to soft, and with TLS, which is gRPC's default:
+ * <p>A client that shall reach servers with and without RDMA connects by a ladder, each of its connections with the
+ * best that both have, as {@link org.verbena.api.RdmaLadder} describes. Here no lower than to soft, and with TLS, which
+ * is gRPC's default:
  *
  * <pre>{@code
  * VerbenaGrpc.channel("host", 7471, LadderOptions.DEFAULTS.withMinimumRung("soft"))
  * }</pre>
  *
- * <p>When a connection is lost, gRPC connects again, and climbs anew. The methods without options of a ladder climb as well,
- * with the default ones, if their loops were made with the provider {@code ladder}.
+ * <p>When a connection is lost, gRPC connects again, and climbs anew. The methods without options of a ladder climb as
+ * well, with the default ones, if their loops were made with the provider {@code ladder}.
  *
  * <p>The methods without a group share one group of daemon threads for the whole process,
- * which uses the configured provider ({@code -Dorg.verbena.provider}); those with options of a ladder share another, unless
- * that provider is {@code ladder}. Any thread.
+ * which uses the configured provider ({@code -Dorg.verbena.provider}); those with options of a ladder share another,
+ * unless that provider is {@code ladder}. Any thread.
  */
 public final class VerbenaGrpc {
     private VerbenaGrpc() {}

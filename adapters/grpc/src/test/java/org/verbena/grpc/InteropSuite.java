@@ -11,7 +11,10 @@ import org.junit.AfterClass;
 import org.verbena.api.RdmaEventLoopGroup;
 import org.verbena.api.RdmaServerSocketChannel;
 
-/** gRPC's own interoperability suite over Verbena, all of it that needs no credentials for a cloud. A subclass names provider and address, and whether TLS is used. */
+/**
+ * gRPC's own interoperability suite over Verbena, all of it that needs no credentials for a cloud. A subclass names
+ * provider and address, and whether TLS is used.
+ */
 public abstract class InteropSuite extends AbstractInteropTest {
     private static final int WINDOW_BYTES = 65 * 1024;
 

@@ -77,8 +77,8 @@ public final class RdmaLoopResources implements LoopResources {
     }
 
     /**
-     * Makes loops of several providers: servers listen with all of them, and clients connect by a ladder if the set was chosen
-     * as {@link ProviderSet#LADDER}.
+     * Makes loops of several providers: servers listen with all of them, and clients connect by a ladder if the set was
+     * chosen as {@link ProviderSet#LADDER}.
      *
      * @param prefix what their threads' names begin with
      * @param providers chosen before

@@ -14,9 +14,9 @@ import reactor.core.publisher.Flux;
 import reactor.core.publisher.Operators;
 
 /**
- * The frames that arrive, for one subscriber. The channel reads only as much as was requested, so that a subscriber that
- * requests nothing holds up the peer. A frame is released when {@code onNext} returns: whoever needs it longer retains
- * it.
+ * The frames that arrive, for one subscriber. The channel reads only as much as was requested, so that a subscriber
+ * that requests nothing holds up the peer. A frame is released when {@code onNext} returns: whoever needs it longer
+ * retains it.
  */
 final class Inbound extends Flux<ByteBuf> implements Subscription {
     private final Channel channel;

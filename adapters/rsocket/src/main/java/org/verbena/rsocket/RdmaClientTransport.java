@@ -29,13 +29,14 @@ import reactor.core.publisher.MonoSink;
  * RSocket client = RSocketConnector.connectWith(RdmaClientTransport.create("host", 7471)).block();
  * }</pre>
  *
- * <p>{@code DuplexConnection.alloc()}, which RSocket allocates its frames from, gives registered memory: frames are sent
- * without a copy, and a frame that arrives is the receive buffer itself. With {@code PayloadDecoder.ZERO_COPY} a payload
- * keeps that buffer until it is released, and the peer has to wait once all are kept. A frame has 16,777,215 bytes at
- * most; {@code MAX_MESSAGE_BYTES} lowers that. Any thread.
+ * <p>{@code DuplexConnection.alloc()}, which RSocket allocates its frames from, gives registered memory: frames are
+ * sent without a copy, and a frame that arrives is the receive buffer itself. With {@code PayloadDecoder.ZERO_COPY} a
+ * payload keeps that buffer until it is released, and the peer has to wait once all are kept. A frame has 16,777,215
+ * bytes at most; {@code MAX_MESSAGE_BYTES} lowers that. Any thread.
  *
- * <p>On loops that were made for a ladder ({@link RdmaEventLoopGroup#ladder()}), or with the option {@link RdmaChannelOption#LADDER}, its
- * connections are made by a ladder ({@link RdmaLadder}), which for messages has no rung of plain TCP.
+ * <p>On loops that were made for a ladder ({@link RdmaEventLoopGroup#ladder()}), or with the option
+ * {@link RdmaChannelOption#LADDER}, its connections are made by a ladder ({@link RdmaLadder}), which for messages has
+ * no rung of plain TCP.
  */
 public final class RdmaClientTransport implements ClientTransport {
     private final Bootstrap bootstrap;
@@ -98,8 +99,8 @@ public final class RdmaClientTransport implements ClientTransport {
     /**
      * Makes a transport with options.
      *
-     * @param bootstrap has the loops, the server's address, options, and perhaps a handler, which comes before RSocket's;
-     *     it is copied
+     * @param bootstrap has the loops, the server's address, options, and perhaps a handler, which comes before
+     *     RSocket's; it is copied
      * @return the transport
      */
     public static RdmaClientTransport create(Bootstrap bootstrap) {

@@ -27,9 +27,9 @@ import reactor.core.publisher.Mono;
 import reactor.core.publisher.Sinks;
 
 /**
- * RSocket's connection on a channel: a frame is a message. Frames are queued by any thread and written by the event loop,
- * as many as the channel takes with one flush. RSocket has asked its peers before it sends, so the queue has no limit of
- * its own, as in all of its transports.
+ * RSocket's connection on a channel: a frame is a message. Frames are queued by any thread and written by the event
+ * loop, as many as the channel takes with one flush. RSocket has asked its peers before it sends, so the queue has no
+ * limit of its own, as in all of its transports.
  */
 final class RdmaDuplexConnection extends ChannelInboundHandlerAdapter implements DuplexConnection {
     private static final Logger LOG = LoggerFactory.getLogger(RdmaDuplexConnection.class);
@@ -139,7 +139,7 @@ final class RdmaDuplexConnection extends ChannelInboundHandlerAdapter implements
     }
 
     // ---- the event loop's
-    // ------------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     @Override
     public void handlerAdded(ChannelHandlerContext context) {

@@ -33,7 +33,10 @@ public abstract class RSocketTransportSuite implements TransportTest {
         return "127.0.0.1";
     }
 
-    /** Whether frames are cut into random fragments, and every buffer is tracked, which takes memory that is not registered. */
+    /**
+     * Whether frames are cut into random fragments, and every buffer is tracked, which takes memory that is not
+     * registered.
+     */
     protected boolean fragments() {
         return false;
     }

@@ -160,7 +160,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
     }
 
     // ---- reading
-    // ---------------------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     /**
      * Reads what has arrived, or waits for it.
@@ -271,7 +271,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
     }
 
     // ---- writing
-    // ---------------------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     /** Writes all bytes, and waits while too many are on their way. */
     void write(byte[] from, int offset, int length) throws IOException {
@@ -326,7 +326,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
     }
 
     // ---- the end
-    // ---------------------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     void shutdownInput() throws SocketException {
         state.lock();
@@ -411,7 +411,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
     }
 
     // ---- the event loop's
-    // ------------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     @Override
     public void channelActive(ChannelHandlerContext context) {

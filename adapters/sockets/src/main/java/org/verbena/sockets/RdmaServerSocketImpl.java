@@ -234,7 +234,7 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
     }
 
     // ---- the event loops'
-    // ------------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     private final class Requests extends ChannelInboundHandlerAdapter {
         @Override
@@ -323,7 +323,7 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
     }
 
     // ---- options
-    // ---------------------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     @Override
     protected Set<SocketOption<?>> supportedOptions() {
@@ -379,7 +379,7 @@ final class RdmaServerSocketImpl extends SocketImpl implements Connection.Accept
     }
 
     // ---- not a server's
-    // --------------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     private static UnsupportedOperationException listens() {
         return new UnsupportedOperationException("this socket listens");

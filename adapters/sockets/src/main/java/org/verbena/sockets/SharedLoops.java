@@ -6,7 +6,9 @@ import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.provider.ProviderSet;
 import org.verbena.transport.CompletionLoopOptions;
 
-/** The loops of all sockets whose factory was given none. Created on first use, because choosing a provider may fail. */
+/**
+ * The loops of all sockets whose factory was given none. Created on first use, because choosing a provider may fail.
+ */
 final class SharedLoops {
     static final RdmaEventLoopGroup INSTANCE = new RdmaEventLoopGroup(
             ProviderSet.choose(ProviderChoice.configured(), null),

@@ -11,7 +11,10 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.stream.Stream;
 import org.verbena.transport.spi.Patience;
 
-/** A PostgreSQL server of Debian's package with a new cluster, on a port of the loopback interface. It refuses to run as root. */
+/**
+ * A PostgreSQL server of Debian's package with a new cluster, on a port of the loopback interface. It refuses to run as
+ * root.
+ */
 final class Postgres implements AutoCloseable {
     private static final String USER = "postgres";
 

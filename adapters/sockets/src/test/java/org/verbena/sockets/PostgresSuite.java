@@ -30,8 +30,8 @@ import org.verbena.transport.spi.Patience;
 
 /**
  * PostgreSQL's JDBC driver, which makes its sockets by {@link RdmaSocketFactory}, and a PostgreSQL server, which knows
- * nothing of it: a relay with an {@link RdmaServerSocketFactory} stands before it. A subclass names the provider that is
- * expected, and the relay's address.
+ * nothing of it: a relay with an {@link RdmaServerSocketFactory} stands before it. A subclass names the provider that
+ * is expected, and the relay's address.
  */
 @Timeout(380)
 public abstract class PostgresSuite {
@@ -142,8 +142,8 @@ public abstract class PostgresSuite {
     }
 
     /**
-     * The driver sends it over a connection of its own, and once: the server has to be at the query, or forgets what there is to
-     * cancel.
+     * The driver sends it over a connection of its own, and once: the server has to be at the query, or forgets what
+     * there is to cancel.
      */
     private static void cancels(Connection connection, Connection other) throws Exception {
         try (Statement statement = connection.createStatement();

@@ -47,7 +47,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.transport.spi.Patience;
 
-/** What the JDK documents of its sockets, and what programs rely on besides: the same cases for the JDK's own and for RDMA's. */
+/**
+ * What the JDK documents of its sockets, and what programs rely on besides: the same cases for the JDK's own and for
+ * RDMA's.
+ */
 @Timeout(180)
 public abstract class SocketSuite {
     private static final int PIECE = 64 << 10;
@@ -99,7 +102,10 @@ public abstract class SocketSuite {
             return Patience.await("the thread", result);
         }
 
-        /** Gives the thread its chance to wait. Whether the JDK's waits in a system call cannot be seen, and makes no difference. */
+        /**
+         * Gives the thread its chance to wait. Whether the JDK's waits in a system call cannot be seen, and makes no
+         * difference.
+         */
         Running<T> letBlock() {
             for (int i = 0; i < 50; i++) {
                 Thread.State state = thread.getState();
@@ -147,7 +153,7 @@ public abstract class SocketSuite {
     }
 
     // ---- streams
-    // ---------------------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     @ParameterizedTest
     @EnumSource
@@ -272,7 +278,7 @@ public abstract class SocketSuite {
     }
 
     // ---- back-pressure
-    // ---------------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     @ParameterizedTest
     @EnumSource
@@ -326,7 +332,7 @@ public abstract class SocketSuite {
     }
 
     // ---- timeouts
-    // --------------------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     @ParameterizedTest
     @EnumSource
@@ -383,7 +389,7 @@ public abstract class SocketSuite {
     }
 
     // ---- half close and close
-    // --------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     @Test
     void halfClosesTheOutput() throws Exception {
@@ -503,7 +509,7 @@ public abstract class SocketSuite {
     }
 
     // ---- interrupts
-    // ------------------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     @Test
     void aPlatformThreadIsNotDisturbedByAnInterrupt() throws Exception {
@@ -719,7 +725,7 @@ public abstract class SocketSuite {
     }
 
     // ---- TLS
-    // -------------------------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     /** The JDK's TLS over a connected socket of either kind. */
     @ParameterizedTest
@@ -761,7 +767,7 @@ public abstract class SocketSuite {
     }
 
     // ---- options
-    // ---------------------------------------------------------------------------------------------------------------------------------
+    // -----------------------------------------------------------------------------------------------------------------
 
     @Test
     void hasTheOptionsOfSockets() throws Exception {

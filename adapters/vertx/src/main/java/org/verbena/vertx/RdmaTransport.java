@@ -50,8 +50,8 @@ public final class RdmaTransport implements Transport {
     }
 
     /**
-     * A transport whose clients connect by a ladder, and whose servers listen with all that serves, as the provider {@code
-     * ladder} has it.
+     * A transport whose clients connect by a ladder, and whose servers listen with all that serves, as the provider
+     * {@code ladder} has it.
      *
      * @param ladder what clients try, when, and what they refuse
      * @param options how the event loops poll and block

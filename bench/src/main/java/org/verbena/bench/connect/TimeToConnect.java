@@ -20,9 +20,9 @@ import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**
- * How long {@link RdmaClient} takes to connect by a ladder whose first rung is right, dead (its connections are refused at
- * once) or silent (its peer never says a word): the medians of each round, the three kinds in turns. All on soft, in one
- * process; nothing is remembered between two connects, so that each of them meets the bad rung.
+ * How long {@link RdmaClient} takes to connect by a ladder whose first rung is right, dead (its connections are refused
+ * at once) or silent (its peer never says a word): the medians of each round, the three kinds in turns. All on soft, in
+ * one process; nothing is remembered between two connects, so that each of them meets the bad rung.
  */
 public final class TimeToConnect {
     private static final String RIGHT = "right";

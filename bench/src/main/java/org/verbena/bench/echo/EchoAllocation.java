@@ -42,10 +42,12 @@ import org.verbena.api.RdmaServerChannel;
 import org.verbena.bench.EchoHandler;
 
 /**
- * What an echoed message allocates on the heap, both ends together, in one JVM: through Verbena's Channel API on the software provider, and through Netty's TCP
- * channel with the same handlers, which shows what Netty's pipeline takes by itself.
+ * What an echoed message allocates on the heap, both ends together, in one JVM: through Verbena's Channel API on the
+ * software provider, and through Netty's TCP channel with the same handlers, which shows what Netty's pipeline takes by
+ * itself.
  *
- * <p>One operation is one message sent, echoed by the server's handler and received, one after another; {@code gc.alloc.rate.norm} is what it allocated.
+ * <p>One operation is one message sent, echoed by the server's handler and received, one after another;
+ * {@code gc.alloc.rate.norm} is what it allocated.
  */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)

@@ -30,16 +30,17 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.work.SendFlags;
 
 /**
- * What perftest's {@code ib_send_lat -R} and {@code ib_read_lat -R} measure, on Verbena's {@code cm} and {@code verbs}: the half round trip of a
- * send that is answered by a send, and the whole of a read. The lab's job {@code latency} runs both side by side.
+ * What perftest's {@code ib_send_lat -R} and {@code ib_read_lat -R} measure, on Verbena's {@code cm} and {@code verbs}:
+ * the half round trip of a send that is answered by a send, and the whole of a read. The lab's job {@code latency} runs
+ * both side by side.
  *
  * <pre>{@code
  * VerbsLatency server ADDRESS PORT
  * VerbsLatency client ADDRESS PORT ITERATIONS TEST...     a test is send:64:poll, read:4096:event ...
  * }</pre>
  *
- * <p>Each test is a connection of its own; the client says in its private data what it wants. One line a test goes to standard output: name,
- * then least, median and 99 % in microseconds.
+ * <p>Each test is a connection of its own; the client says in its private data what it wants. One line a test goes to
+ * standard output: name, then least, median and 99 % in microseconds.
  */
 public final class VerbsLatency {
     private static final int WAIT_MILLIS = 10_000;

@@ -25,10 +25,12 @@ import org.verbena.bench.EchoHandler;
 import org.verbena.bench.JavaProcess;
 
 /**
- * Where the eager limit ({@link RdmaChannelOption#RENDEZVOUS_THRESHOLD_BYTES}) belongs: echoes of messages of sizes around it, once all of them eager (in fragments above the
- * receive buffer), once all by rendezvous, in turns between the same two processes.
+ * Where the eager limit ({@link RdmaChannelOption#RENDEZVOUS_THRESHOLD_BYTES}) belongs: echoes of messages of sizes
+ * around it, once all of them eager (in fragments above the receive buffer), once all by rendezvous, in turns between
+ * the same two processes.
  *
- * <p>The limit that suits a machine is the size from which on rendezvous is the faster one, alone and with several under way.
+ * <p>The limit that suits a machine is the size from which on rendezvous is the faster one, alone and with several
+ * under way.
  */
 @SuppressWarnings("CatchAndPrintStackTrace") // a measuring program
 public final class EagerLimit {

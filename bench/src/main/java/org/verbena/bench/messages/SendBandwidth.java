@@ -19,9 +19,10 @@ import org.verbena.api.RdmaServerChannel;
 import org.verbena.transport.protocol.MessageOptions;
 
 /**
- * Messages in one direction through the Channel API, to be set beside {@code ib_send_bw}: {@code server PROVIDER HOST PORT}, and
- * {@code client PROVIDER HOST PORT COUNT SIZE SECONDS [LIMIT]}, where SECONDS of traffic come first and do not count, and LIMIT is the eager limit. The client prints
- * MiB/s, from the first write that counts to the receiver's word that it has the last message.
+ * Messages in one direction through the Channel API, to be set beside {@code ib_send_bw}:
+ * {@code server PROVIDER HOST PORT}, and {@code client PROVIDER HOST PORT COUNT SIZE SECONDS [LIMIT]}, where SECONDS of
+ * traffic come first and do not count, and LIMIT is the eager limit. The client prints MiB/s, from the first write that
+ * counts to the receiver's word that it has the last message.
  */
 @SuppressWarnings("CatchAndPrintStackTrace") // a measuring program
 public final class SendBandwidth {

@@ -3,7 +3,10 @@ package org.verbena.bench.peers;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 
-/** Where the two processes of a contender meet and what Verbena takes to get there: system properties, the same in the orchestrator and in both processes. */
+/**
+ * Where the two processes of a contender meet and what Verbena takes to get there: system properties, the same in the
+ * orchestrator and in both processes.
+ */
 public final class Place {
     /** A host name or address of this machine; loopback if it is not there. */
     static final String HOST = "peers.host";

@@ -6,9 +6,10 @@ import java.io.IOException;
 import java.nio.file.Path;
 
 /**
- * Draws what {@code bench/peers} measured: each contender's ratio to one of them, by workload, as SVG on standard output.
- * A bar is the median of the rounds' ratios and the line on it their extremes; beside it is the CPU time of both.
- * Arguments: that contender, then each {@code rounds.tsv}; or {@code --overview} and the pairs of {@link Overview}.
+ * Draws what {@code bench/peers} measured: each contender's ratio to one of them, by workload, as SVG on standard
+ * output. A bar is the median of the rounds' ratios and the line on it their extremes; beside it is the CPU time of
+ * both. Arguments: that contender, then each {@code rounds.tsv}; or {@code --overview} and the pairs of
+ * {@link Overview}.
  */
 final class Plot {
     private static final int WIDTH = 760;

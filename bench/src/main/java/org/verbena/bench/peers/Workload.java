@@ -6,7 +6,10 @@ import java.util.stream.Stream;
 /** What is asked of every contender: echoes of messages of one size, with so many outstanding. */
 public record Workload(int size, int window) {
 
-    /** A regular expression that the names of the workloads to run match; if it is not there, all but those of 16 MiB, which not every contender takes. */
+    /**
+     * A regular expression that the names of the workloads to run match; if it is not there, all but those of 16 MiB,
+     * which not every contender takes.
+     */
     static final String ONLY = "peers.only";
 
     static final List<Workload> ALL = Stream.of(

@@ -18,8 +18,8 @@ import org.verbena.bench.Endpoints;
 import org.verbena.bench.JavaProcess;
 
 /**
- * What each layer adds to the cost of a message of 64 bytes: echoes through it and all below, both ends on one thread, in
- * a JVM of its own for each layer and round. A message's cost is the processor time of that thread by the messages
+ * What each layer adds to the cost of a message of 64 bytes: echoes through it and all below, both ends on one thread,
+ * in a JVM of its own for each layer and round. A message's cost is the processor time of that thread by the messages
  * that arrived at either end: both of its ends, one way.
  */
 public final class Stack {

@@ -42,11 +42,12 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.work.SendFlags;
 
 /**
- * What {@code ibv_post_send} and {@code ibv_poll_cq} cost from Java and from C, without a device: the stub library of verbs' tests
- * completes each work request at once. Both sides call the same functions by the same pointers; the difference is Java's.
+ * What {@code ibv_post_send} and {@code ibv_poll_cq} cost from Java and from C, without a device: the stub library of
+ * verbs' tests completes each work request at once. Both sides call the same functions by the same pointers; the
+ * difference is Java's.
  *
- * <p>One operation is one signalled SEND of 64 bytes, posted and its completion polled; the batches post 16 with one call and poll them
- * with one.
+ * <p>One operation is one signalled SEND of 64 bytes, posted and its completion polled; the batches post 16 with one
+ * call and poll them with one.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)

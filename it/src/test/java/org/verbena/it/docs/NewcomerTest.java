@@ -35,8 +35,8 @@ import org.junit.jupiter.api.io.TempDir;
  * not there.
  *
  * <p>It starts Maven several times, and what it proves changes with the project files and with what the pages show. So
- * it runs when {@code it/newcomer.sha256} has another digest of these, and with {@code -Dlab=full}; when it has passed it
- * writes theirs there, which is part of the change. {@link QuickstartTest} runs the same program in every build.
+ * it runs when {@code it/newcomer.sha256} has another digest of these, and with {@code -Dlab=full}; when it has passed
+ * it writes theirs there, which is part of the change. {@link QuickstartTest} runs the same program in every build.
  */
 @Timeout(300)
 class NewcomerTest {

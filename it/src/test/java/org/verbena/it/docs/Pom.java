@@ -20,7 +20,10 @@ import org.w3c.dom.NodeList;
 import org.xml.sax.InputSource;
 import org.xml.sax.SAXException;
 
-/** A Maven project file, read without Maven: paths are XPath below {@code project}, properties of the file itself are filled in. */
+/**
+ * A Maven project file, read without Maven: paths are XPath below {@code project}, properties of the file itself are
+ * filled in.
+ */
 record Pom(Document document) {
     private static final XPath XPATH = XPathFactory.newInstance().newXPath();
     private static final Pattern PROPERTY = Pattern.compile("\\$\\{([^}]+)}");

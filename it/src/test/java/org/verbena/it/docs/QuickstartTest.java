@@ -16,8 +16,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The quickstart of README.md, copied from the page: its class runs and prints what the page says, and its coordinates are those of what is
- * built. Maven itself does not run here: it would need a repository with Verbena in it.
+ * The quickstart of README.md, copied from the page: its class runs and prints what the page says, and its coordinates
+ * are those of what is built. Maven itself does not run here: it would need a repository with Verbena in it.
  */
 class QuickstartTest {
     private static final Pattern JAVA = Pattern.compile("`(\\S+\\.java)`:?\n+```java\n(.*?)```", Pattern.DOTALL);

@@ -7,7 +7,9 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** OpenTelemetry's agent, which changes the classes of gRPC and Netty as they are loaded, sees the calls at both ends. */
+/**
+ * OpenTelemetry's agent, which changes the classes of gRPC and Netty as they are loaded, sees the calls at both ends.
+ */
 @Timeout(180)
 @Tag("full")
 class AgentTest {

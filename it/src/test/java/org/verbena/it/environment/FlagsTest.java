@@ -11,7 +11,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(120)
 class FlagsTest {
 
-    /** What differs most from the defaults: another collector, a small heap, one processor, no fast access to memory. */
+    /**
+     * What differs most from the defaults: another collector, a small heap, one processor, no fast access to memory.
+     */
     @ParameterizedTest
     @ValueSource(
             strings = {

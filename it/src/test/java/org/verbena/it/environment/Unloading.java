@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The program that is run: loads Verbena into a class loader of its own, as a container does with an application, has it
- * serve and end, and forgets the loader. Netty is in the program's own.
+ * The program that is run: loads Verbena into a class loader of its own, as a container does with an application, has
+ * it serve and end, and forgets the loader. Netty is in the program's own.
  */
 public final class Unloading {
     private static final int ROUNDS = 4;

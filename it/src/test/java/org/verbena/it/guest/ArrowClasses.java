@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * This JVM's class path once more, with the protobuf that Arrow needs before the one that gRPC's suite needs. What runs there
- * shares nothing with the rest of the JVM but the JDK's classes.
+ * This JVM's class path once more, with the protobuf that Arrow needs before the one that gRPC's suite needs. What runs
+ * there shares nothing with the rest of the JVM but the JDK's classes.
  */
 public final class ArrowClasses implements AutoCloseable {
     /** Names the jar. */

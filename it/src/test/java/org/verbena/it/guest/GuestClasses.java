@@ -17,14 +17,16 @@ import java.util.spi.ToolProvider;
 import java.util.stream.Stream;
 
 /**
- * What JVMs in the guest load: the class path in jars alone, and an ahead-of-time cache of its classes, which is made on the host
- * in seconds and saves each JVM in the guest a third of its start.
+ * What JVMs in the guest load: the class path in jars alone, and an ahead-of-time cache of its classes, which is made
+ * on the host in seconds and saves each JVM in the guest a third of its start.
  *
  * @param classPath the jars
  * @param cache the flags with which a JVM takes the cache; none if there is none
  */
 record GuestClasses(String classPath, List<String> cache) {
-    /** The cache shall have classes and no machine code: the host's processor has instructions that the guest's has not. */
+    /**
+     * The cache shall have classes and no machine code: the host's processor has instructions that the guest's has not.
+     */
     private static final List<String> WITHOUT_CODE =
             List.of("-XX:+UnlockDiagnosticVMOptions", "-XX:-AOTAdapterCaching", "-XX:-AOTStubCaching");
 

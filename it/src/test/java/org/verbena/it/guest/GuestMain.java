@@ -26,9 +26,9 @@ import org.verbena.it.guest.LabEvent.Kind;
 /**
  * Runs tests with Jupiter in the guest and writes what happens into the event log.
  *
- * <p>Its argument is the exchange folder. The host puts one batch of tests after the other there, each as soon as the one
- * before is done: {@link #tests(int)} names the file, which has their unique ids, a line each; {@value #EVENTS} is the log.
- * The host ends the guest when there is no more to do.
+ * <p>Its argument is the exchange folder. The host puts one batch of tests after the other there, each as soon as the
+ * one before is done: {@link #tests(int)} names the file, which has their unique ids, a line each; {@value #EVENTS} is
+ * the log. The host ends the guest when there is no more to do.
  */
 final class GuestMain {
     static final String EVENTS = "events";
@@ -37,8 +37,8 @@ final class GuestMain {
     private static final Duration LOOK_INTERVAL = Duration.ofMillis(20);
 
     /**
-     * Without an event for so long, all threads' stacks are printed and the run ends. No test waits so long. The property
-     * {@code lab.silenceLimitSeconds} changes it, also while a test runs.
+     * Without an event for so long, all threads' stacks are printed and the run ends. No test waits so long. The
+     * property {@code lab.silenceLimitSeconds} changes it, also while a test runs.
      */
     private static Duration silenceLimit() {
         return Duration.ofSeconds(Integer.getInteger("lab.silenceLimitSeconds", 400));

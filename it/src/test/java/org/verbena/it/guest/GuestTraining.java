@@ -9,8 +9,9 @@ import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.junit.platform.launcher.listeners.SummaryGeneratingListener;
 
 /**
- * Loads on the host what the lab's tests load in the guest, for {@link GuestClasses}: finds all of them, loads Verbena's classes, makes
- * the method handles of its bindings, and runs two suites of the Channel API on the soft provider.
+ * Loads on the host what the lab's tests load in the guest, for {@link GuestClasses}: finds all of them, loads
+ * Verbena's classes, makes the method handles of its bindings, and runs two suites of the Channel API on the soft
+ * provider.
  */
 final class GuestTraining {
     private static final String[] SUITES = {"org.verbena.api.SoftShortFormTest", "org.verbena.api.SoftOneSidedTest"};

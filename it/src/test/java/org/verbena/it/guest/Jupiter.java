@@ -5,7 +5,10 @@ import org.junit.platform.launcher.Launcher;
 import org.junit.platform.launcher.core.LauncherConfig;
 import org.junit.platform.launcher.core.LauncherFactory;
 
-/** JUnit's launcher with Jupiter and nothing that registers itself: not the lab's engine, nor the build tool's listeners. */
+/**
+ * JUnit's launcher with Jupiter and nothing that registers itself: not the lab's engine, nor the build tool's
+ * listeners.
+ */
 public final class Jupiter {
     /** The first segment of Jupiter's unique ids. */
     static final String ENGINE_ID = "junit-jupiter";

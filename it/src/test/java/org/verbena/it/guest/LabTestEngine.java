@@ -43,9 +43,9 @@ import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
  * <p>Several guests run at a time, each with a class of tests; whichever is done with one gets the next. What is tagged
  * {@value #FULL_TAG} as well is left out unless the mode is {@link LabMode#FULL} or tests were asked for by name.
  *
- * <p>Its settings are system properties, which the build sets: {@code lab} (see {@link LabMode}), {@code lab.tests} (the names
- * asked for), {@code lab.guests} (how many), {@code lab.folder} ({@code it/lab}), {@code lab.output} (where the exchange folders
- * and the consoles go), {@code lab.jvmFlags} and {@code lab.timeLimitSeconds}.
+ * <p>Its settings are system properties, which the build sets: {@code lab} (see {@link LabMode}), {@code lab.tests}
+ * (the names asked for), {@code lab.guests} (how many), {@code lab.folder} ({@code it/lab}), {@code lab.output} (where
+ * the exchange folders and the consoles go), {@code lab.jvmFlags} and {@code lab.timeLimitSeconds}.
  */
 public final class LabTestEngine implements TestEngine {
     /** The engine's id. */
@@ -56,10 +56,14 @@ public final class LabTestEngine implements TestEngine {
     /** For what repeats a proof with other options, or goes on for minutes. */
     static final String FULL_TAG = "lab-full";
 
-    /** For a class that takes a minute or more though its tests are few: the order of classes goes by their number else. */
+    /**
+     * For a class that takes a minute or more though its tests are few: the order of classes goes by their number else.
+     */
     static final String LONG_TAG = "lab-long";
 
-    /** A guest that died is followed by another, for the classes that are left; one that always dies ends after so many. */
+    /**
+     * A guest that died is followed by another, for the classes that are left; one that always dies ends after so many.
+     */
     private static final int MAX_BOOTS = 3;
 
     /** How often the event log is looked at: it grows in a file, of which nobody tells. */
@@ -208,7 +212,10 @@ public final class LabTestEngine implements TestEngine {
         request.getEngineExecutionListener().executionFinished(root, TestExecutionResult.successful());
     }
 
-    /** What there is to run: each class with its nested ones, the longest first, so that none of them is alone at the end. */
+    /**
+     * What there is to run: each class with its nested ones, the longest first, so that none of them is alone at the
+     * end.
+     */
     private static Queue<MirrorDescriptor> classes(TestDescriptor root) {
         return root.getChildren().stream()
                 .map(MirrorDescriptor.class::cast)

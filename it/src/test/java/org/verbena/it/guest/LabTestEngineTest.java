@@ -437,7 +437,10 @@ class LabTestEngineTest {
         }
     }
 
-    /** Each of two passes only while the other runs, in a guest beside it; they meet in the folder that all guests here share. */
+    /**
+     * Each of two passes only while the other runs, in a guest beside it; they meet in the folder that all guests here
+     * share.
+     */
     private static void meet(String own, String other) throws IOException, InterruptedException {
         Path here = Path.of(System.getProperty("lab.meetingPlace"));
         Files.createFile(here.resolve(own));

@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 /** The guest under QEMU, by the scripts in {@code it/lab}. */
 final class QemuGuest implements Guest {
     /**
-     * The flags of a JVM in the guest, where compiling is dear and runs are short. It takes its archive of classes where that lies:
-     * moving it would rewrite its pages.
+     * The flags of a JVM in the guest, where compiling is dear and runs are short. It takes its archive of classes
+     * where that lies: moving it would rewrite its pages.
      */
     static final List<String> GUEST_JVM_FLAGS = List.of(
             "-Xmx1g",
@@ -25,7 +25,10 @@ final class QemuGuest implements Guest {
             "-XX:ArchiveRelocationMode=0",
             "-XX:-UsePerfData");
 
-    /** And of one that runs a single program: it compiles only what is called ten times as often as elsewhere, and starts a quarter faster. */
+    /**
+     * And of one that runs a single program: it compiles only what is called ten times as often as elsewhere, and
+     * starts a quarter faster.
+     */
     static final String PROGRAM_FLAG = "-XX:CompileThresholdScaling=10";
 
     private static final int CONSOLE_TAIL_LINES = 60;

@@ -11,8 +11,8 @@ import org.junit.platform.engine.reporting.ReportEntry;
 import org.verbena.it.guest.MirrorDescriptor.Progress;
 
 /**
- * Reports on the host what happened in the guests. Every test found on the host comes to an end, whatever the guests say. Each of
- * the threads that follow a guest may call; what is reported is of one test class of its own.
+ * Reports on the host what happened in the guests. Every test found on the host comes to an end, whatever the guests
+ * say. Each of the threads that follow a guest may call; what is reported is of one test class of its own.
  */
 final class Replay {
     private final TestDescriptor root;

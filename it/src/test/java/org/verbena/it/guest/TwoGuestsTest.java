@@ -16,8 +16,8 @@ import org.junit.jupiter.api.Timeout;
 import org.verbena.tools.Main;
 
 /**
- * What needs a network that is not the machine's own: {@code it/lab/two-guests} with its jobs. It runs on the host, and where
- * there can be no lab it does what {@link LabMode} says.
+ * What needs a network that is not the machine's own: {@code it/lab/two-guests} with its jobs. It runs on the host, and
+ * where there can be no lab it does what {@link LabMode} says.
  */
 @Tag("two-guests")
 @Timeout(1300)

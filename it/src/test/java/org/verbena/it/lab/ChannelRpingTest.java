@@ -18,7 +18,10 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.verbena.tools.interop.rping.ChannelRping;
 import org.verbena.transport.spi.Patience;
 
-/** rping on the Channel API with C's, both ways: on verbs over each device, and on the soft provider against the kernel's iWARP. */
+/**
+ * rping on the Channel API with C's, both ways: on verbs over each device, and on the soft provider against the
+ * kernel's iWARP.
+ */
 @Tag("lab")
 @Timeout(350)
 class ChannelRpingTest {

@@ -16,7 +16,10 @@ import org.verbena.api.ShortFormSuite;
 @Tag("lab-long")
 class ChannelsOnRxeTest {
 
-    /** Recording every access to every buffer is too slow for the guest; the pools are still checked to get everything back. */
+    /**
+     * Recording every access to every buffer is too slow for the guest; the pools are still checked to get everything
+     * back.
+     */
     private static void traceFewerBuffers() {
         ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.SIMPLE);
     }

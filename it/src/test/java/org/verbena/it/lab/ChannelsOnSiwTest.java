@@ -12,12 +12,18 @@ import org.verbena.api.RawSuite;
 import org.verbena.api.ShortFormSuite;
 import org.verbena.transport.ConnectionException;
 
-/** The Channel API on verbs over soft iWARP. What is made of it, and uses nothing of the device itself, runs on soft RoCE every day. */
+/**
+ * The Channel API on verbs over soft iWARP. What is made of it, and uses nothing of the device itself, runs on soft
+ * RoCE every day.
+ */
 @Tag("lab")
 @Tag("lab-long")
 class ChannelsOnSiwTest {
 
-    /** Recording every access to every buffer is too slow for the guest; the pools are still checked to get everything back. */
+    /**
+     * Recording every access to every buffer is too slow for the guest; the pools are still checked to get everything
+     * back.
+     */
     private static void traceFewerBuffers() {
         ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.SIMPLE);
     }

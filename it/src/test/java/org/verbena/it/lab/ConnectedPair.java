@@ -177,7 +177,9 @@ final class ConnectedPair implements AutoCloseable {
         awaitDisconnected();
     }
 
-    /** Waits until both ends are told that it is over; the one that hears first answers, as InfiniBand and RoCE have it. */
+    /**
+     * Waits until both ends are told that it is over; the one that hears first answers, as InfiniBand and RoCE have it.
+     */
     void awaitDisconnected() {
         Set<CmId> told = new java.util.HashSet<>();
         while (told.size() < 2) {

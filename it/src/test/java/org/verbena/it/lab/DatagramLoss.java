@@ -20,8 +20,8 @@ import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Patience;
 
 /**
- * A program with datagram channels on two devices, one of which it loses. In a process of its own: it may fail to let go
- * of the device, and then the device is gone only when the process has ended.
+ * A program with datagram channels on two devices, one of which it loses. In a process of its own: it may fail to let
+ * go of the device, and then the device is gone only when the process has ended.
  */
 public final class DatagramLoss {
     private DatagramLoss() {}

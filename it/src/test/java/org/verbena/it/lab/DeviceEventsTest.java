@@ -12,7 +12,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.transport.spi.Patience;
 
-/** What becomes of connections whose device fails, on devices that are there for this alone: a port goes down, and a device is removed. */
+/**
+ * What becomes of connections whose device fails, on devices that are there for this alone: a port goes down, and a
+ * device is removed.
+ */
 @Tag("lab")
 @Tag("lab-long")
 @Timeout(450)

@@ -53,7 +53,9 @@ import org.verbena.transport.QueuePairRoute;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
 
-/** Channels that are connected by hand, with each other and with programs in C. On rxe: iWARP has no such queue pairs. */
+/**
+ * Channels that are connected by hand, with each other and with programs in C. On rxe: iWARP has no such queue pairs.
+ */
 @Tag("lab")
 class ExchangedQueuePairsTest extends ApiSuite {
     private static final AtomicInteger NEXT_PORT = new AtomicInteger(18700);

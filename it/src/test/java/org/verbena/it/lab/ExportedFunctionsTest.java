@@ -15,7 +15,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.verbena.transport.spi.Patience;
 
-/** The tables of the bindings name what the guest's libraries export to programs: one guest has rdma-core 44, the other 56. */
+/**
+ * The tables of the bindings name what the guest's libraries export to programs: one guest has rdma-core 44, the other
+ * 56.
+ */
 @Tag("lab")
 @Timeout(60)
 class ExportedFunctionsTest {

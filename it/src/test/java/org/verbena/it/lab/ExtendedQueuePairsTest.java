@@ -34,7 +34,9 @@ import org.verbena.verbs.work.SendFlags;
 import org.verbena.verbs.work.SendOperation;
 import org.verbena.verbs.work.WorkCompletionOpcode;
 
-/** Windows, invalidations and datagrams by {@code ibv_wr_*}, and what {@code ibv_wc_read_*} says of them, on soft RoCE. */
+/**
+ * Windows, invalidations and datagrams by {@code ibv_wr_*}, and what {@code ibv_wc_read_*} says of them, on soft RoCE.
+ */
 @Tag("lab")
 @Timeout(120)
 class ExtendedQueuePairsTest {

@@ -22,8 +22,8 @@ import org.verbena.tools.Main;
 import org.verbena.transport.spi.Patience;
 
 /**
- * The samples that copy files and keep values, on verbs over each device. One process has all servers but those that are killed, since a JVM
- * takes the guest long to start.
+ * The samples that copy files and keep values, on verbs over each device. One process has all servers but those that
+ * are killed, since a JVM takes the guest long to start.
  */
 @Tag("lab")
 @Tag("lab-long")

@@ -30,8 +30,8 @@ import org.verbena.verbs.work.SendOperation;
 import org.verbena.verbs.work.WorkCompletionOpcode;
 
 /**
- * Flushes and atomic writes of the InfiniBand specification 1.5 on soft RoCE, which rdma-core has had since 45 and Linux since 6.3: in the
- * guest of {@code LAB_SUITE=debian13}. Elsewhere these tests are skipped.
+ * Flushes and atomic writes of the InfiniBand specification 1.5 on soft RoCE, which rdma-core has had since 45 and
+ * Linux since 6.3: in the guest of {@code LAB_SUITE=debian13}. Elsewhere these tests are skipped.
  */
 @Tag("lab")
 @Timeout(120)

@@ -25,8 +25,8 @@ import org.verbena.verbs.work.SendFlags;
 
 /**
  * Registered memory of a process that forks while its child lives on. fork(2) lets both use the same pages until one of
- * them writes: the writer then gets a copy, and a device would go on with the original. Linux 5.12 and newer copy pinned
- * pages for the child at once, so that this process keeps the originals.
+ * them writes: the writer then gets a copy, and a device would go on with the original. Linux 5.12 and newer copy
+ * pinned pages for the child at once, so that this process keeps the originals.
  */
 @Tag("lab")
 @Timeout(180)

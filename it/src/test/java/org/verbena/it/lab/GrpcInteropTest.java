@@ -12,8 +12,8 @@ import org.junit.runners.JUnit4;
 import org.verbena.grpc.InteropSuite;
 
 /**
- * gRPC's own interoperability suite on verbs: every day over soft iWARP, where {@link GrpcOnRxeTest} does not run; in the full run over both devices
- * and with TLS. It is written for JUnit 4, and so one test here.
+ * gRPC's own interoperability suite on verbs: every day over soft iWARP, where {@link GrpcOnRxeTest} does not run; in
+ * the full run over both devices and with TLS. It is written for JUnit 4, and so one test here.
  */
 @Tag("lab")
 @Tag("lab-long")
@@ -63,7 +63,10 @@ class GrpcInteropTest {
             return false;
         }
 
-        /** gRPC's own statistics are for the host's runs: these checks take for granted that a call starts within its second. */
+        /**
+         * gRPC's own statistics are for the host's runs: these checks take for granted that a call starts within its
+         * second.
+         */
         @Override
         protected boolean metricsExpected() {
             return false;

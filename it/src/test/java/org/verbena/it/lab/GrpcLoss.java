@@ -26,8 +26,8 @@ import org.verbena.grpc.VerbenaGrpc;
 import org.verbena.transport.spi.Patience;
 
 /**
- * One gRPC server, which loses a device under load: the device's clients come back on the next rung, and the others go on. In a
- * process of its own, as {@link DeviceLoss} is.
+ * One gRPC server, which loses a device under load: the device's clients come back on the next rung, and the others go
+ * on. In a process of its own, as {@link DeviceLoss} is.
  */
 public final class GrpcLoss {
     private static final int REQUESTS_UNDER_WAY = 2;

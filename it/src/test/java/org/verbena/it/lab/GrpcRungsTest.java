@@ -33,9 +33,10 @@ import org.verbena.grpc.VerbenaGrpc;
 import org.verbena.transport.spi.Patience;
 
 /**
- * gRPC's interoperability suite on each rung, against one process that serves all: clients that climb on rxe, on siw, by soft
- * and by plain TCP, and gRPC's usual client. A part of the suite runs on all at once, and C's {@code rping} is rejected
- * meanwhile; all of it runs on one after another, since the suite has time limits that a slow guest keeps only so.
+ * gRPC's interoperability suite on each rung, against one process that serves all: clients that climb on rxe, on siw,
+ * by soft and by plain TCP, and gRPC's usual client. A part of the suite runs on all at once, and C's {@code rping} is
+ * rejected meanwhile; all of it runs on one after another, since the suite has time limits that a slow guest keeps only
+ * so.
  */
 @Tag("lab")
 @Tag("lab-long")
@@ -131,7 +132,9 @@ class GrpcRungsTest {
         /** Makes channels. */
         protected abstract NettyChannelBuilder newBuilder();
 
-        /** By a ladder that has all the time that a slow guest needs, and does not remember when that was not enough. */
+        /**
+         * By a ladder that has all the time that a slow guest needs, and does not remember when that was not enough.
+         */
         static NettyChannelBuilder climb(String host, String... rungs) {
             return VerbenaGrpc.channel(
                     host,

@@ -10,9 +10,9 @@ import java.util.List;
 import org.verbena.transport.spi.Patience;
 
 /**
- * C's {@code mckey -s}, which stays in its group until it is {@linkplain PeerProgram#terminate() asked to end}. By itself
- * it destroys its queue pair as soon as its sends are posted, without waiting for them; Linux 6.12's rxe sends them from a
- * work queue, and drops those that it has not begun with.
+ * C's {@code mckey -s}, which stays in its group until it is {@linkplain PeerProgram#terminate() asked to end}. By
+ * itself it destroys its queue pair as soon as its sends are posted, without waiting for them; Linux 6.12's rxe sends
+ * them from a work queue, and drops those that it has not begun with.
  */
 final class MulticastSender {
     private MulticastSender() {}

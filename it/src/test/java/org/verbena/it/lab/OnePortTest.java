@@ -31,7 +31,9 @@ import org.verbena.grpc.VerbenaGrpc;
 import org.verbena.transport.provider.ProviderChoice;
 import org.verbena.transport.spi.Patience;
 
-/** A mixed fleet: one server with verbs, soft and plain TCP on one address and port, and all kinds of clients at once. */
+/**
+ * A mixed fleet: one server with verbs, soft and plain TCP on one address and port, and all kinds of clients at once.
+ */
 @Tag("lab")
 @Tag("lab-long")
 @Timeout(350)
@@ -117,7 +119,9 @@ class OnePortTest {
         }
     }
 
-    /** The kernel holds the TCP port of an iWARP device: the device serves soft's clients itself, and nobody plain TCP. */
+    /**
+     * The kernel holds the TCP port of an iWARP device: the device serves soft's clients itself, and nobody plain TCP.
+     */
     @Test
     void theDeviceServesSoftsClientsOnSiw() throws Exception {
         String address = LabDevice.SIW.address();

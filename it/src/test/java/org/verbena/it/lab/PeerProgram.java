@@ -15,8 +15,8 @@ import java.util.regex.Pattern;
 import org.verbena.transport.spi.Patience;
 
 /**
- * A program that a test talks with, such as C's {@code rping}: its output is kept, every wait has a limit and says what the
- * program had printed when the limit was passed, and closing kills it.
+ * A program that a test talks with, such as C's {@code rping}: its output is kept, every wait has a limit and says what
+ * the program had printed when the limit was passed, and closing kills it.
  *
  * <pre>{@code
  * try (PeerProgram server = PeerProgram.start("rping", "-s", "-a", device.address(), "-p", "7174", "-C", "3")) {

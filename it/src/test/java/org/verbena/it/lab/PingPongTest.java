@@ -32,7 +32,10 @@ import org.verbena.verbs.Verbs;
 import org.verbena.verbs.address.GidEntry;
 import org.verbena.verbs.address.GidType;
 
-/** Our ping-pong programs with C's, both ways, and the sample that is connected by hand. rxe only: iWARP has no such queue pairs. */
+/**
+ * Our ping-pong programs with C's, both ways, and the sample that is connected by hand. rxe only: iWARP has no such
+ * queue pairs.
+ */
 @Tag("lab")
 @Timeout(350)
 class PingPongTest {

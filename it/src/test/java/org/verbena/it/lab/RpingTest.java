@@ -26,9 +26,9 @@ import org.verbena.tools.interop.rping.RpingServer;
 import org.verbena.transport.spi.Patience;
 
 /**
- * Our rping with C's, both ways, and with itself: validated pings of the smallest and the largest size, and in the full run a thousand of
- * each. The Java ends run in this JVM, which spares the guest some thirty JVM starts; the command line around them is tested without
- * devices.
+ * Our rping with C's, both ways, and with itself: validated pings of the smallest and the largest size, and in the full
+ * run a thousand of each. The Java ends run in this JVM, which spares the guest some thirty JVM starts; the command
+ * line around them is tested without devices.
  */
 @Tag("lab")
 @Timeout(350)

@@ -55,8 +55,8 @@ import org.verbena.transport.WorkStatus;
 import org.verbena.transport.verbs.VerbsProvider;
 
 /**
- * The software provider with Linux's siw as its peer: rping of rdma-core in both roles, and the verbs provider on the siw
- * device in both roles. The two ends are in one guest; soft is an ordinary TCP program there.
+ * The software provider with Linux's siw as its peer: rping of rdma-core in both roles, and the verbs provider on the
+ * siw device in both roles. The two ends are in one guest; soft is an ordinary TCP program there.
  *
  * <p>The largest ping that rping takes is 65535 bytes; a whole 64 KiB and more go between the providers.
  */
@@ -146,7 +146,9 @@ class SoftSiwTest {
         }
     }
 
-    /** The client of rdma-core validates nothing here: its first advertisement is answered with a write to a wrong key. */
+    /**
+     * The client of rdma-core validates nothing here: its first advertisement is answered with a write to a wrong key.
+     */
     @Test
     void hearsThatTheClientOfRdmaCoreRefusesAKey() throws Exception {
         try (Loop loop = new Loop(soft(false))) {
@@ -534,8 +536,8 @@ class SoftSiwTest {
     }
 
     /**
-     * rping's protocol. The client tells where its source is, and the server reads it; the client tells where its sink is, and the
-     * server writes the same there; 16 bytes each way say so:
+     * rping's protocol. The client tells where its source is, and the server reads it; the client tells where its sink
+     * is, and the server writes the same there; 16 bytes each way say so:
      *
      * <pre>{@code | address (64 bit) | key (32) | size (32) | big-endian}</pre>
      */

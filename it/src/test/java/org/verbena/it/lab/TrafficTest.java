@@ -5,7 +5,10 @@ import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Tag;
 import org.verbena.api.TrafficSuite;
 
-/** Random traffic with closes, cancels, slow readers and a killed peer, on verbs. Smaller messages than elsewhere: the guest has little memory, and is slow. */
+/**
+ * Random traffic with closes, cancels, slow readers and a killed peer, on verbs. Smaller messages than elsewhere: the
+ * guest has little memory, and is slow.
+ */
 @Tag("lab-long")
 class TrafficTest {
 
@@ -68,7 +71,10 @@ class TrafficTest {
         }
     }
 
-    /** Queues that are small enough for none to begin at the offset that siw's library takes for a failure (docs/errors.md). */
+    /**
+     * Queues that are small enough for none to begin at the offset that siw's library takes for a failure
+     * (docs/errors.md).
+     */
     private abstract static class OnSiwDevice extends OnDevice {
         OnSiwDevice(int seconds) {
             super(LabDevice.SIW, seconds);

@@ -23,7 +23,10 @@ class VerbsProviderOnSiwTest extends ProviderContract {
         return new InetSocketAddress(LabDevice.SIW.address(), 0);
     }
 
-    /** Both ends are in the guest, on one context: with two pages an end, 300 go far beyond the 145th, at which siw refuses a queue. */
+    /**
+     * Both ends are in the guest, on one context: with two pages an end, 300 go far beyond the 145th, at which siw
+     * refuses a queue.
+     */
     @Override
     protected int connectionCount() {
         return Integer.getInteger("verbena.test.connections", 300);

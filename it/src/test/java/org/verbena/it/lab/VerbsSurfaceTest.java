@@ -67,7 +67,10 @@ import org.verbena.verbs.work.SendOperation;
 import org.verbena.verbs.work.WorkCompletionOpcode;
 import org.verbena.verbs.work.WorkRequestOpcode;
 
-/** What the verbs have beyond reliable connections: used where soft RoCE has it, and answered clearly where no lab device does. */
+/**
+ * What the verbs have beyond reliable connections: used where soft RoCE has it, and answered clearly where no lab
+ * device does.
+ */
 @Tag("lab")
 @Timeout(350)
 class VerbsSurfaceTest {

@@ -12,8 +12,8 @@ import java.util.stream.Collectors;
 import org.verbena.it.guest.LabTests;
 
 /**
- * The end of a build: prints which tests of all modules were skipped or aborted and why, and how many of the lab's ran. Where the
- * lab is required it fails when a test was skipped that the list does not name.
+ * The end of a build: prints which tests of all modules were skipped or aborted and why, and how many of the lab's ran.
+ * Where the lab is required it fails when a test was skipped that the list does not name.
  */
 public final class SkipReport {
     private SkipReport() {}
@@ -21,8 +21,8 @@ public final class SkipReport {
     /**
      * Runs.
      *
-     * @param arguments the root folder, the list of skips that are allowed, when the build began (ISO 8601), and the property
-     *     {@code lab}
+     * @param arguments the root folder, the list of skips that are allowed, when the build began (ISO 8601), and the
+     *     property {@code lab}
      */
     public static void main(String[] arguments) throws IOException {
         Path list = Path.of(arguments[1]);

@@ -7,7 +7,8 @@ import java.util.regex.Pattern;
  * A test that did not run to its end because it was disabled or an assumption did not hold.
  *
  * @param className its class
- * @param name its method with parameters and the number of its invocation, as the reports have it; empty if the class was skipped
+ * @param name its method with parameters and the number of its invocation, as the reports have it; empty if the class
+ *     was skipped
  * @param reason why
  */
 record SkippedTest(String className, String name, String reason) {
@@ -24,7 +25,10 @@ record SkippedTest(String className, String name, String reason) {
         return method.isEmpty() ? simple : simple + "#" + method;
     }
 
-    /** The device of the lab that its class is for, by its name; {@value AllowedSkip#ANY_DEVICE} if it is for none alone. */
+    /**
+     * The device of the lab that its class is for, by its name; {@value AllowedSkip#ANY_DEVICE} if it is for none
+     * alone.
+     */
     String device() {
         Matcher rxe = RXE.matcher(className);
         Matcher siw = SIW.matcher(className);

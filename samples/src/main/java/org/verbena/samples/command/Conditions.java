@@ -19,7 +19,9 @@ public final class Conditions {
     /** What Linux counts processor times in, for programs. */
     private static final long NANOS_PER_TICK = TimeUnit.MILLISECONDS.toNanos(10);
 
-    /** In the line of /proc/stat: user, nice, system, then idle and waiting for disks, then interrupts of both kinds. */
+    /**
+     * In the line of /proc/stat: user, nice, system, then idle and waiting for disks, then interrupts of both kinds.
+     */
     private static final int[] BUSY_COLUMNS = {1, 2, 3, 6, 7};
 
     /**

@@ -6,7 +6,8 @@ import io.netty.util.concurrent.Promise;
 import java.util.function.Supplier;
 
 /**
- * Runs an operation many times, a number of them at once, on the event loop that completes them. Each completion starts the next one.
+ * Runs an operation many times, a number of them at once, on the event loop that completes them. Each completion starts
+ * the next one.
  */
 public final class Pipelined {
     private final EventLoop loop;

@@ -6,8 +6,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * Runs operations, uncounted, until they no longer get faster: until the medians of two windows of time in a row agree, and
- * the JIT compiler has done little in the second. A JVM runs new code several times as slowly as compiled code. One thread.
+ * Runs operations, uncounted, until they no longer get faster: until the medians of two windows of time in a row agree,
+ * and the JIT compiler has done little in the second. A JVM runs new code several times as slowly as compiled code. One
+ * thread.
  */
 public final class WarmUp {
     /** Long enough for hundreds of the slowest round trips, and short beside what is measured then. */

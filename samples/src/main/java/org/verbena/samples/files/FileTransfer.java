@@ -12,8 +12,8 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 
 /**
- * What {@code send-file} and {@code recv-file} say to each other: requests of the sender and their replies, in the short form of the API. All
- * numbers are big endian.
+ * What {@code send-file} and {@code recv-file} say to each other: requests of the sender and their replies, in the
+ * short form of the API. All numbers are big endian.
  *
  * <pre>{@code
  *   sender                                           receiver
@@ -27,12 +27,12 @@ import java.security.NoSuchAlgorithmException;
  *   to any of them, instead of OK:                   <-- FAILED | reason, UTF-8; the file is not under way any more
  * }</pre>
  *
- * <p>Each begins with one byte, the kind. One connection carries one file after the other. A receiver, or a sender, that is killed leaves NAME.part
- * behind; the next OFFER goes on after it if the content is the same up to there, which the hash tells: of a file that was changed, and of
- * a part that was damaged, everything is sent again.
+ * <p>Each begins with one byte, the kind. One connection carries one file after the other. A receiver, or a sender,
+ * that is killed leaves NAME.part behind; the next OFFER goes on after it if the content is the same up to there, which
+ * the hash tells: of a file that was changed, and of a part that was damaged, everything is sent again.
  *
- * <p>The content leaves the file into registered memory and goes from there into the receiver's registered memory and into its file; nothing in
- * between copies it. Only the hash reads it, on both sides.
+ * <p>The content leaves the file into registered memory and goes from there into the receiver's registered memory and
+ * into its file; nothing in between copies it. Only the hash reads it, on both sides.
  */
 final class FileTransfer {
     static final int VERSION = 1;

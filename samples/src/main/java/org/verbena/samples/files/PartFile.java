@@ -14,8 +14,9 @@ import java.nio.file.StandardOpenOption;
 import java.security.MessageDigest;
 
 /**
- * A file while it is received: {@code NAME.part}, locked against other receivers, and the hash of what is in it. It becomes {@code NAME} only when all of
- * it is there and right. Closed before that, it stays for the next time. One thread at a time.
+ * A file while it is received: {@code NAME.part}, locked against other receivers, and the hash of what is in it. It
+ * becomes {@code NAME} only when all of it is there and right. Closed before that, it stays for the next time. One
+ * thread at a time.
  */
 final class PartFile implements AutoCloseable {
     private static final int READ_BYTES = 1 << 20;

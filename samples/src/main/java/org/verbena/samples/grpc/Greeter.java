@@ -8,7 +8,10 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 
-/** The service of the gRPC samples. Its messages are text, so that it needs no code from a protocol compiler; with one, nothing else would differ. */
+/**
+ * The service of the gRPC samples. Its messages are text, so that it needs no code from a protocol compiler; with one,
+ * nothing else would differ.
+ */
 final class Greeter {
     static final String SERVICE = "org.verbena.samples.Greeter";
 

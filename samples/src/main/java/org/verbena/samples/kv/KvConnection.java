@@ -18,7 +18,10 @@ import org.verbena.api.RdmaClient;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.transport.RemoteMemory;
 
-/** A client of {@code kv-server}: reads its memory, takes its locks, and asks it for the rest. {@link KvFormat} has the protocol. */
+/**
+ * A client of {@code kv-server}: reads its memory, takes its locks, and asks it for the rest. {@link KvFormat} has the
+ * protocol.
+ */
 final class KvConnection implements AutoCloseable {
     /** The first tries follow each other without a pause: a put takes less than a microsecond. */
     private static final int TRIES_AT_ONCE = 8;

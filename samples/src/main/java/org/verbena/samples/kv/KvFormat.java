@@ -9,21 +9,23 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.samples.command.CommandFailure;
 
 /**
- * What {@code kv-server} and {@code kv-client} agree on. A client reads the server's memory and takes locks in it by itself; it changes values by asking
- * the server.
+ * What {@code kv-server} and {@code kv-client} agree on. A client reads the server's memory and takes locks in it by
+ * itself; it changes values by asking the server.
  *
  * <p><b>The data</b>, which clients may only read; little endian:
  *
  * <pre>{@code
  *   0  clock 8         milliseconds; moved by the event loop that serves requests, by no more than 10 at a time
  *  64  index           slots + 15 entries of 32 bytes:
- *                          version 8 | hash of the key 8 | offset of the record 8 | its length 4 | CRC-32C of these 28 bytes 4
+ *                          version 8 | hash of the key 8 | offset of the record 8 | its length 4
+ *                              | CRC-32C of these 28 bytes 4
  *  ..  records         two for each entry, of which one is current:
  *                          version 8 | key length 4 | value length 4 | key | value | CRC-32C of all before it 4
  * }</pre>
  *
- * <p><b>The locks</b>, on which clients may do atomics: 8 bytes for each entry. 0 is free; else {@code until << 24 | owner}, where {@code until} is the time on
- * the server's clock up to which the lock is held, and {@code owner} the number that the server gave the client.
+ * <p><b>The locks</b>, on which clients may do atomics: 8 bytes for each entry. 0 is free; else
+ * {@code until << 24 | owner}, where {@code until} is the time on the server's clock up to which the lock is held, and
+ * {@code owner} the number that the server gave the client.
  *
  * <p><b>get</b> is two RDMA READs and none of the server's instructions: the 16 entries in which the key can be, then
  * the record. Nothing says in what order, or how many at a time, an adapter reads bytes that a processor is writing. So
@@ -32,10 +34,12 @@ import org.verbena.samples.command.CommandFailure;
  * at the most. The server writes the record that is not current, and then the entry: a reader that comes in between
  * finds the old value whole.
  *
- * <p><b>Requests</b>, messages of the short form of the API; big endian. The server's one event loop serves them one after the other.
+ * <p><b>Requests</b>, messages of the short form of the API; big endian. The server's one event loop serves them one
+ * after the other.
  *
  * <pre>{@code
- *   LAYOUT | version 1                                --> OK | slots 4 | record bytes 4 | owner 4 | token of the data | token of the locks
+ *   LAYOUT | version 1                                --> OK | slots 4 | record bytes 4 | owner 4
+ *                                                            | token of the data | token of the locks
  *   PUT | lock word 8, or 0 | key length 2 | key | value  --> OK | version 8
  *   COUNTERS                                          --> OK | requests served 8 | puts 8 | keys 8
  *                                                     or FAILED | reason, UTF-8
@@ -43,14 +47,16 @@ import org.verbena.samples.command.CommandFailure;
  *
  * <p>Where the adapter has no atomics there is no token of the locks.
  *
- * <p><b>lock</b> reads clock and lock word; if that is 0 or its time is over, a compare-and-swap puts the client's own in. Renewing swaps it for a later one,
- * releasing for 0. A client that dies holds a lock only until its time is over. While a lock is held the server takes a PUT to its key only with the lock's
- * word. That is exact for the holder: nobody can see that a lock's time is over before the loop has moved the clock, which it does between requests, so a PUT that
- * was taken is done before another client can hold the lock.
+ * <p><b>lock</b> reads clock and lock word; if that is 0 or its time is over, a compare-and-swap puts the client's own
+ * in. Renewing swaps it for a later one, releasing for 0. A client that dies holds a lock only until its time is over.
+ * While a lock is held the server takes a PUT to its key only with the lock's word. That is exact for the holder:
+ * nobody can see that a lock's time is over before the loop has moved the clock, which it does between requests, so a
+ * PUT that was taken is done before another client can hold the lock.
  *
- * <p>What a lock does not protect: gets, which are always allowed; a PUT without it that the server had begun when the lock was taken; whatever a holder does
- * elsewhere, as it may be paused until its time is over without noticing; fairness, as the fastest gets it; and anything against clients
- * that do not keep to this, since all may do atomics on all locks.
+ * <p>What a lock does not protect: gets, which are always allowed; a PUT without it that the server had begun when the
+ * lock was taken; whatever a holder does elsewhere, as it may be paused until its time is over without noticing;
+ * fairness, as the fastest gets it; and anything against clients that do not keep to this, since all may do atomics on
+ * all locks.
  */
 final class KvFormat {
     static final int VERSION = 1;
@@ -66,11 +72,15 @@ final class KvFormat {
 
     static final long CLOCK_OFFSET = 0;
 
-    /** The most that the clock moves at once: a server that was busy for longer lets it fall behind, rather than end locks by surprise. */
+    /**
+     * The most that the clock moves at once: a server that was busy for longer lets it fall behind, rather than end
+     * locks by surprise.
+     */
     static final int CLOCK_STEP_MILLIS = 10;
 
     /**
-     * By how much the clock can run ahead between two reads of it: the step that is due, and rounding. The holder of a lock takes it off its time.
+     * By how much the clock can run ahead between two reads of it: the step that is due, and rounding. The holder of a
+     * lock takes it off its time.
      */
     static final int CLOCK_LEAD_MILLIS = CLOCK_STEP_MILLIS + 1;
 

@@ -19,7 +19,10 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Keeps values in registered memory. Clients read them without its help, and ask it to change them. {@link KvFormat} has the protocol. */
+/**
+ * Keeps values in registered memory. Clients read them without its help, and ask it to change them. {@link KvFormat}
+ * has the protocol.
+ */
 @Command(
         name = "kv-server",
         description = {

@@ -19,8 +19,8 @@ import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RegisteredMemory;
 
 /**
- * The key-value server's memory, as {@link KvFormat} describes it. One thread at a time changes it; adapters read it at any
- * time.
+ * The key-value server's memory, as {@link KvFormat} describes it. One thread at a time changes it; adapters read it at
+ * any time.
  */
 final class KvStore implements AutoCloseable {
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();

@@ -39,8 +39,8 @@ import org.verbena.transport.RemoteMemory;
  * ends need immediate data: InfiniBand, RoCE, the soft provider, but not iWARP without RFC 7306.
  *
  * <p>It is a handler of its channel's pipeline. Add it at once, since its memory is given back when it is removed, with
- * the channel's end at the latest. Then tell the peer the {@link #token}, and call {@link #begin} with the peer's before
- * either end sends.
+ * the channel's end at the latest. Then tell the peer the {@link #token}, and call {@link #begin} with the peer's
+ * before either end sends.
  */
 public final class Ring extends ChannelInboundHandlerAdapter {
     /** How long a record may be, and when room is given back: then the longest one always fits in the end. */

@@ -35,7 +35,10 @@ import org.verbena.samples.ServerProcess;
 import org.verbena.samples.command.CommandFailure;
 import picocli.CommandLine;
 
-/** The key-value server and its clients on the soft provider: values that are whole, locks that one client has at a time. */
+/**
+ * The key-value server and its clients on the soft provider: values that are whole, locks that one client has at a
+ * time.
+ */
 @Timeout(240)
 class KvTest {
     private static final String HOST = "127.0.0.1";

@@ -29,7 +29,9 @@ enum PerfTest {
         this.isHalfARoundTrip = isHalfARoundTrip;
     }
 
-    /** By what a measured time is divided to get a latency. With a rate it is not: what a stall delays is no round trip. */
+    /**
+     * By what a measured time is divided to get a latency. With a rate it is not: what a stall delays is no round trip.
+     */
     int divisor(boolean isLatency, PerfClient.Load load) {
         return isLatency && isHalfARoundTrip && load.ratePerSecond() == 0 ? 2 : 1;
     }

@@ -4,15 +4,15 @@ import java.util.concurrent.CompletableFuture;
 import org.verbena.bench.peers.Load;
 
 /**
- * Requests of a framework that works in its own threads: each reply starts the next request. The first requests come from
- * another thread, hence the locks.
+ * Requests of a framework that works in its own threads: each reply starts the next request. The first requests come
+ * from another thread, hence the locks.
  */
 final class Calls {
     /** How a framework makes a request. */
     interface Call {
         /**
-         * Sends the load's payload with this sequence number, gives the reply to {@link Calls#replied}, and calls {@link
-         * Calls#next} when the request is over, or {@link Calls#failed}.
+         * Sends the load's payload with this sequence number, gives the reply to {@link Calls#replied}, and calls
+         * {@link Calls#next} when the request is over, or {@link Calls#failed}.
          */
         void start(Calls calls, long sequence);
     }

@@ -36,8 +36,8 @@ import org.verbena.bench.peers.Place;
 import org.verbena.grpc.VerbenaGrpc;
 
 /**
- * Arrow Flight's exchange: a message is a batch of rows with a 64-bit integer each, and the server sends back each batch. One
- * event loop a process, and a thread that blocks, as Flight's streams are read.
+ * Arrow Flight's exchange: a message is a batch of rows with a 64-bit integer each, and the server sends back each
+ * batch. One event loop a process, and a thread that blocks, as Flight's streams are read.
  */
 public final class FlightContender implements Contender {
     private static final Schema SCHEMA =

@@ -43,8 +43,8 @@ import org.verbena.bench.peers.Place;
 import org.verbena.grpc.VerbenaGrpc;
 
 /**
- * gRPC, in unary calls or with all messages in one stream each way. The messages are plain bytes, cheaper than protobuf; both sides work in the event loop
- * (direct executor), with no hand-over to another thread.
+ * gRPC, in unary calls or with all messages in one stream each way. The messages are plain bytes, cheaper than
+ * protobuf; both sides work in the event loop (direct executor), with no hand-over to another thread.
  */
 @SuppressWarnings({"NullAway", "CatchAndPrintStackTrace"}) // a measured program: what it prints goes to its log
 public final class GrpcContender implements Contender {
@@ -221,7 +221,10 @@ public final class GrpcContender implements Contender {
         }
     }
 
-    /** One call; every echo is answered with the next message. The first messages come from another thread, hence the lock. */
+    /**
+     * One call; every echo is answered with the next message. The first messages come from another thread, hence the
+     * lock.
+     */
     private static final class Stream implements StreamObserver<byte[]> {
         private final Load load;
         private final StreamObserver<Message> requests;

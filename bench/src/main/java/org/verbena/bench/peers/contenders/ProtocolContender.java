@@ -20,7 +20,9 @@ import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.protocol.OperationCallback;
 import org.verbena.transport.spi.RdmaProvider;
 
-/** Verbena's message protocol on a provider's endpoints, without the channel: what {@link VerbenaContender} is above. */
+/**
+ * Verbena's message protocol on a provider's endpoints, without the channel: what {@link VerbenaContender} is above.
+ */
 @SuppressWarnings({"NullAway", "CatchAndPrintStackTrace"}) // a measured program: what it prints goes to its log
 public final class ProtocolContender implements Contender {
     private static final MessageOptions OPTIONS = MessageOptions.DEFAULTS.withMaxMessageBytes(17 << 20);

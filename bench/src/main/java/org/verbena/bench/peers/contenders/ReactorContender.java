@@ -19,8 +19,8 @@ import reactor.netty.resources.ConnectionProvider;
 import reactor.netty.resources.LoopResources;
 
 /**
- * HTTP/1.1 with Reactor Netty: a message is the body of a POST, and of its answer. One event loop a process, and as many
- * connections as requests are outstanding.
+ * HTTP/1.1 with Reactor Netty: a message is the body of a POST, and of its answer. One event loop a process, and as
+ * many connections as requests are outstanding.
  */
 public final class ReactorContender implements Contender {
     private static final Duration END_LIMIT = Duration.ofSeconds(2);

@@ -20,8 +20,8 @@ import org.verbena.bench.peers.Place;
 import org.verbena.transport.protocol.MessageOptions;
 
 /**
- * Verbena's Channel API with messages as it frames them and one event loop a process, used as {@link NettyContender} uses Netty: the
- * client works in its event loop, and both sides flush when a batch of reads is complete.
+ * Verbena's Channel API with messages as it frames them and one event loop a process, used as {@link NettyContender}
+ * uses Netty: the client works in its event loop, and both sides flush when a batch of reads is complete.
  */
 @SuppressWarnings({"NullAway", "CatchAndPrintStackTrace"}) // a measured program: what it prints goes to its log
 public final class VerbenaContender implements Contender {
@@ -33,7 +33,8 @@ public final class VerbenaContender implements Contender {
     /**
      * With the limit for messages that need no rendezvous that is the default.
      *
-     * @param crc whether every FPDU carries a CRC32C, as RFC 5044 has it by default; the software provider alone can be asked for it
+     * @param crc whether every FPDU carries a CRC32C, as RFC 5044 has it by default; the software provider alone can be
+     *     asked for it
      */
     public VerbenaContender(boolean crc) {
         this(crc, MessageOptions.DEFAULTS.rendezvousThresholdBytes());

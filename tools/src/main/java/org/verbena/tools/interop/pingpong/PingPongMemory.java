@@ -18,8 +18,9 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.memory.AdviceKind;
 
 /**
- * Where the messages of a {@link PingPongSession} are: one buffer for all sends and receives, registered in the way that was asked for.
- * With device memory the buffer of this process is what is copied there before the first message, and what is copied back to be checked.
+ * Where the messages of a {@link PingPongSession} are: one buffer for all sends and receives, registered in the way
+ * that was asked for. With device memory the buffer of this process is what is copied there before the first message,
+ * and what is copied back to be checked.
  */
 final class PingPongMemory implements AutoCloseable {
     private static final int PAGE_BYTES = 4096;

@@ -40,8 +40,8 @@ import org.verbena.verbs.work.SendFlags;
 import org.verbena.verbs.work.SendOperation;
 
 /**
- * One side of a {@link PingPongPlan}. Each queue pair sends again when both its last send has completed and the peer's answer has come; one
- * buffer serves all sends and receives, as in C. It belongs to one thread.
+ * One side of a {@link PingPongPlan}. Each queue pair sends again when both its last send has completed and the peer's
+ * answer has come; one buffer serves all sends and receives, as in C. It belongs to one thread.
  */
 final class PingPongSession implements AutoCloseable {
     /** As in C: the shared-receive-queue program always tells of this many queue pairs. */

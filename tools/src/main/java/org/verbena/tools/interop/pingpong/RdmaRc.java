@@ -33,8 +33,8 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /**
- * One SEND, one RDMA READ and one RDMA WRITE over a queue pair that is connected by hand: the shortest whole program on the raw bindings,
- * and RDMA_RC_example of the RDMA Aware Networks Programming manual, to which it talks.
+ * One SEND, one RDMA READ and one RDMA WRITE over a queue pair that is connected by hand: the shortest whole program on
+ * the raw bindings, and RDMA_RC_example of the RDMA Aware Networks Programming manual, to which it talks.
  *
  * <pre>{@code
  *   server                                            client

@@ -9,8 +9,8 @@ import org.verbena.samples.command.CommandFailure;
 import org.verbena.verbs.address.Gid;
 
 /**
- * What one side of {@link XsrqPingPong} tells the other over TCP: two queue pairs, one for each direction, and the shared receive queue that
- * messages are for.
+ * What one side of {@link XsrqPingPong} tells the other over TCP: two queue pairs, one for each direction, and the
+ * shared receive queue that messages are for.
  *
  * @param receiver the queue pair that takes messages
  * @param senderNumber the number of the one that sends them; all else it has in common with the receiver

@@ -50,8 +50,9 @@ import org.verbena.verbs.work.SendFlags;
  *     |  --- "END" -------------------------&gt;  |   stays until all have all
  * </pre>
  *
- * <p>The server sends the n-th message for client i by the queue pair of client (i + n) modulo the clients. It arrives at another client's
- * queue pair then, and yet in client i's shared receive queue: this is what XRC is for, and why the clients share an XRC domain by a file.
+ * <p>The server sends the n-th message for client i by the queue pair of client (i + n) modulo the clients. It arrives
+ * at another client's queue pair then, and yet in client i's shared receive queue: this is what XRC is for, and why the
+ * clients share an XRC domain by a file.
  */
 final class XsrqSession implements AutoCloseable {
     /** C's name for it; its programs and this one meet there. */

@@ -34,8 +34,9 @@ import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.RemoteMemory;
 
 /**
- * rping once more, on the Channel API with RAW framing: one SEND is one message, as C's program has it. {@link Rping} has the protocol's
- * drawing, and the same on the bare bindings for comparison. Connections run on event loops; each is driven by a thread that waits for futures.
+ * rping once more, on the Channel API with RAW framing: one SEND is one message, as C's program has it. {@link Rping}
+ * has the protocol's drawing, and the same on the bare bindings for comparison. Connections run on event loops; each is
+ * driven by a thread that waits for futures.
  */
 public final class ChannelRping {
     private static final Logger LOG = LoggerFactory.getLogger(ChannelRping.class);

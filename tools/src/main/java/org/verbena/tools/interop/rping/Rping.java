@@ -19,8 +19,9 @@ import picocli.CommandLine.ParameterException;
  * it as a sample of connecting with {@code org.verbena.cm} and of working with {@code org.verbena.verbs}; both wait for
  * events and never poll.
  *
- * <p>The client has two buffers, one that the server reads from and one that it writes to; the server has one. An advertisement is 16
- * bytes in network order: the address of a buffer, its remote key, its length. A ping goes like this:
+ * <p>The client has two buffers, one that the server reads from and one that it writes to; the server has one. An
+ * advertisement is 16 bytes in network order: the address of a buffer, its remote key, its length. A ping goes like
+ * this:
  *
  * <pre>{@code
  *   client                                                        server
@@ -35,8 +36,8 @@ import picocli.CommandLine.ParameterException;
  *   compares the buffers (with -V), and begins anew
  * }</pre>
  *
- * <p>The client speaks first, as iWARP has it. It disconnects after its count; that ends the server too, unless it is persistent.
- * With {@code --provider} the same runs on the Channel API ({@link ChannelRping}), on any provider.
+ * <p>The client speaks first, as iWARP has it. It disconnects after its count; that ends the server too, unless it is
+ * persistent. With {@code --provider} the same runs on the Channel API ({@link ChannelRping}), on any provider.
  * {@link RpingConnection} has what both sides need, {@link RpingClient} and {@link RpingServer} have the two columns.
  *
  * <p>Source: rping(1)

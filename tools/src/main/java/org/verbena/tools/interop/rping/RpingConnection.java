@@ -35,11 +35,11 @@ import org.verbena.verbs.work.CompletionStatus;
 import org.verbena.verbs.work.SendFlags;
 
 /**
- * One rping connection, whichever side: its queue pair, its memory, and the waiting for what happens to both. It belongs to one thread,
- * which sleeps on two descriptors: connection events and completions.
+ * One rping connection, whichever side: its queue pair, its memory, and the waiting for what happens to both. It
+ * belongs to one thread, which sleeps on two descriptors: connection events and completions.
  *
- * <p>Memory, for a size of S: 16 bytes for what is received, 16 for what is sent, S that the peer's pings go to or come from, and on the
- * client S more that the pings start in.
+ * <p>Memory, for a size of S: 16 bytes for what is received, 16 for what is sent, S that the peer's pings go to or come
+ * from, and on the client S more that the pings start in.
  */
 final class RpingConnection implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(RpingConnection.class);
@@ -149,7 +149,10 @@ final class RpingConnection implements AutoCloseable {
         }
     }
 
-    /** Takes a queue pair of the program's own through states, with the attributes that the connection manager has found out. */
+    /**
+     * Takes a queue pair of the program's own through states, with the attributes that the connection manager has found
+     * out.
+     */
     private void modifyTo(QueuePairState... states) {
         for (QueuePairState state : states) {
             queuePair.modify(id.queuePairAttributes(state));

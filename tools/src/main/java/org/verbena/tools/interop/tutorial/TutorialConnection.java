@@ -21,8 +21,9 @@ import org.verbena.verbs.work.CompletionStatus;
 import org.verbena.verbs.work.SendFlags;
 
 /**
- * One connection, whichever side: its queue pair, a buffer to receive into and one to send from. The thread of events makes, uses and ends
- * it; the thread of completions calls {@link #onCompletion}. What both touch is guarded by the object's own lock.
+ * One connection, whichever side: its queue pair, a buffer to receive into and one to send from. The thread of events
+ * makes, uses and ends it; the thread of completions calls {@link #onCompletion}. What both touch is guarded by the
+ * object's own lock.
  */
 final class TutorialConnection implements AutoCloseable {
     /** A message, and each buffer, of which the text is a string of C. */

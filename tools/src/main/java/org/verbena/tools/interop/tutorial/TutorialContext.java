@@ -23,8 +23,8 @@ import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.WorkCompletions;
 
 /**
- * What the connections of a process share, made for the device of the first: protection domain, completion channel, completion queue, and a
- * thread that sleeps on the channel and takes completions.
+ * What the connections of a process share, made for the device of the first: protection domain, completion channel,
+ * completion queue, and a thread that sleeps on the channel and takes completions.
  */
 final class TutorialContext implements AutoCloseable {
     /** Of each queue; a connection has a receive and a send. */

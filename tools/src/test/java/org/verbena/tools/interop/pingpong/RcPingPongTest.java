@@ -26,8 +26,8 @@ import org.verbena.tools.Main;
 import org.verbena.tools.interop.pingpong.SimulatedDevice.Side;
 
 /**
- * {@code pingpong rc} and {@code srq} with what no device of the lab has, with C's programs on the simulated device: both have to ask the
- * same of it.
+ * {@code pingpong rc} and {@code srq} with what no device of the lab has, with C's programs on the simulated device:
+ * both have to ask the same of it.
  */
 @Timeout(400)
 class RcPingPongTest {

@@ -14,8 +14,8 @@ import org.junit.jupiter.api.Assumptions;
 import org.verbena.tools.VerbenaProcess;
 
 /**
- * The simulated device of {@code src/test/c/simulated_ibverbs.c}, and processes that talk over it: Java's {@code pingpong} and C's programs.
- * Closing ends them all.
+ * The simulated device of {@code src/test/c/simulated_ibverbs.c}, and processes that talk over it: Java's
+ * {@code pingpong} and C's programs. Closing ends them all.
  */
 final class SimulatedDevice implements AutoCloseable {
     static final String NAME = "sim0";

@@ -32,7 +32,10 @@ import org.verbena.samples.command.CommandFailure;
 import org.verbena.tools.interop.pingpong.SimulatedDevice.Side;
 import org.verbena.verbs.address.Gid;
 
-/** {@code pingpong xsrq} with itself and with C's program, on the simulated device of {@code src/test/c/simulated_ibverbs.c}: no adapter here has XRC. */
+/**
+ * {@code pingpong xsrq} with itself and with C's program, on the simulated device of
+ * {@code src/test/c/simulated_ibverbs.c}: no adapter here has XRC.
+ */
 @Timeout(400)
 class XsrqPingPongTest {
     @TempDir
