@@ -90,7 +90,7 @@ final class ControlFrames {
                 return;
             }
         }
-        if (credits.mustAnswer() && credits.canAnswer() && frames.postHeader(endpoint, null, Wire.ACK, 0, 0)) {
+        if (credits.mustAnswer() && credits.canAnswer() && frames.postHeader(endpoint, Wire.ACK, 0, 0)) {
             credits.answerSent();
             counters.controlFrameSent();
         }
@@ -115,7 +115,9 @@ final class ControlFrames {
             }
             returnDue = false;
         }
-        return credits.grantDue() || window.isReclaimDue() || rendezvous.isTellDue() ? Wire.STATE : 0;
+        return credits.grantDue() || frames.isAskDue() || window.isReclaimDue() || rendezvous.isTellDue()
+                ? Wire.STATE
+                : 0;
     }
 
     private boolean isCloseDue() {
@@ -130,7 +132,7 @@ final class ControlFrames {
             payload = Wire.NONCE_BYTES;
         }
         int returned = type == Wire.RETURN ? credits.returnable() : 0;
-        if (!frames.postHeader(endpoint, null, type, returned, payload)) {
+        if (!frames.postHeader(endpoint, type, returned, payload)) {
             return;
         }
         credits.controlFrameSent();

@@ -19,6 +19,9 @@ import org.jspecify.annotations.Nullable;
  * frame's header says so. Hence the first kind is acknowledged always, whatever the users of both ends do, and grants always get through.
  */
 final class Credits {
+    /** After so many message frames without one from the peer, this end pushes, and asks before it has to wait. */
+    private static final int PUSHED_FRAMES = 8;
+
     /** Receives kept for control: one for each kind. */
     static final int CONTROL_RECEIVES = 2;
 
@@ -26,11 +29,18 @@ final class Credits {
     private int peerGrant;
     private int sent;
     private int peerGreatestWindow;
+    private int unanswered;
+    /** The peer knows that this end wants more, and has not granted any since. */
+    private boolean asked;
 
     // From the peer.
     private int granted;
     private int grantTold;
     private int received;
+    /** The peer says when it wants more; one that does not is told all the same. */
+    private boolean peerAsks;
+    /** It has, and was told of no new grant since. */
+    private boolean askedByPeer;
 
     // Control, modulo 2^16.
     private short controlSent;
@@ -49,9 +59,10 @@ final class Credits {
     }
 
     /** The peer's part, from its HELLO. */
-    void openOutbound(int window, int greatestWindow) {
+    void openOutbound(int window, int greatestWindow, boolean asks) {
         peerGrant = window;
         peerGreatestWindow = greatestWindow;
+        peerAsks = asks;
     }
 
     /** The number of message frames that may be sent now. */
@@ -61,6 +72,29 @@ final class Credits {
 
     void messageFrameSent() {
         sent++;
+        unanswered++;
+    }
+
+    /**
+     * Whether a frame of the message class asks for more grants: it takes the last one and more has to follow, or this
+     * end pushes.
+     */
+    boolean asksWithMessage(boolean moreFollows) {
+        return peerAsks && (unanswered >= PUSHED_FRAMES || (moreFollows && available() <= 1));
+    }
+
+    /**
+     * Whether messages that wait for a grant are worth a frame that asks for one.
+     *
+     * @param waiting whether there are such messages
+     */
+    boolean isAskDue(boolean waiting) {
+        return peerAsks && waiting && available() <= 0 && !asked;
+    }
+
+    /** A frame has asked for more grants. */
+    void hasAsked() {
+        asked = true;
     }
 
     /** Message frames that the peer may still send, as far as this end has decided. */
@@ -99,16 +133,30 @@ final class Credits {
     /** A message frame arrived. */
     @Nullable String messageFrameReceived() {
         received++;
+        unanswered = 0;
         return received - grantTold > 0
                 ? "it sent " + Integer.toUnsignedString(received) + " message frames and was granted "
                         + Integer.toUnsignedString(grantTold)
                 : null;
     }
 
-    /** Whether the peer knows of at most half of its grant, which is worth a frame of its own. */
+    /** The peer asks for more grants. */
+    void peerAsked() {
+        askedByPeer = true;
+    }
+
+    /** Whether the peer sends more than it gets answers, or does not say. */
+    boolean isMoreWanted() {
+        return askedByPeer || !peerAsks;
+    }
+
+    /**
+     * Whether grants are worth a frame of their own: the peer knows of at most half of what it has, and wants more. To
+     * one that gets answers they go with these.
+     */
     boolean grantDue() {
         int untold = granted - grantTold;
-        return untold > 0 && 2 * untold >= granted - received;
+        return isMoreWanted() && untold > 0 && 2 * untold >= granted - received;
     }
 
     int grantForHeader() {
@@ -121,7 +169,10 @@ final class Credits {
 
     /** A frame with a current header is sent. */
     void told() {
-        grantTold = granted;
+        if (grantTold != granted) {
+            grantTold = granted;
+            askedByPeer = false;
+        }
         answerOwed = false;
     }
 
@@ -183,7 +234,10 @@ final class Credits {
                     + " sent and a window of " + peerGreatestWindow;
         }
         controlAcknowledged = (short) control;
-        peerGrant = grant;
+        if (newlyGranted > 0) {
+            peerGrant = grant;
+            asked = false;
+        }
         if (controlOut && (short) (controlAcknowledged - controlOutAt) >= 0) {
             controlOut = false;
         }

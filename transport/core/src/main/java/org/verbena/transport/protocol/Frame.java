@@ -57,6 +57,9 @@ public record Frame(
         if ((memory.getByte(index + 1) & Wire.RECLAIM) != 0) {
             detail += detail.isEmpty() ? "wants grants back" : ", wants grants back";
         }
+        if ((memory.getByte(index + 1) & Wire.ASKS) != 0) {
+            detail += detail.isEmpty() ? "asks for grants" : ", asks for grants";
+        }
         return new Frame(
                 Wire.name(type),
                 frameBytes,

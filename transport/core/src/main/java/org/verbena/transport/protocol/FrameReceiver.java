@@ -118,6 +118,9 @@ final class FrameReceiver {
         if (((first >>> 48) & Wire.RECLAIM) != 0) {
             control.grantsWanted();
         }
+        if (((first >>> 48) & Wire.ASKS) != 0) {
+            credits.peerAsked();
+        }
         String violation = credits.heard((int) first, (int) (first >>> 32) & 0xffff);
         return violation != null ? violation : sender.heard((int) (second >>> 32), onRead);
     }

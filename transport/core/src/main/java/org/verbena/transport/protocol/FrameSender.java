@@ -14,6 +14,10 @@ final class FrameSender {
     private final FrameTap tap;
     /** Whether something had to wait for grants since the last frame. */
     private boolean waited;
+    /** Whether something waits for grants now. */
+    private boolean waiting;
+    /** Whether the header that was written last asks for more. */
+    private boolean asks;
 
     FrameSender(
             Credits credits,
@@ -30,12 +34,33 @@ final class FrameSender {
         this.tap = tap;
     }
 
-    /** Something had to wait for grants, which the next header reports. */
-    void waited() {
+    /** Something has to wait for grants, which the next header reports. */
+    void waits() {
         waited = true;
+        waiting = true;
     }
 
-    void writeHeader(int type, int length) {
+    /** Nothing waits for grants any more. */
+    void goesOn() {
+        waiting = false;
+    }
+
+    /** Whether what waits for grants is worth a frame that asks for them. */
+    boolean isAskDue() {
+        return credits.isAskDue(waiting);
+    }
+
+    /**
+     * Writes the header of a frame of the message class.
+     *
+     * @param moreFollows whether there is something to send behind this frame
+     */
+    void writeMessageHeader(int type, int length, boolean moreFollows) {
+        writeHeader(type, length, credits.asksWithMessage(moreFollows));
+    }
+
+    private void writeHeader(int type, int length, boolean asking) {
+        asks = asking;
         ByteBuf memory = ledger.slots();
         int offset = ledger.slotOffset();
         memory.setLong(
@@ -43,6 +68,7 @@ final class FrameSender {
                 (long) type << 56
                         | (waited ? (long) Wire.WAITED << 48 : 0)
                         | (window.isReclaimDue() ? (long) Wire.RECLAIM << 48 : 0)
+                        | (asking ? (long) Wire.ASKS << 48 : 0)
                         | (long) credits.controlForHeader() << 32
                         | Integer.toUnsignedLong(credits.grantForHeader()));
         memory.setLong(offset + 8, (long) rendezvous.done() << 32 | Integer.toUnsignedLong(length));
@@ -56,6 +82,9 @@ final class FrameSender {
         }
         counters.frameSent();
         credits.told();
+        if (asks) {
+            credits.hasAsked();
+        }
         waited = false;
         window.reclaimTold();
         rendezvous.told();
@@ -79,20 +108,19 @@ final class FrameSender {
 
     /** Posts a frame of the message class that is nothing but its header: it takes a grant. */
     boolean postMessageHeader(Endpoint endpoint, Operation operation, int type) {
-        boolean posted = postHeader(endpoint, operation, type, 0, 0);
-        if (posted) {
-            credits.messageFrameSent();
-        }
-        return posted;
+        ledger.request().asSend(ledger.nextId(), ledger.inlineFlag(Wire.HEADER_BYTES));
+        writeMessageHeader(type, 0, operation.next != null);
+        ledger.gatherSlot(Wire.HEADER_BYTES);
+        return postMessage(endpoint, operation);
     }
 
-    /** Posts a frame that is all in its slot. */
-    boolean postHeader(Endpoint endpoint, @Nullable Work owner, int type, int length, int payloadBytes) {
+    /** Posts a frame of the control or handshake class that is all in its slot. */
+    boolean postHeader(Endpoint endpoint, int type, int length, int payloadBytes) {
         int frameBytes = Wire.HEADER_BYTES + payloadBytes;
         ledger.request().asSend(ledger.nextId(), ledger.inlineFlag(frameBytes));
-        writeHeader(type, length);
+        writeHeader(type, length, credits.isAskDue(waiting));
         ledger.gatherSlot(frameBytes);
-        return post(endpoint, owner);
+        return post(endpoint, null);
     }
 
     /**
@@ -101,11 +129,11 @@ final class FrameSender {
      */
     boolean postHeader(Endpoint endpoint, int type, int payloadBytes, byte[] more) {
         if (more.length == 0) {
-            return postHeader(endpoint, null, type, 0, payloadBytes);
+            return postHeader(endpoint, type, 0, payloadBytes);
         }
         int frameBytes = Wire.HEADER_BYTES + payloadBytes;
         ledger.request().asSend(ledger.nextId(), ledger.inlineFlag(frameBytes + more.length));
-        writeHeader(type, 0);
+        writeHeader(type, 0, false);
         ledger.gatherSlot(frameBytes);
         ByteBuf memory = ledger.stage(endpoint, more.length);
         if (memory == null) {

@@ -76,7 +76,8 @@ final class Greeting {
         if (hello == null) {
             agreed = handshake.agreeRaw(window.bufferBytes());
         } else {
-            credits.openOutbound(hello.window(), hello.greatestWindow());
+            credits.openOutbound(
+                    hello.window(), hello.greatestWindow(), (hello.features() & Wire.FEATURE_ASKS) != 0);
             due = role == MessageConnection.Role.ACCEPTOR;
             if (handshake.isAuthenticating()) {
                 endpoint.allowRemoteAccess(true);

@@ -92,7 +92,8 @@ final class Handshake {
         boolean reads = capabilities.readDepth() > 0 && options.rendezvousThresholdBytes() < Integer.MAX_VALUE;
         features = (reads ? Wire.FEATURE_READS : 0)
                 | (capabilities.immediateData() ? Wire.FEATURE_IMMEDIATE : 0)
-                | (capabilities.atomics() ? Wire.FEATURE_ATOMICS : 0);
+                | (capabilities.atomics() ? Wire.FEATURE_ATOMICS : 0)
+                | Wire.FEATURE_ASKS;
     }
 
     /** The type of this end's frame in the handshake. */

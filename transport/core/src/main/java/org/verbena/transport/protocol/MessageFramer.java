@@ -75,7 +75,8 @@ final class MessageFramer extends HeadedFramer {
                 }
             }
         }
-        frames.writeHeader(type, operation.remainingBytes);
+        frames.writeMessageHeader(
+                type, operation.remainingBytes, payload < operation.remainingBytes || operation.next != null);
         if (!frames.postMessage(endpoint, operation)) {
             return Obstacle.SLOT;
         }

@@ -111,11 +111,12 @@ final class Outflow {
             counters.creditStallEnded(System.nanoTime() - stalledSinceNanos);
             FlightEvents.endCreditStall(stallEvent, peer, byEnd);
             stallEvent = null;
+            frames.goesOn();
         }
         stall = obstacle;
         switch (obstacle) {
             case CREDIT -> {
-                frames.waited();
+                frames.waits();
                 stalledSinceNanos = System.nanoTime();
                 counters.creditStallBegan(stalledSinceNanos);
                 stallEvent = FlightEvents.beginCreditStall(outbox.queuedBytes());

@@ -266,10 +266,11 @@ final class ReceiveWindow {
      */
     int grantable(int undelivered) {
         if (shared != null) {
-            // A window grows by as much as was used of it, so that idle connections leave the rest to others.
+            // What was used is granted again, and twice that to a peer that wants more: others have the rest.
             int has = credits.outstandingGrant();
             int room = greatest() - has - heldBack(undelivered);
-            int more = shared.promise(has, Math.min(room, Math.max(2 * usedOfShared, has == 0 ? 1 : 0)));
+            int wanted = credits.isMoreWanted() ? 2 * usedOfShared : usedOfShared;
+            int more = shared.promise(has, Math.min(room, Math.max(wanted, has == 0 ? 1 : 0)));
             if (more > 0) {
                 usedOfShared = 0;
             }

@@ -137,7 +137,8 @@ final class RendezvousSender {
             offset += Wire.PIECE_BYTES;
         }
         pieces.clear();
-        frames.writeHeader(Wire.RENDEZVOUS, lengthBytes);
+        frames.writeMessageHeader(
+                Wire.RENDEZVOUS, lengthBytes, lengthBytes < operation.remainingBytes || operation.next != null);
         if (!frames.postMessage(endpoint, operation)) {
             return Obstacle.SLOT;
         }

@@ -101,12 +101,24 @@ final class StreamFramer extends HeadedFramer {
             }
             memory.copySegment(first, copy, 0, wanted);
         }
-        frames.writeHeader(Wire.MESSAGE, payload);
+        frames.writeMessageHeader(Wire.MESSAGE, payload, isMoreBehind(first, payload));
         if (!frames.postMessage(endpoint, first)) {
             return Obstacle.SLOT;
         }
         ledger.lastHasMessages(segmentPosted(first, payload));
         return Obstacle.NONE;
+    }
+
+    /** Whether something waits behind the next segment. */
+    private static boolean isMoreBehind(Operation first, int payload) {
+        int left = payload;
+        for (Operation operation = first; operation != null; operation = operation.next) {
+            if (operation.kind != Operation.Kind.MESSAGE || operation.end || operation.remainingBytes > left) {
+                return true;
+            }
+            left -= operation.remainingBytes;
+        }
+        return false;
     }
 
     /**

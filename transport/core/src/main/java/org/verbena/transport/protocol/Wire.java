@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  *   0  u8  type
  *   1  u8  flags: 1, the sender had frames to send and no grant for them since its last frame
  *              2, the sender wants back what the receiver of this does not need of its grants
+ *              4, the sender wants more grants, and will wait for them
  *   2  u16 control acknowledged: control frames of the receiver that the sender has processed, in all, modulo 2^16
  *   4  u32 grant:                message frames that the receiver of this may have sent, in all, modulo 2^32
  *   8  u32 rendezvous done:      messages of the receiver that the sender has read by rendezvous, in all, modulo 2^32
@@ -72,6 +73,9 @@ final class Wire {
     /** This side's device serves atomics. */
     static final int FEATURE_ATOMICS = 1 << 2;
 
+    /** This side says when it wants more grants, so it need not be told of them otherwise. */
+    static final int FEATURE_ASKS = 1 << 3;
+
     /** From this bit on, features are those of the program above this protocol, which has eight of them. */
     static final int PROGRAM_FEATURES_SHIFT = 24;
 
@@ -79,6 +83,8 @@ final class Wire {
     static final int WAITED = 1;
     /** A flag of the header: the sender wants grants back. */
     static final int RECLAIM = 2;
+    /** A flag of the header: the sender wants more grants. */
+    static final int ASKS = 4;
 
     static final int PREAMBLE_BYTES = 8;
     /** Where the flags of a preamble are. */

@@ -390,14 +390,18 @@ public abstract class SoftwareEndpoint implements Endpoint, CompletionReports.Ow
         return state == State.COMING_UP || state == State.CONNECTED;
     }
 
-    /** Moves the oldest receive into a placement; false if none is posted. */
+    /** Moves the oldest receive, or the newest of a shared queue, into a placement; false if none is posted. */
     public final boolean takeReceive(Placement into) {
         SoftwareReceiveQueue shared = sharedQueue;
         WorkRing ring = shared == null ? receiveRing : shared.ring();
         if (ring.isEmpty()) {
             return false;
         }
-        ring.moveHeadTo(into);
+        if (shared == null) {
+            ring.moveHeadTo(into);
+        } else {
+            ring.moveTailTo(into);
+        }
         return true;
     }
 

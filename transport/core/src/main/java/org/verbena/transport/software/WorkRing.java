@@ -11,7 +11,7 @@ import org.verbena.transport.spi.ScatterGatherList;
  * <pre>{@code
  *   head           tail
  *    v              v
- *  | a | b | c | d |   |   |     slot = sequence number & mask; a sequence number is never used twice
+ *  | a | b | c | d |   |   |     slot = sequence number & mask
  * }</pre>
  */
 public class WorkRing {
@@ -215,7 +215,22 @@ public class WorkRing {
      * @param receive empty
      */
     public final void moveHeadTo(Placement receive) {
-        int slot = slot(head);
+        move(slot(head), receive);
+        head++;
+    }
+
+    /**
+     * Moves the newest work into a receive in progress: where the order does not matter, its memory is the likeliest to
+     * be in the processor's caches.
+     *
+     * @param receive empty
+     */
+    public final void moveTailTo(Placement receive) {
+        tail--;
+        move(slot(tail), receive);
+    }
+
+    private void move(int slot, Placement receive) {
         int base = slot * maxSges;
         int count = sgeCounts[slot];
         receive.begin(workIds[slot], totals[slot], count, heldByPoster[slot]);
@@ -224,6 +239,5 @@ public class WorkRing {
             regions[base + i] = null;
         }
         sgeCounts[slot] = 0;
-        head++;
     }
 }

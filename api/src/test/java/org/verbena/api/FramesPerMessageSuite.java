@@ -1,0 +1,128 @@
+package org.verbena.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.verbena.transport.MessageStatistics;
+import org.verbena.transport.spi.Patience;
+
+/** What goes over the wire besides the messages themselves. */
+@Timeout(240)
+public abstract class FramesPerMessageSuite {
+    private static final int MESSAGE_BYTES = 64;
+    private static final double MOST_FRAMES = 1.1;
+
+    /** Which provider. */
+    protected abstract String provider();
+
+    /** Each channel sends a request when it has the reply to the one before. */
+    @ParameterizedTest
+    @CsvSource({"1, 1000, false", "100, 30, true", "100, 30, false", "1000, 5, true", "1000, 5, false"})
+    void requestsAndRepliesAreNearlyAllOfTheFrames(int channels, int rounds, boolean shared) throws Exception {
+        Queue<Channel> accepted = new ConcurrentLinkedQueue<>();
+        Echo echo = new Echo(accepted);
+        Requests requests = new Requests(rounds);
+        List<Channel> connected = new ArrayList<>();
+        try (RdmaEventLoopGroup servers = new RdmaEventLoopGroup(provider(), 1);
+                RdmaEventLoopGroup clients = new RdmaEventLoopGroup(provider(), 1)) {
+            Channel server = new ServerBootstrap()
+                    .group(servers)
+                    .channel(RdmaServerChannel.class)
+                    .childOption(RdmaChannelOption.SHARED_RECEIVE_QUEUE, shared)
+                    .childHandler(echo)
+                    .bind("127.0.0.1", 0)
+                    .sync()
+                    .channel();
+            Bootstrap bootstrap = new Bootstrap()
+                    .group(clients)
+                    .channel(RdmaChannel.class)
+                    .option(RdmaChannelOption.SHARED_RECEIVE_QUEUE, shared)
+                    .handler(requests);
+            for (int i = 0; i < channels; i++) {
+                connected.add(bootstrap
+                        .connect("127.0.0.1", ((InetSocketAddress) server.localAddress()).getPort())
+                        .sync()
+                        .channel());
+            }
+            Patience.until("all are accepted", () -> accepted.size() == channels);
+            long framesBefore = frames(connected, accepted);
+            connected.forEach(Requests::send);
+            Patience.until("all replies", () -> requests.replies.get() == (long) channels * rounds);
+            long messages = 2L * channels * rounds;
+            long frames = frames(connected, accepted) - framesBefore;
+            System.out.printf(
+                    "%s, %d channels%s: %.3f frames a message%n",
+                    provider(), channels, shared ? " that share receives" : "", (double) frames / messages);
+            assertThat(frames).isBetween(messages, (long) (MOST_FRAMES * messages));
+        }
+    }
+
+    private static long frames(Iterable<Channel> connected, Iterable<Channel> accepted) {
+        long frames = 0;
+        for (Iterable<Channel> side : List.of(connected, accepted)) {
+            for (Channel channel : side) {
+                MessageStatistics statistics = ((RdmaChannel) channel).statistics();
+                frames += statistics.framesSent();
+            }
+        }
+        return frames;
+    }
+
+    @ChannelHandler.Sharable
+    private static final class Echo extends ChannelInboundHandlerAdapter {
+        private final Queue<Channel> accepted;
+
+        Echo(Queue<Channel> accepted) {
+            this.accepted = accepted;
+        }
+
+        @Override
+        public void channelActive(ChannelHandlerContext context) {
+            accepted.add(context.channel());
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext context, Object message) {
+            context.writeAndFlush(message);
+        }
+    }
+
+    @ChannelHandler.Sharable
+    private static final class Requests extends ChannelInboundHandlerAdapter {
+        private final int rounds;
+        final AtomicLong replies = new AtomicLong();
+
+        Requests(int rounds) {
+            this.rounds = rounds;
+        }
+
+        static void send(Channel channel) {
+            ByteBuf request = channel.alloc().buffer(MESSAGE_BYTES, MESSAGE_BYTES);
+            channel.writeAndFlush(request.writeZero(MESSAGE_BYTES));
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext context, Object message) {
+            ((ByteBuf) message).release();
+            replies.incrementAndGet();
+            if (((RdmaChannel) context.channel()).statistics().messagesReceived() < rounds) {
+                send(context.channel());
+            }
+        }
+    }
+}

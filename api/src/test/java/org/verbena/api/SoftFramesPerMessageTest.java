@@ -1,0 +1,8 @@
+package org.verbena.api;
+
+class SoftFramesPerMessageTest extends FramesPerMessageSuite {
+    @Override
+    protected String provider() {
+        return "soft";
+    }
+}
