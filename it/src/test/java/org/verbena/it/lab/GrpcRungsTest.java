@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.grpc.netty.InternalNettyChannelBuilder;
 import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.testing.integration.AbstractInteropTest;
+import io.netty.channel.ChannelOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -46,6 +47,7 @@ class GrpcRungsTest {
     private static final int PORT = 7945;
     private static final int LEAST_TESTS = 30;
     private static final int OPERATION_MILLIS = 60_000;
+    private static final int CONNECT_MILLIS = 120_000;
     private static final Set<String> AT_ONCE =
             Set.of("emptyUnary", "largeUnary", "serverStreaming", "clientStreaming", "pingPong", "customMetadata");
 
@@ -143,7 +145,8 @@ class GrpcRungsTest {
                             .withRungs(rungs)
                             .withHedgeDelay(Duration.ofMinutes(1))
                             .withMemory(Duration.ZERO),
-                    group());
+                    group())
+                    .withOption(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MILLIS);
         }
 
         @Override
