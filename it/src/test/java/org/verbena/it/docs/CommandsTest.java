@@ -15,6 +15,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.verbena.it.SourceTree;
 import org.verbena.tools.Main;
+import picocli.CommandLine;
 import picocli.CommandLine.ParameterException;
 
 /** The commands that the pages show are accepted as they stand, and the scripts and tests that they start exist. */
@@ -22,7 +23,8 @@ class CommandsTest {
     private static final Path ROOT = SourceTree.root();
     private static final Pattern VERBENA = Pattern.compile("\\./verbena ([^`#|>&\n]+)");
     private static final Pattern MAVEN_TEST = Pattern.compile("mvn test -pl (\\S+) [^`\n]*-Dtest='?(\\w+)");
-    private static final Pattern SCRIPT = Pattern.compile("(?:`|^    |\\b[A-Z_]+=\\S+ )((?:bench|it/lab|stress|\\.ci)/[\\w-]+)(?=[ `\n])");
+    private static final Pattern SCRIPT =
+            Pattern.compile("(?:`|^    |[A-Z]=\\S+ )((?:bench|it/lab|stress|\\.ci)/[\\w-]+)(?=[ `\n])", Pattern.MULTILINE);
     private static final Pattern TABLE_ROW = Pattern.compile("^\\| (`[^|]*?(?:\\\\\\|[^|]*?)*) \\|", Pattern.MULTILINE);
 
     @Test
@@ -52,7 +54,9 @@ class CommandsTest {
         for (MatchResult row : TABLE_ROW.matcher(table).results().toList()) {
             for (MatchResult name : Pattern.compile("`([a-z][a-z-]*(?: (?:server|client))?)").matcher(row.group(1)).results().toList()) {
                 commands++;
-                parse(name.group(1) + " --help").ifPresent(why -> unknown.add(name.group(1) + ": " + why));
+                if (!exists(name.group(1).split(" "))) {
+                    unknown.add(name.group(1));
+                }
             }
         }
         assertThat(commands).isGreaterThan(20);
@@ -102,6 +106,17 @@ class CommandsTest {
         try (Stream<Path> all = Files.walk(sources)) {
             return all.anyMatch(file -> file.endsWith(test + ".java"));
         }
+    }
+
+    private static boolean exists(String... path) {
+        CommandLine command = Main.commandLine(path);
+        for (String name : path) {
+            command = command.getSubcommands().get(name);
+            if (command == null) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** What is wrong with the arguments, with a number for PID and without the brackets around what may be left out. */
