@@ -61,7 +61,7 @@ public final class AddressHandle extends VerbsObject {
     }
 
     @Override
-    void destroy(long closing) {
+    protected void destroy(long closing) {
         Calls.check("ibv_destroy_ah", toString(), LibIbverbs.destroyAh(closing));
     }
 

@@ -225,7 +225,7 @@ public final class CompletionChannel extends VerbsObject {
     }
 
     @Override
-    void destroy(long closing) {
+    protected void destroy(long closing) {
         if (taking) {
             throw new IllegalStateException(
                     this
@@ -235,7 +235,7 @@ public final class CompletionChannel extends VerbsObject {
     }
 
     @Override
-    void freeMemory() {
+    protected void freeMemory() {
         arena.close();
     }
 

@@ -294,13 +294,18 @@ public final class CompletionQueue extends VerbsObject {
     }
 
     @Override
-    void destroy(long closing) {
+    protected boolean raisesEvents() {
+        return true;
+    }
+
+    @Override
+    protected void destroy(long closing) {
         acknowledge(closing); // ibv_destroy_cq waits for them for ever
         Calls.check("ibv_destroy_cq", toString(), LibIbverbs.destroyCq(closing));
     }
 
     @Override
-    void freeMemory() {
+    protected void freeMemory() {
         if (channel != null) {
             channel.assign(channelNumber, null);
         }

@@ -593,39 +593,6 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Creates a table for a queue pair that spreads its receives.
-     *
-     * @param queues its entries, a power of two; a queue may be in several
-     * @return the table; the caller closes it before the queues
-     * @throws IllegalArgumentException another number of entries, or queues of another context
-     * @throws VerbsException the device has none, or not so large ones
-     */
-    public IndirectionTable createIndirectionTable(List<ReceiveWorkQueue> queues) {
-        return IndirectionTable.create(this, queues);
-    }
-
-    /**
-     * Creates counters for flows.
-     *
-     * @return the counters, which count nothing yet; the caller closes them
-     * @throws VerbsException the device has none
-     */
-    public Counters createCounters() {
-        return Counters.create(this);
-    }
-
-    /**
-     * Creates an action that decrypts or encrypts the ESP packets of flows.
-     *
-     * @param parameters how; association and key have to be there
-     * @return the action; the caller closes it
-     * @throws VerbsException the device cannot, or refused the key
-     */
-    public FlowAction createFlowAction(EspParameters parameters) {
-        return FlowAction.create(this, parameters);
-    }
-
-    /**
      * Creates a completion channel. Its descriptor does not block.
      *
      * @return the channel; the caller closes it
@@ -825,7 +792,7 @@ public final class Context extends VerbsObject {
     }
 
     @Override
-    void destroy(long closing) {
+    protected void destroy(long closing) {
         if (!owned) {
             return;
         }

@@ -11,6 +11,7 @@ import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.internal.Seam;
 
 /**
  * Counters of the device for flows. Any thread.
@@ -18,13 +19,13 @@ import org.verbena.verbs.ffm.VerbsOps;
  * <pre>{@code
  * counters.attach(CounterKind.PACKETS, 0);
  * counters.attach(CounterKind.BYTES, 1);
- * Flow flow = queuePair.createFlow(FlowRule.steering(1, match, FlowEffect.count(counters)));
+ * Flow flow = Flow.create(queuePair, FlowRule.steering(1, match, FlowEffect.count(counters)));
  * long packets = counters.read(false)[0];
  * }</pre>
  *
  * <p>Source: ibv_create_counters(3), ibv_attach_counters_point_flow(3), ibv_read_counters(3)
  */
-public final class Counters extends VerbsObject {
+public final class Counters extends PacketObject {
     /** Each reading has room for every index up to the highest one in use; devices have a handful. */
     public static final int MAX_INDEX = 255;
 
@@ -38,19 +39,26 @@ public final class Counters extends VerbsObject {
     private final AtomicInteger values = new AtomicInteger();
 
     private Counters(long address, Context context, MemorySegment destroyFunction) {
-        super(address, context);
+        super(Seam.PACKET, address, context);
         this.context = context;
         this.destroyFunction = destroyFunction;
-        AbiCheck.expect(
+        expect(
                 "ibv_counters.context", context.nativeAddress(), Pointers.readLong(address + IbvCounters.CONTEXT));
     }
 
-    static Counters create(Context context) {
+    /**
+     * Creates counters for flows.
+     *
+     * @param context of the device
+     * @return the counters, which count nothing yet; the caller closes them
+     * @throws VerbsException the device has none
+     */
+    public static Counters create(Context context) {
         return make(context, arena -> {
-            MemorySegment function = context.extendedOperation("ibv_create_counters", VerbsContext.CREATE_COUNTERS);
-            MemorySegment destroy = context.extendedOperation("ibv_destroy_counters", VerbsContext.DESTROY_COUNTERS);
+            MemorySegment function = operation(context, "ibv_create_counters", VerbsContext.CREATE_COUNTERS);
+            MemorySegment destroy = operation(context, "ibv_destroy_counters", VerbsContext.DESTROY_COUNTERS);
             MemorySegment attr = arena.allocate(IbvCountersInitAttr.LAYOUT);
-            long counters = Calls.create(
+            long counters = create(
                     "ibv_create_counters",
                     context.device().name(),
                     errno -> VerbsOps.createCounters(function, errno, context.nativeAddress(), attr.address()));
@@ -83,26 +91,23 @@ public final class Counters extends VerbsObject {
      * @throws VerbsException the device does not count that, or only for flows yet to be created (EOPNOTSUPP)
      */
     public void attachTo(Flow flow, CounterKind kind, int index) {
-        context.checkOwns(flow, flow.context(), this);
-        flow.runWhileOpen(arena -> attach(kind, index, flow));
+        checkOwns(context, flow, flow.context(), this);
+        runWhileOpen(arena -> flow.attach(this, () -> attach(kind, index, flow)));
     }
 
     private void attach(CounterKind kind, int index, @Nullable Flow flow) {
         Ranges.check("index", index, 0, MAX_INDEX);
         runWhileOpen(arena -> {
-            MemorySegment function = context.extendedOperation(
+            MemorySegment function = operation(context, 
                     "ibv_attach_counters_point_flow", VerbsContext.ATTACH_COUNTERS_POINT_FLOW);
             MemorySegment attr = arena.allocate(IbvCounterAttachAttr.LAYOUT);
             attr.set(CStruct.ENUM, IbvCounterAttachAttr.COUNTER_DESC, kind.value());
             attr.set(CStruct.U32, IbvCounterAttachAttr.INDEX, index);
-            Calls.check(
+            check(
                     "ibv_attach_counters_point_flow",
                     kind + ", index=" + index + (flow == null ? "" : ", " + flow),
                     VerbsOps.attachCountersPointFlow(
                             function, nativeAddress(), attr.address(), flow == null ? 0 : flow.nativeAddress()));
-            if (flow != null) {
-                flow.alsoLieOn(this);
-            }
             values.accumulateAndGet(index + 1, Math::max);
         });
     }
@@ -121,9 +126,9 @@ public final class Counters extends VerbsObject {
             throw new IllegalStateException(this + " count nothing: attach a kind first");
         }
         return whileOpen(arena -> {
-            MemorySegment function = context.extendedOperation("ibv_read_counters", VerbsContext.READ_COUNTERS);
+            MemorySegment function = operation(context, "ibv_read_counters", VerbsContext.READ_COUNTERS);
             MemorySegment numbers = arena.allocate(CStruct.U64, count);
-            Calls.check(
+            check(
                     "ibv_read_counters",
                     toString(),
                     VerbsOps.readCounters(
@@ -132,18 +137,9 @@ public final class Counters extends VerbsObject {
         });
     }
 
-    /**
-     * Their context.
-     *
-     * @return the context
-     */
-    Context context() {
-        return context;
-    }
-
     @Override
-    void destroy(long closing) {
-        Calls.check("ibv_destroy_counters", toString(), VerbsOps.destroyCounters(destroyFunction, closing));
+    protected void destroy(long closing) {
+        check("ibv_destroy_counters", toString(), VerbsOps.destroyCounters(destroyFunction, closing));
     }
 
     @Override

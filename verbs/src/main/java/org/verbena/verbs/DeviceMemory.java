@@ -125,7 +125,7 @@ public final class DeviceMemory extends VerbsObject {
     }
 
     @Override
-    void destroy(long closing) {
+    protected void destroy(long closing) {
         if (imported) {
             LibIbverbs.unimportDm(closing);
         } else {

@@ -7,6 +7,7 @@ import org.verbena.verbs.ffm.IbvFlow;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.internal.Seam;
 
 /**
  * An active {@link FlowRule}. Closing it deactivates the rule; its queue pair, counters and actions must stay open at
@@ -14,34 +15,43 @@ import org.verbena.verbs.ffm.VerbsOps;
  *
  * <p>Source: ibv_create_flow(3)
  */
-public final class Flow extends VerbsObject {
+public final class Flow extends PacketObject {
     private final Context context;
     private final FlowRule rule;
     private final MemorySegment destroyFunction;
 
     private Flow(long address, Context context, FlowRule rule, MemorySegment destroyFunction, VerbsObject[] parents) {
-        super(address, parents);
+        super(Seam.PACKET, address, parents);
         this.context = context;
         this.rule = rule;
         this.destroyFunction = destroyFunction;
-        AbiCheck.expect("ibv_flow.context", context.nativeAddress(), Pointers.readLong(address + IbvFlow.CONTEXT));
+        expect("ibv_flow.context", context.nativeAddress(), Pointers.readLong(address + IbvFlow.CONTEXT));
     }
 
-    static Flow create(QueuePair queuePair, FlowRule rule) {
+    /**
+     * Steers packets with certain headers to a queue pair, which is of RAW_PACKET or UD.
+     *
+     * @param queuePair receives the packets
+     * @param rule which packets, and what else is done with them
+     * @return the rule in force; the caller closes it before the queue pair
+     * @throws IllegalArgumentException the rule names counters or actions of another context
+     * @throws VerbsException the device cannot steer packets, does not accept the rule, or CAP_NET_RAW is missing
+     *     (EPERM)
+     */
+    public static Flow create(QueuePair queuePair, FlowRule rule) {
         Context context = queuePair.domain().context();
         List<VerbsObject> lies = new ArrayList<>();
         lies.add(queuePair);
-        for (VerbsObject object : rule.needs()) {
-            Context its = object instanceof FlowAction action ? action.context() : ((Counters) object).context();
-            context.checkOwns(object, its, queuePair);
+        for (PacketObject object : rule.needs()) {
+            checkOwns(context, object, object.context(), queuePair);
             lies.add(object);
         }
         VerbsObject[] parents = lies.toArray(VerbsObject[]::new);
         return make(parents, arena -> {
-            MemorySegment function = context.extendedOperation("ibv_create_flow", VerbsContext.IBV_CREATE_FLOW);
-            MemorySegment destroy = context.extendedOperation("ibv_destroy_flow", VerbsContext.IBV_DESTROY_FLOW);
+            MemorySegment function = operation(context, "ibv_create_flow", VerbsContext.IBV_CREATE_FLOW);
+            MemorySegment destroy = operation(context, "ibv_destroy_flow", VerbsContext.IBV_DESTROY_FLOW);
             MemorySegment attr = rule.toNative(arena);
-            long flow = Calls.create(
+            long flow = create(
                     "ibv_create_flow",
                     queuePair + ", " + rule,
                     errno -> VerbsOps.createFlow(function, errno, queuePair.nativeAddress(), attr.address()));
@@ -62,17 +72,21 @@ public final class Flow extends VerbsObject {
     }
 
     /**
-     * The context that it belongs to.
+     * Attaches counters, which cannot be closed before this flow from then on.
      *
-     * @return the context
+     * @param counters to attach
+     * @param attaching calls C
      */
-    Context context() {
-        return context;
+    void attach(Counters counters, Runnable attaching) {
+        runWhileOpen(arena -> {
+            attaching.run();
+            alsoLieOn(counters);
+        });
     }
 
     @Override
-    void destroy(long closing) {
-        Calls.check("ibv_destroy_flow", toString(), VerbsOps.destroyFlow(destroyFunction, closing));
+    protected void destroy(long closing) {
+        check("ibv_destroy_flow", toString(), VerbsOps.destroyFlow(destroyFunction, closing));
     }
 
     @Override

@@ -5,36 +5,45 @@ import org.verbena.verbs.ffm.IbvFlowAction;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.internal.Seam;
 
 /**
  * A change that flows make to packets: IPsec's decryption or encryption. {@link FlowEffect#change} names it. Any thread.
  *
  * <p>Source: ibv_flow_action_esp(3)
  */
-public final class FlowAction extends VerbsObject {
+public final class FlowAction extends PacketObject {
     private final Context context;
     private final MemorySegment destroyFunction;
 
     private FlowAction(long address, Context context, MemorySegment destroyFunction) {
-        super(address, context);
+        super(Seam.PACKET, address, context);
         this.context = context;
         this.destroyFunction = destroyFunction;
-        AbiCheck.expect(
+        expect(
                 "ibv_flow_action.context", context.nativeAddress(), Pointers.readLong(address + IbvFlowAction.CONTEXT));
     }
 
-    static FlowAction create(Context context, EspParameters parameters) {
+    /**
+     * Creates an action that decrypts or encrypts the ESP packets of flows.
+     *
+     * @param context of the device
+     * @param parameters how; association and key have to be there
+     * @return the action; the caller closes it
+     * @throws VerbsException the device cannot, or refused the key
+     */
+    public static FlowAction create(Context context, EspParameters parameters) {
         if (parameters.association() == null || parameters.key() == null) {
             throw new IllegalArgumentException("an ESP action needs an association and a key to begin with");
         }
         return make(context, arena -> {
             MemorySegment function =
-                    context.extendedOperation("ibv_create_flow_action_esp", VerbsContext.CREATE_FLOW_ACTION_ESP);
+                    operation(context, "ibv_create_flow_action_esp", VerbsContext.CREATE_FLOW_ACTION_ESP);
             MemorySegment destroy =
-                    context.extendedOperation("ibv_destroy_flow_action", VerbsContext.DESTROY_FLOW_ACTION);
+                    operation(context, "ibv_destroy_flow_action", VerbsContext.DESTROY_FLOW_ACTION);
             long action = parameters.apply(
                     arena,
-                    attr -> Calls.create(
+                    attr -> create(
                             "ibv_create_flow_action_esp",
                             parameters.toString(),
                             errno -> VerbsOps.createFlowActionEsp(function, errno, context.nativeAddress(), attr)));
@@ -54,24 +63,15 @@ public final class FlowAction extends VerbsObject {
     public void modify(EspParameters parameters) {
         runWhileOpen(arena -> {
             MemorySegment function =
-                    context.extendedOperation("ibv_modify_flow_action_esp", VerbsContext.MODIFY_FLOW_ACTION_ESP);
-            Calls.check("ibv_modify_flow_action_esp", parameters.toString(), (int)
+                    operation(context, "ibv_modify_flow_action_esp", VerbsContext.MODIFY_FLOW_ACTION_ESP);
+            check("ibv_modify_flow_action_esp", parameters.toString(), (int)
                     parameters.apply(arena, attr -> VerbsOps.modifyFlowActionEsp(function, nativeAddress(), attr)));
         });
     }
 
-    /**
-     * The context that it belongs to.
-     *
-     * @return the context
-     */
-    Context context() {
-        return context;
-    }
-
     @Override
-    void destroy(long closing) {
-        Calls.check("ibv_destroy_flow_action", toString(), VerbsOps.destroyFlowAction(destroyFunction, closing));
+    protected void destroy(long closing) {
+        check("ibv_destroy_flow_action", toString(), VerbsOps.destroyFlowAction(destroyFunction, closing));
     }
 
     @Override

@@ -15,9 +15,9 @@ import org.verbena.verbs.ffm.IbvFlowSpecCounterAction;
 public final class FlowEffect extends FlowSpec {
     private final FlowSpecType type;
     private final int tag;
-    private final @Nullable VerbsObject object;
+    private final @Nullable PacketObject object;
 
-    private FlowEffect(FlowSpecType type, int tag, @Nullable VerbsObject object) {
+    private FlowEffect(FlowSpecType type, int tag, @Nullable PacketObject object) {
         this.type = type;
         this.tag = tag;
         this.object = object;
@@ -93,7 +93,7 @@ public final class FlowEffect extends FlowSpec {
     }
 
     @Override
-    @Nullable VerbsObject needs() {
+    @Nullable PacketObject needs() {
         return object;
     }
 

@@ -11,7 +11,7 @@ import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.ffm.Ranges;
 
 /**
- * Selects the packets that a queue pair receives by their headers; {@link QueuePair#createFlow} activates it.
+ * Selects the packets that a queue pair receives by their headers; {@link Flow#create} activates it.
  *
  * <pre>{@code
  * FlowRule.steering(1, FlowMatch.ethernet().destination(mac), FlowMatch.udp().destinationPort(5000), FlowEffect.count(counters));
@@ -84,10 +84,10 @@ public record FlowRule(FlowRuleType type, int priority, int port, Set<FlowFlag> 
     }
 
     /** What has to live as long as the rule is in force, each once. */
-    List<VerbsObject> needs() {
-        List<VerbsObject> needs = new ArrayList<>();
+    List<PacketObject> needs() {
+        List<PacketObject> needs = new ArrayList<>();
         for (FlowSpec spec : specs) {
-            VerbsObject object = spec.needs();
+            PacketObject object = spec.needs();
             if (object != null && !needs.contains(object)) {
                 needs.add(object);
             }

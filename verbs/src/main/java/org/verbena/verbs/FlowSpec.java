@@ -39,7 +39,7 @@ public abstract sealed class FlowSpec permits FlowMatch, FlowEffect {
     abstract void writeBody(MemorySegment part);
 
     /** What has to live as long as a rule with this part, or null. */
-    @Nullable VerbsObject needs() {
+    @Nullable PacketObject needs() {
         return null;
     }
 

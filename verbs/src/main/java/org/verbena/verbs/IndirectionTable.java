@@ -12,13 +12,14 @@ import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.internal.Seam;
 
 /**
  * Which {@link ReceiveWorkQueue} a packet goes to: its {@link ReceiveHash hash} picks an entry. The queues stay open at least as long.
  *
  * <p>Source: ibv_create_rwq_ind_table(3)
  */
-public final class IndirectionTable extends VerbsObject {
+public final class IndirectionTable extends PacketObject {
     /** Devices have a few thousand; the device checks its own limit. */
     public static final int MAX_ENTRIES = 1 << 16;
 
@@ -28,17 +29,26 @@ public final class IndirectionTable extends VerbsObject {
 
     private IndirectionTable(
             long address, Context context, int entries, MemorySegment destroyFunction, VerbsObject[] parents) {
-        super(address, parents);
+        super(Seam.PACKET, address, parents);
         this.context = context;
         this.entries = entries;
         this.destroyFunction = destroyFunction;
-        AbiCheck.expect(
+        expect(
                 "ibv_rwq_ind_table.context",
                 context.nativeAddress(),
                 Pointers.readLong(address + IbvRwqIndTable.CONTEXT));
     }
 
-    static IndirectionTable create(Context context, List<ReceiveWorkQueue> given) {
+    /**
+     * Creates a table for a queue pair that spreads its receives.
+     *
+     * @param context of the device
+     * @param given its entries, a power of two; a queue may be in several
+     * @return the table; the caller closes it before the queues
+     * @throws IllegalArgumentException another number of entries, or queues of another context
+     * @throws VerbsException the device has none, or not so large ones
+     */
+    public static IndirectionTable create(Context context, List<ReceiveWorkQueue> given) {
         List<ReceiveWorkQueue> queues = List.copyOf(given);
         int entries = queues.size();
         Ranges.check("number of entries", entries, 1, MAX_ENTRIES);
@@ -48,15 +58,15 @@ public final class IndirectionTable extends VerbsObject {
         }
         Set<VerbsObject> distinct = Collections.newSetFromMap(new IdentityHashMap<>());
         for (ReceiveWorkQueue queue : queues) {
-            context.checkOwns(queue, queue.domain().context(), context);
+            checkOwns(context, queue, queue.domain().context(), context);
             distinct.add(queue);
         }
         VerbsObject[] parents = distinct.toArray(VerbsObject[]::new);
         return make(parents, arena -> {
             MemorySegment function =
-                    context.extendedOperation("ibv_create_rwq_ind_table", VerbsContext.CREATE_RWQ_IND_TABLE);
+                    operation(context, "ibv_create_rwq_ind_table", VerbsContext.CREATE_RWQ_IND_TABLE);
             MemorySegment destroy =
-                    context.extendedOperation("ibv_destroy_rwq_ind_table", VerbsContext.DESTROY_RWQ_IND_TABLE);
+                    operation(context, "ibv_destroy_rwq_ind_table", VerbsContext.DESTROY_RWQ_IND_TABLE);
             MemorySegment table = arena.allocate(CStruct.PTR, entries);
             for (int i = 0; i < entries; i++) {
                 table.setAtIndex(CStruct.PTR, i, queues.get(i).nativeAddress());
@@ -64,7 +74,7 @@ public final class IndirectionTable extends VerbsObject {
             MemorySegment attr = arena.allocate(IbvRwqIndTableInitAttr.LAYOUT);
             attr.set(CStruct.U32, IbvRwqIndTableInitAttr.LOG_IND_TBL_SIZE, Integer.numberOfTrailingZeros(entries));
             attr.set(CStruct.PTR, IbvRwqIndTableInitAttr.IND_TBL, table.address());
-            long ibvTable = Calls.create(
+            long ibvTable = create(
                     "ibv_create_rwq_ind_table",
                     "entries=" + entries,
                     errno -> VerbsOps.createRwqIndTable(function, errno, context.nativeAddress(), attr.address()));
@@ -84,18 +94,9 @@ public final class IndirectionTable extends VerbsObject {
         return entries;
     }
 
-    /**
-     * The context that it belongs to.
-     *
-     * @return the context
-     */
-    Context context() {
-        return context;
-    }
-
     @Override
-    void destroy(long closing) {
-        Calls.check("ibv_destroy_rwq_ind_table", toString(), VerbsOps.destroyRwqIndTable(destroyFunction, closing));
+    protected void destroy(long closing) {
+        check("ibv_destroy_rwq_ind_table", toString(), VerbsOps.destroyRwqIndTable(destroyFunction, closing));
     }
 
     @Override

@@ -417,7 +417,7 @@ public final class MemoryRegion extends VerbsObject {
     }
 
     @Override
-    void destroy(long closing) {
+    protected void destroy(long closing) {
         if (imported) {
             LibIbverbs.unimportMr(closing);
             return;

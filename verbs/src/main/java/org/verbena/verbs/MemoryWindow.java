@@ -161,7 +161,7 @@ public final class MemoryWindow extends VerbsObject {
     }
 
     @Override
-    void destroy(long closing) {
+    protected void destroy(long closing) {
         MemorySegment function = domain.context().inlineOperation(IbvContextOps.DEALLOC_MW);
         Calls.check(
                 "ibv_dealloc_mw",

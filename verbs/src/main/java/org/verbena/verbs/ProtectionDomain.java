@@ -10,7 +10,6 @@ import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.memory.WindowType;
-import org.verbena.verbs.queue.WorkQueueFlag;
 
 /**
  * Ties memory to queue pairs: a queue pair can use only the memory regions of its own domain. Any thread.
@@ -292,23 +291,8 @@ public final class ProtectionDomain extends VerbsObject {
         return SharedReceiveQueue.createTagMatching(this, depthWrs, maxSges, maxTags, maxTagOperations, completions);
     }
 
-    /**
-     * Creates a queue of receives that packets are spread to.
-     *
-     * @param depthWrs how many receives it holds, 1 or more
-     * @param maxSges how many elements a receive may have, 1 or more
-     * @param completions where receives complete
-     * @param flags what it does to packets
-     * @return the queue, in RESET; the caller closes it
-     * @throws VerbsException the device has none, or refused
-     */
-    public ReceiveWorkQueue createReceiveWorkQueue(
-            int depthWrs, int maxSges, CompletionQueue completions, Set<WorkQueueFlag> flags) {
-        return ReceiveWorkQueue.create(this, depthWrs, maxSges, completions, flags);
-    }
-
     @Override
-    void destroy(long closing) {
+    protected void destroy(long closing) {
         destroyer.accept(closing);
     }
 

@@ -136,7 +136,7 @@ public final class QueuePair extends VerbsObject {
         if (xrc != null) {
             parents.add(xrc);
         }
-        ReceiveHash hash = extension == null ? null : extension.receiveHash();
+        ReceiveSpreading hash = extension == null ? null : extension.receiveHash();
         if (hash != null) {
             parents.add(hash.table());
         }
@@ -220,7 +220,7 @@ public final class QueuePair extends VerbsObject {
     public static MemorySegment toNative(
             Arena arena, ProtectionDomain domain, QueuePairOptions options, QueuePairExtension extension) {
         checkQueues(domain, options);
-        ReceiveHash hash = extension.receiveHash();
+        ReceiveSpreading hash = extension.receiveHash();
         if (hash != null) {
             checkSpreading(domain, options, extension, hash);
         }
@@ -272,7 +272,7 @@ public final class QueuePair extends VerbsObject {
 
     /** What does not go with work queues that others own. */
     private static void checkSpreading(
-            ProtectionDomain domain, QueuePairOptions options, QueuePairExtension extension, ReceiveHash hash) {
+            ProtectionDomain domain, QueuePairOptions options, QueuePairExtension extension, ReceiveSpreading hash) {
         QueuePairCapabilities sizes = options.capabilities();
         domain.context().checkOwns(hash.table(), hash.table().context(), domain);
         if (options.sharedReceives() != null || sizes.maxReceiveWrs() > 0 || sizes.maxReceiveSges() > 0) {
@@ -592,21 +592,13 @@ public final class QueuePair extends VerbsObject {
         });
     }
 
-    /**
-     * Steers packets with certain headers to this queue pair, which is of RAW_PACKET or UD.
-     *
-     * @param rule which packets, and what else is done with them
-     * @return the rule in force; the caller closes it before this queue pair
-     * @throws IllegalArgumentException the rule names counters or actions of another context
-     * @throws VerbsException the device cannot steer packets, does not accept the rule, or CAP_NET_RAW is missing
-     *     (EPERM)
-     */
-    public Flow createFlow(FlowRule rule) {
-        return Flow.create(this, rule);
+    @Override
+    protected boolean raisesEvents() {
+        return true;
     }
 
     @Override
-    void destroy(long closing) {
+    protected void destroy(long closing) {
         if (foreignDestroyer != null) {
             foreignDestroyer.run();
         } else {
@@ -618,7 +610,7 @@ public final class QueuePair extends VerbsObject {
     }
 
     @Override
-    void freeMemory() {
+    protected void freeMemory() {
         sendQueue.free();
         if (builder != null) {
             builder.free();

@@ -16,7 +16,7 @@ import org.verbena.verbs.work.SendOperation;
  * @param xrcDomain of an XRC_RECV queue pair; null otherwise
  * @param maxTsoHeaderBytes the longest header of a segmented send, 0 without
  * @param sourceNumber what datagrams carry as their source, with SOURCE_QPN
- * @param receiveHash how it spreads what it receives over receive work queues, instead of having receives of its own; null without
+ * @param receiveHash how it spreads what it receives, instead of having receives of its own; null without
  */
 public record QueuePairExtension(
         Set<SendOperation> sendOperations,
@@ -24,7 +24,7 @@ public record QueuePairExtension(
         @Nullable XrcDomain xrcDomain,
         int maxTsoHeaderBytes,
         int sourceNumber,
-        @Nullable ReceiveHash receiveHash) {
+        @Nullable ReceiveSpreading receiveHash) {
 
     /** Copies the sets and checks ranges. */
     public QueuePairExtension {
@@ -59,7 +59,7 @@ public record QueuePairExtension(
      * @param hash how it does so
      * @return the extension
      */
-    public static QueuePairExtension spreading(ReceiveHash hash) {
+    public static QueuePairExtension spreading(ReceiveSpreading hash) {
         return new QueuePairExtension(Set.of(), Set.of(), null, 0, 0, hash);
     }
 

@@ -11,6 +11,7 @@ import org.verbena.verbs.ffm.IbvQpInitAttrEx;
 import org.verbena.verbs.ffm.IbvRxHashConf;
 import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.ffm.Ranges;
+import org.verbena.verbs.internal.Seam;
 import org.verbena.verbs.queue.ReceiveHashField;
 
 /**
@@ -18,7 +19,7 @@ import org.verbena.verbs.queue.ReceiveHashField;
  *
  * <p>Source: ibv_create_qp_ex(3)
  */
-public final class ReceiveHash {
+public final class ReceiveHash extends ReceiveSpreading {
     /** {@code IBV_RX_HASH_FUNC_TOEPLITZ}. */
     static final int TOEPLITZ = 1;
 
@@ -45,6 +46,7 @@ public final class ReceiveHash {
      * @throws IllegalArgumentException fields that do not go together
      */
     public ReceiveHash(IndirectionTable table, byte[] key, Set<ReceiveHashField> fields) {
+        super(Seam.PACKET);
         this.table = Objects.requireNonNull(table);
         this.key = key.clone();
         this.fields = Set.copyOf(fields);
@@ -64,17 +66,13 @@ public final class ReceiveHash {
      *
      * @return the table
      */
+    @Override
     public IndirectionTable table() {
         return table;
     }
 
-    /**
-     * Writes it into what a queue pair is created with.
-     *
-     * @param arena owns the key
-     * @param attr an {@code ibv_qp_init_attr_ex}
-     */
-    void write(Arena arena, MemorySegment attr) {
+    @Override
+    protected void write(Arena arena, MemorySegment attr) {
         MemorySegment keyBytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, key);
         attr.set(CStruct.PTR, IbvQpInitAttrEx.RWQ_IND_TBL, table.nativeAddress());
         long conf = IbvQpInitAttrEx.RX_HASH_CONF;

@@ -48,7 +48,7 @@ public final class ReceiveQueue extends WorkQueue {
                 0);
         this.kind = owner instanceof SharedReceiveQueue
                 ? Owner.SHARED
-                : owner instanceof ReceiveWorkQueue ? Owner.WORK_QUEUE : Owner.QUEUE_PAIR;
+                : owner instanceof PacketObject ? Owner.WORK_QUEUE : Owner.QUEUE_PAIR;
     }
 
     /**

@@ -5,7 +5,6 @@ import java.util.Collections;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.ffm.CStruct;
-import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvWq;
 import org.verbena.verbs.ffm.IbvWqAttr;
 import org.verbena.verbs.ffm.IbvWqInitAttr;
@@ -15,6 +14,7 @@ import org.verbena.verbs.ffm.Pthreads;
 import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
+import org.verbena.verbs.internal.Seam;
 import org.verbena.verbs.queue.WorkQueueFlag;
 import org.verbena.verbs.queue.WorkQueueState;
 
@@ -28,7 +28,7 @@ import org.verbena.verbs.queue.WorkQueueState;
  *
  * <p>Source: ibv_create_wq(3), ibv_modify_wq(3)
  */
-public final class ReceiveWorkQueue extends VerbsObject {
+public final class ReceiveWorkQueue extends PacketObject {
     /** {@code IBV_WQ_INIT_ATTR_FLAGS}. */
     static final int WITH_FLAGS = 1;
 
@@ -58,24 +58,35 @@ public final class ReceiveWorkQueue extends VerbsObject {
             int depthWrs,
             int maxSges,
             VerbsObject... parents) {
-        super(address, parents);
+        super(Seam.PACKET, address, parents);
         this.domain = domain;
         this.destroyFunction = destroyFunction;
         this.number = Pointers.readInt(address + IbvWq.WQ_NUM);
         this.maxSges = maxSges;
-        this.queue = new ReceiveQueue(this, domain, "ibv_post_wq_recv", postFunction, depthWrs, maxSges);
+        this.queue = newReceiveQueue(domain, postFunction, depthWrs, maxSges);
     }
 
-    static ReceiveWorkQueue create(
+    /**
+     * Creates a queue of receives that packets are spread to.
+     *
+     * @param domain of their memory
+     * @param depthWrs how many receives it holds, 1 or more
+     * @param maxSges how many elements a receive may have, 1 or more
+     * @param completions where receives complete
+     * @param flags what it does to packets
+     * @return the queue, in RESET; the caller closes it
+     * @throws VerbsException the device has none, or refused
+     */
+    public static ReceiveWorkQueue create(
             ProtectionDomain domain, int depthWrs, int maxSges, CompletionQueue completions, Set<WorkQueueFlag> flags) {
         Ranges.check("depthWrs", depthWrs, 1, Integer.MAX_VALUE);
         Ranges.check("maxSges", maxSges, 1, Integer.MAX_VALUE);
         Context context = domain.context();
-        context.checkOwns(completions, completions.context(), domain);
+        checkOwns(context, completions, completions.context(), domain);
         VerbsObject[] parents = {domain, completions};
         return make(parents, arena -> {
-            MemorySegment function = context.extendedOperation("ibv_create_wq", VerbsContext.CREATE_WQ);
-            MemorySegment destroy = context.extendedOperation("ibv_destroy_wq", VerbsContext.DESTROY_WQ);
+            MemorySegment function = operation(context, "ibv_create_wq", VerbsContext.CREATE_WQ);
+            MemorySegment destroy = operation(context, "ibv_destroy_wq", VerbsContext.DESTROY_WQ);
             MemorySegment attr = arena.allocate(IbvWqInitAttr.LAYOUT);
             attr.set(CStruct.ENUM, IbvWqInitAttr.WQ_TYPE, RECEIVE);
             attr.set(CStruct.U32, IbvWqInitAttr.MAX_WR, depthWrs);
@@ -86,7 +97,7 @@ public final class ReceiveWorkQueue extends VerbsObject {
                 attr.set(CStruct.U32, IbvWqInitAttr.COMP_MASK, WITH_FLAGS);
                 attr.set(CStruct.U32, IbvWqInitAttr.CREATE_FLAGS, NativeConstant.mask(flags));
             }
-            long wq = Calls.create(
+            long wq = create(
                     "ibv_create_wq",
                     "max_wr=" + depthWrs + ", max_sge=" + maxSges + ", " + flags,
                     errno -> VerbsOps.createWq(function, errno, context.nativeAddress(), attr.address()));
@@ -107,8 +118,8 @@ public final class ReceiveWorkQueue extends VerbsObject {
     /** Does what remains of the header's inline function, and returns the function that posts. */
     private static MemorySegment postFunction(long wq, Context context, CompletionQueue completions) {
         MemorySegment struct = Pointers.view(wq, IbvWq.SIZE);
-        AbiCheck.expect("ibv_wq.context", context.nativeAddress(), struct.get(CStruct.PTR, IbvWq.CONTEXT));
-        AbiCheck.expect("ibv_wq.cq", completions.nativeAddress(), struct.get(CStruct.PTR, IbvWq.CQ));
+        expect("ibv_wq.context", context.nativeAddress(), struct.get(CStruct.PTR, IbvWq.CONTEXT));
+        expect("ibv_wq.cq", completions.nativeAddress(), struct.get(CStruct.PTR, IbvWq.CQ));
         // Providers leave these to the header's inline, and acknowledging events uses them.
         struct.set(CStruct.PTR, IbvWq.WQ_CONTEXT, 0);
         struct.set(CStruct.U32, IbvWq.EVENTS_COMPLETED, 0);
@@ -116,7 +127,7 @@ public final class ReceiveWorkQueue extends VerbsObject {
         Pthreads.initializeCondition(wq + IbvWq.COND);
         long post = struct.get(CStruct.PTR, IbvWq.POST_RECV);
         if (post == 0) {
-            throw Failures.failure("ibv_post_wq_recv", context.device().name(), Errno.EOPNOTSUPP);
+            throw unsupported("ibv_post_wq_recv", context);
         }
         return Pointers.function(post);
     }
@@ -220,26 +231,31 @@ public final class ReceiveWorkQueue extends VerbsObject {
             Set<WorkQueueFlag> on,
             Set<WorkQueueFlag> off) {
         runWhileOpen(arena -> {
-            MemorySegment function = domain.context().extendedOperation("ibv_modify_wq", VerbsContext.MODIFY_WQ);
+            MemorySegment function = operation(domain.context(), "ibv_modify_wq", VerbsContext.MODIFY_WQ);
             MemorySegment attr = arena.allocate(IbvWqAttr.LAYOUT);
             attr.set(CStruct.U32, IbvWqAttr.ATTR_MASK, mask);
             attr.set(CStruct.ENUM, IbvWqAttr.WQ_STATE, state.value());
             attr.set(CStruct.ENUM, IbvWqAttr.CURR_WQ_STATE, assumed.value());
             attr.set(CStruct.U32, IbvWqAttr.FLAGS, NativeConstant.mask(on));
             attr.set(CStruct.U32, IbvWqAttr.FLAGS_MASK, NativeConstant.mask(on) | NativeConstant.mask(off));
-            Calls.check(
+            check(
                     "ibv_modify_wq", this + ", " + what, VerbsOps.modifyWq(function, nativeAddress(), attr.address()));
         });
     }
 
     @Override
-    void destroy(long closing) {
-        Calls.check("ibv_destroy_wq", toString(), VerbsOps.destroyWq(destroyFunction, closing));
+    protected boolean raisesEvents() {
+        return true;
     }
 
     @Override
-    void freeMemory() {
-        queue.free();
+    protected void destroy(long closing) {
+        check("ibv_destroy_wq", toString(), VerbsOps.destroyWq(destroyFunction, closing));
+    }
+
+    @Override
+    protected void freeMemory() {
+        free(queue);
     }
 
     @Override

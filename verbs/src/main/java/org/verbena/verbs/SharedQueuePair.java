@@ -28,7 +28,12 @@ public final class SharedQueuePair extends VerbsObject {
     }
 
     @Override
-    void destroy(long closing) {
+    protected boolean raisesEvents() {
+        return true;
+    }
+
+    @Override
+    protected void destroy(long closing) {
         Calls.check("ibv_destroy_qp", toString(), LibIbverbs.destroyQp(closing));
     }
 

@@ -306,12 +306,17 @@ public final class SharedReceiveQueue extends VerbsObject {
     }
 
     @Override
-    void destroy(long closing) {
+    protected boolean raisesEvents() {
+        return true;
+    }
+
+    @Override
+    protected void destroy(long closing) {
         Calls.check("ibv_destroy_srq", toString(), LibIbverbs.destroySrq(closing));
     }
 
     @Override
-    void freeMemory() {
+    protected void freeMemory() {
         queue.free();
         if (tags != null) {
             tags.free();

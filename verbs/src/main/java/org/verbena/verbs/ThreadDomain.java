@@ -33,7 +33,7 @@ public final class ThreadDomain extends VerbsObject {
     }
 
     @Override
-    void destroy(long closing) {
+    protected void destroy(long closing) {
         Calls.check(
                 "ibv_dealloc_td",
                 toString(),

@@ -35,11 +35,7 @@ public abstract sealed class VerbsObject implements AutoCloseable
                 QueuePair,
                 SharedQueuePair,
                 AddressHandle,
-                Flow,
-                FlowAction,
-                Counters,
-                ReceiveWorkQueue,
-                IndirectionTable {
+                PacketObject {
 
     /** How many open children an error message names before it only counts. */
     private static final int NAMED_CHILDREN = 5;
@@ -69,12 +65,13 @@ public abstract sealed class VerbsObject implements AutoCloseable
      * Takes over what C has just made: the new object lies on its parents, or, if it cannot be made, the C object is
      * destroyed and its parents are unaffected.
      *
+     * @param <T> the kind of object
      * @param made address of the C object
      * @param constructor wraps it
      * @param undo gives the C object back if wrapping it fails
      * @return what the constructor made
      */
-    static <T extends VerbsObject> T own(long made, LongFunction<T> constructor, LongConsumer undo) {
+    protected static <T extends VerbsObject> T own(long made, LongFunction<T> constructor, LongConsumer undo) {
         VerbsObject entered = null;
         try {
             T object = constructor.apply(made);
@@ -163,7 +160,7 @@ public abstract sealed class VerbsObject implements AutoCloseable
     }
 
     /** Frees the native memory that went with the C object, which is gone now. */
-    void freeMemory() {}
+    protected void freeMemory() {}
 
     /**
      * Gives the C object back. What it throws leaves the object open, so it must do nothing that may fail after the C
@@ -171,16 +168,17 @@ public abstract sealed class VerbsObject implements AutoCloseable
      *
      * @param closing its address
      */
-    abstract void destroy(long closing);
+    protected abstract void destroy(long closing);
 
     /**
      * Makes an object on one other.
      *
+     * @param <T> the kind of object
      * @param parent what the object will lie on
      * @param making as for {@link #make(VerbsObject[], Function)}
      * @return what it returned
      */
-    static <T extends VerbsObject> T make(VerbsObject parent, Function<Arena, T> making) {
+    protected static <T extends VerbsObject> T make(VerbsObject parent, Function<Arena, T> making) {
         return make(new VerbsObject[] {parent}, making);
     }
 
@@ -188,12 +186,13 @@ public abstract sealed class VerbsObject implements AutoCloseable
      * Makes an object on others, which {@link #close()} refuses to close meanwhile. All of them are open, or nothing
      * happens.
      *
+     * @param <T> the kind of object
      * @param parents what the object will lie on
      * @param making calls C, with memory that is freed when it is done, and returns what {@link #own} returned
      * @return what it returned
      * @throws IllegalStateException one of the parents is closed
      */
-    static <T extends VerbsObject> T make(VerbsObject[] parents, Function<Arena, T> making) {
+    protected static <T extends VerbsObject> T make(VerbsObject[] parents, Function<Arena, T> making) {
         int held = 0;
         try (Arena arena = Arena.ofConfined()) {
             for (VerbsObject parent : parents) {
@@ -220,11 +219,12 @@ public abstract sealed class VerbsObject implements AutoCloseable
      * Calls C about this object, which {@link #close()} refuses to close meanwhile. Every call that any thread may make
      * goes this way; posting and polling do not, as they belong to the thread that closes.
      *
+     * @param <T> what the call returns
      * @param call what to do, with memory that is freed when it is done
      * @return what it returned
      * @throws IllegalStateException this is closed
      */
-    final <T extends @Nullable Object> T whileOpen(Function<Arena, T> call) {
+    protected final <T extends @Nullable Object> T whileOpen(Function<Arena, T> call) {
         hold();
         try (Arena arena = Arena.ofConfined()) {
             return call.apply(arena);
@@ -238,7 +238,7 @@ public abstract sealed class VerbsObject implements AutoCloseable
      *
      * @param call what to do
      */
-    final void runWhileOpen(Consumer<Arena> call) {
+    protected final void runWhileOpen(Consumer<Arena> call) {
         whileOpen(arena -> {
             call.accept(arena);
             return this;
@@ -246,16 +246,14 @@ public abstract sealed class VerbsObject implements AutoCloseable
     }
 
     /**
-     * Makes an open object lie on one more parent. The caller {@link #hold holds} both.
+     * Makes an open object lie on one more parent. A call keeps both open meanwhile.
      *
      * @param parent what shall outlive this
      */
-    final void alsoLieOn(VerbsObject parent) {
+    protected final void alsoLieOn(VerbsObject parent) {
         synchronized (this) {
-            for (VerbsObject known : parents) {
-                if (known == parent) {
-                    return;
-                }
+            if (Arrays.asList(parents).contains(parent)) {
+                return;
             }
             VerbsObject[] more = Arrays.copyOf(parents, parents.length + 1);
             more[parents.length] = parent;
@@ -278,17 +276,17 @@ public abstract sealed class VerbsObject implements AutoCloseable
     }
 
     /** The context under everything: an object names first what leads there. */
-    private Context root() {
+    final Context root() {
         return this instanceof Context context ? context : parents[0].root();
     }
 
-    /** Whether the device's asynchronous events may name it. */
-    private boolean raisesEvents() {
-        return this instanceof QueuePair
-                || this instanceof SharedQueuePair
-                || this instanceof CompletionQueue
-                || this instanceof SharedReceiveQueue
-                || this instanceof ReceiveWorkQueue;
+    /**
+     * Whether the device's asynchronous events may name it.
+     *
+     * @return false unless it is a queue
+     */
+    protected boolean raisesEvents() {
+        return false;
     }
 
     private String nameChildren() {

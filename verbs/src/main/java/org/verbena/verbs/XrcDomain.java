@@ -77,7 +77,7 @@ public final class XrcDomain extends VerbsObject {
     }
 
     @Override
-    void destroy(long closing) {
+    protected void destroy(long closing) {
         Calls.check(
                 "ibv_close_xrcd",
                 toString(),

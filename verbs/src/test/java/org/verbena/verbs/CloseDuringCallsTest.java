@@ -10,6 +10,7 @@ import java.lang.reflect.Modifier;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.Deque;
@@ -67,7 +68,7 @@ class CloseDuringCallsTest {
     void everyCallKeepsItsObjectOpen() throws Exception {
         Map<String, String> closedMeanwhile = new TreeMap<>();
         Set<String> held = new TreeSet<>();
-        for (Class<?> type : VerbsObject.class.getPermittedSubclasses()) {
+        for (Class<?> type : types()) {
             for (Method method : callsOf(type)) {
                 VerbsObject target = make(type);
                 if (target != null) {
@@ -203,6 +204,13 @@ class CloseDuringCallsTest {
         Thread.ofPlatform().daemon().start(task);
     }
 
+    private static List<Class<?>> types() {
+        List<Class<?>> types = new ArrayList<>(List.of(VerbsObject.class.getPermittedSubclasses()));
+        types.addAll(List.of(
+                Flow.class, FlowAction.class, Counters.class, ReceiveWorkQueue.class, IndirectionTable.class));
+        return types;
+    }
+
     private static List<Method> callsOf(Class<?> type) {
         return Arrays.stream(type.getDeclaredMethods())
                 .filter(method -> Modifier.isPublic(method.getModifiers()) && !Modifier.isStatic(method.getModifiers()))
@@ -243,9 +251,9 @@ class CloseDuringCallsTest {
         } else if (type == QueuePair.class) {
             return keep(domain.createQueuePair(QueuePairOptions.reliable(completions, SIZES)));
         } else if (type == ReceiveWorkQueue.class) {
-            return keep(domain.createReceiveWorkQueue(3, 1, completions, Set.of()));
+            return keep(ReceiveWorkQueue.create(domain, 3, 1, completions, Set.of()));
         } else if (type == Counters.class) {
-            return keep(context.createCounters());
+            return keep(Counters.create(context));
         }
         return null;
     }

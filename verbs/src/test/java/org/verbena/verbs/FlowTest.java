@@ -66,7 +66,7 @@ class FlowTest {
 
     /** What C saw of a rule behind its head. */
     private String seen(FlowSpec... specs) {
-        try (Flow flow = queuePair.createFlow(FlowRule.steering(1, specs))) {
+        try (Flow flow = Flow.create(queuePair, FlowRule.steering(1, specs))) {
             String head = "type=0 priority=0 port=1 flags=0 qp=" + pointer(queuePair) + " ";
             assertThat(flow.isOpen()).isTrue();
             assertThat(Stub.text("stub_text")).startsWith(head);
@@ -79,13 +79,13 @@ class FlowTest {
         FlowRule rule = FlowRule.steering(255, FlowMatch.tcp())
                 .withPriority(0xffff)
                 .withFlags(Set.of(FlowFlag.DONT_TRAP, FlowFlag.EGRESS));
-        try (Flow flow = queuePair.createFlow(rule)) {
+        try (Flow flow = Flow.create(queuePair, rule)) {
             assertThat(Stub.text("stub_text"))
                     .startsWith("type=0 priority=65535 port=255 flags=6 qp=" + pointer(queuePair) + " tcp");
             assertThat(flow.rule()).isEqualTo(rule);
         }
         for (FlowRuleType type : List.of(FlowRuleType.ALL_DEFAULT, FlowRuleType.MC_DEFAULT, FlowRuleType.SNIFFER)) {
-            queuePair.createFlow(FlowRule.of(type, 2)).close();
+            Flow.create(queuePair, FlowRule.of(type, 2)).close();
             assertThat(Stub.text("stub_text"))
                     .isEqualTo("type=" + type.value() + " priority=0 port=2 flags=0 qp=" + pointer(queuePair));
         }
@@ -145,8 +145,8 @@ class FlowTest {
     @Test
     void partsFollowEachOtherInOrder() {
         // A pointer behind a part of 12 bytes is not aligned, which C's parts need not be.
-        try (Counters counters = context.createCounters();
-                FlowAction action = context.createFlowAction(decrypting())) {
+        try (Counters counters = Counters.create(context);
+                FlowAction action = FlowAction.create(context, decrypting())) {
             assertThat(seen(
                             FlowMatch.mpls(),
                             FlowMatch.ethernet().inner().etherType(1),
@@ -202,10 +202,10 @@ class FlowTest {
 
     @Test
     void aFlowKeepsWhatItUsesOpen() {
-        Counters counters = context.createCounters();
-        FlowAction action = context.createFlowAction(decrypting());
+        Counters counters = Counters.create(context);
+        FlowAction action = FlowAction.create(context, decrypting());
         // Twice the same counters are one parent.
-        Flow flow = queuePair.createFlow(FlowRule.steering(
+        Flow flow = Flow.create(queuePair, FlowRule.steering(
                 1, FlowEffect.count(counters), FlowEffect.count(counters), FlowEffect.change(action)));
         for (VerbsObject parent : List.of(counters, action, queuePair, context)) {
             assertThatIllegalStateException().isThrownBy(parent::close);
@@ -222,10 +222,10 @@ class FlowTest {
         counters.close();
         FlowRule stale = FlowRule.steering(1, FlowEffect.count(counters));
         assertThatIllegalStateException()
-                .isThrownBy(() -> queuePair.createFlow(stale))
+                .isThrownBy(() -> Flow.create(queuePair, stale))
                 .withMessageContaining("Counters of stub0 is closed");
         assertThatIllegalStateException()
-                .isThrownBy(() -> queuePair.createFlow(FlowRule.steering(1, FlowEffect.change(action))));
+                .isThrownBy(() -> Flow.create(queuePair, FlowRule.steering(1, FlowEffect.change(action))));
         assertThatIllegalStateException().isThrownBy(() -> counters.attach(CounterKind.BYTES, 0));
         assertThatIllegalStateException().isThrownBy(() -> action.modify(decrypting()));
     }
@@ -233,14 +233,14 @@ class FlowTest {
     @Test
     void objectsOfAnotherContextAreRefused() {
         try (Context other = Verbs.device("stub0").open();
-                Counters foreign = other.createCounters();
-                FlowAction foreignAction = other.createFlowAction(decrypting());
-                Flow flow = queuePair.createFlow(FlowRule.steering(1))) {
+                Counters foreign = Counters.create(other);
+                FlowAction foreignAction = FlowAction.create(other, decrypting());
+                Flow flow = Flow.create(queuePair, FlowRule.steering(1))) {
             assertThatIllegalArgumentException()
-                    .isThrownBy(() -> queuePair.createFlow(FlowRule.steering(1, FlowEffect.count(foreign))))
+                    .isThrownBy(() -> Flow.create(queuePair, FlowRule.steering(1, FlowEffect.count(foreign))))
                     .withMessageContaining("another context");
             assertThatIllegalArgumentException()
-                    .isThrownBy(() -> queuePair.createFlow(FlowRule.steering(1, FlowEffect.change(foreignAction))));
+                    .isThrownBy(() -> Flow.create(queuePair, FlowRule.steering(1, FlowEffect.change(foreignAction))));
             assertThatIllegalArgumentException()
                     .isThrownBy(() -> foreign.attachTo(flow, CounterKind.PACKETS, 0))
                     .withMessageContaining("another context");
@@ -249,7 +249,7 @@ class FlowTest {
 
     @Test
     void countersAreAttachedAndRead() {
-        try (Counters counters = context.createCounters()) {
+        try (Counters counters = Counters.create(context)) {
             assertThatIllegalStateException()
                     .isThrownBy(() -> counters.read(false))
                     .withMessageContaining("attach");
@@ -286,14 +286,14 @@ class FlowTest {
 
     @Test
     void countersThatAreAttachedToAFlowOutliveIt() {
-        Counters counters = context.createCounters();
-        Flow flow = queuePair.createFlow(FlowRule.steering(1, FlowMatch.tcp()));
+        Counters counters = Counters.create(context);
+        Flow flow = Flow.create(queuePair, FlowRule.steering(1, FlowMatch.tcp()));
         counters.attachTo(flow, CounterKind.PACKETS, 0);
         counters.attachTo(flow, CounterKind.BYTES, 1);
         assertCalled("stub_attach_counters", 1, 1, 0, flow.nativeAddress(), counters.nativeAddress());
         assertThatIllegalStateException().isThrownBy(counters::close).withMessageContaining("Flow");
         Stub.failNext("stub_attach_counters", Errno.EOPNOTSUPP);
-        Counters refused = context.createCounters();
+        Counters refused = Counters.create(context);
         assertThatThrownBy(() -> refused.attachTo(flow, CounterKind.PACKETS, 0)).isInstanceOf(VerbsException.class);
         refused.close(); // what was refused binds nothing
         flow.close();
@@ -323,7 +323,7 @@ class FlowTest {
                         FlowMatch.ipv4().source(ipv4("10.0.0.1"), 32).destination(ipv4("10.0.0.2"), 32),
                         FlowMatch.udp().destinationPort(4500)),
                 OptionalInt.of(0xfedcba98));
-        try (FlowAction action = context.createFlowAction(parameters)) {
+        try (FlowAction action = FlowAction.create(context, parameters)) {
             assertThat(Stub.text("stub_text"))
                     .isEqualTo("mask=1 esn=fedcba98 spi=80000001 seq=2 pad=3 flags=f limit=123456789"
                             + " keymat=0 algo=0 icv=16 iv=b1b2b3b4b5b6b7b8 salt=a1a2a3a4 key=" + HEX.formatHex(key)
@@ -342,7 +342,7 @@ class FlowTest {
             assertThat(action.isOpen()).isTrue();
         }
         Stub.failNext("stub_create_flow_action_esp", Errno.EINVAL);
-        assertThatThrownBy(() -> context.createFlowAction(parameters))
+        assertThatThrownBy(() -> FlowAction.create(context, parameters))
                 .hasMessageContaining("ibv_create_flow_action_esp");
     }
 
@@ -356,7 +356,7 @@ class FlowTest {
         assertThatIllegalArgumentException().isThrownBy(() -> new EspKey(new byte[24], salt, vector, 10));
         assertThatIllegalArgumentException()
                 .isThrownBy(
-                        () -> context.createFlowAction(EspParameters.window(EspAssociation.inlineCrypto(Set.of()), 1)))
+                        () -> FlowAction.create(context, EspParameters.window(EspAssociation.inlineCrypto(Set.of()), 1)))
                 .withMessageContaining("needs an association and a key");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> new EspParameters(
@@ -369,17 +369,17 @@ class FlowTest {
     void refusalsSayWhatToDo() {
         FlowRule rule = FlowRule.steering(1, FlowMatch.tcp());
         Stub.failNext("stub_create_flow", Errno.EPERM);
-        assertThatThrownBy(() -> queuePair.createFlow(rule)).hasMessageContaining("CAP_NET_RAW");
+        assertThatThrownBy(() -> Flow.create(queuePair, rule)).hasMessageContaining("CAP_NET_RAW");
         Stub.failNext("stub_create_flow", Errno.EINVAL);
-        assertThatThrownBy(() -> queuePair.createFlow(rule))
+        assertThatThrownBy(() -> Flow.create(queuePair, rule))
                 .hasMessageContaining("not of RAW_PACKET or UD")
                 .hasMessageContaining("TCP 00000000/00000000");
         Stub.failNext("stub_create_flow", Errno.ENXIO);
-        assertThatThrownBy(() -> queuePair.createFlow(rule))
+        assertThatThrownBy(() -> Flow.create(queuePair, rule))
                 .hasMessageContaining("ENXIO")
                 .hasMessageContaining("not switched on");
         Stub.failNext("stub_create_counters", Errno.ENOMEM);
-        assertThatThrownBy(context::createCounters).hasMessageContaining("ibv_create_counters");
+        assertThatThrownBy(() -> Counters.create(context)).hasMessageContaining("ibv_create_counters");
     }
 
     @Test
@@ -400,14 +400,14 @@ class FlowTest {
                 ProtectionDomain domain = older.allocateProtectionDomain();
                 CompletionQueue completions = older.createCompletionQueue(8);
                 QueuePair queuePair = domain.createQueuePair(QueuePairOptions.reliable(completions, SIZES))) {
-            assertThatThrownBy(() -> queuePair.createFlow(FlowRule.steering(1)))
+            assertThatThrownBy(() -> Flow.create(queuePair, FlowRule.steering(1)))
                     .isInstanceOf(VerbsException.class)
                     .hasMessageContaining("ibv_create_flow")
                     .hasMessageContaining("EOPNOTSUPP");
-            assertThatThrownBy(older::createCounters)
+            assertThatThrownBy(() -> Counters.create(older))
                     .hasMessageContaining("ibv_create_counters")
                     .hasMessageContaining("EOPNOTSUPP");
-            assertThatThrownBy(() -> older.createFlowAction(decrypting()))
+            assertThatThrownBy(() -> FlowAction.create(older, decrypting()))
                     .hasMessageContaining("ibv_create_flow_action_esp")
                     .hasMessageContaining("EOPNOTSUPP");
         }

@@ -285,7 +285,7 @@ class ObjectTreeTest {
         CompletionQueue completions = context.createCompletionQueue(8, channel, 0);
         QueuePairOptions options = QueuePairOptions.reliable(completions, SIZES);
         QueuePair queuePair = domain.createQueuePair(options);
-        ReceiveWorkQueue work = domain.createReceiveWorkQueue(3, 1, completions, Set.of());
+        ReceiveWorkQueue work = ReceiveWorkQueue.create(domain, 3, 1, completions, Set.of());
         QueuePairExtension building = new QueuePairExtension(EnumSet.of(SendOperation.SEND), Set.of(), null, 0, 0);
         int live = Stub.live();
         Stub.call("stub_break_abi", 7);
@@ -295,17 +295,17 @@ class ObjectTreeTest {
                 context::createCompletionChannel,
                 () -> context.createCompletionQueue(8, channel, 0),
                 () -> context.createExtendedCompletionQueue(8, channel, 0, EnumSet.allOf(CompletionField.class)),
-                context::createCounters,
-                () -> context.createFlowAction(esp),
-                () -> context.createIndirectionTable(List.of(work)),
+                () -> Counters.create(context),
+                () -> FlowAction.create(context, esp),
+                () -> IndirectionTable.create(context, List.of(work)),
                 () -> domain.registerMemory(arena.allocate(64), WRITE),
                 () -> domain.allocateMemoryWindow(WindowType.TYPE_2),
                 () -> domain.createSharedReceiveQueue(8, 1),
                 () -> domain.createTagMatchingReceiveQueue(4, 1, 16, 3, completions),
-                () -> domain.createReceiveWorkQueue(3, 1, completions, Set.of()),
+                () -> ReceiveWorkQueue.create(domain, 3, 1, completions, Set.of()),
                 () -> domain.createQueuePair(options),
                 () -> domain.createQueuePair(options, building),
-                () -> queuePair.createFlow(FlowRule.steering(1)));
+                () -> Flow.create(queuePair, FlowRule.steering(1)));
         for (ThrowingCallable creation : creations) {
             assertThatThrownBy(creation)
                     .isInstanceOf(UnsupportedOperationException.class)

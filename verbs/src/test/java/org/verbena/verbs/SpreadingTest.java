@@ -47,7 +47,7 @@ class SpreadingTest {
         domain = context.allocateProtectionDomain();
         completions = context.createCompletionQueue(8);
         region = domain.registerMemory(arena.allocate(64, 8), EnumSet.of(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND));
-        queue = domain.createReceiveWorkQueue(3, 2, completions, Set.of());
+        queue = ReceiveWorkQueue.create(domain, 3, 2, completions, Set.of());
     }
 
     @AfterEach
@@ -79,19 +79,19 @@ class SpreadingTest {
         assertThat(queue.domain()).isSameAs(domain);
         assertThat(queue.receiveQueue().capacityWrs()).isEqualTo(4); // the stub grants one more
         assertThat(Stub.call("stub_wq_lock", queue.nativeAddress())).isZero();
-        domain.createReceiveWorkQueue(1, 1, completions, EnumSet.allOf(WorkQueueFlag.class))
+        ReceiveWorkQueue.create(domain, 1, 1, completions, EnumSet.allOf(WorkQueueFlag.class))
                 .close();
         assertThat(Stub.text("stub_text")).endsWith("mask=1 flags=f");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> domain.createReceiveWorkQueue(0, 1, completions, Set.of()));
+                .isThrownBy(() -> ReceiveWorkQueue.create(domain, 0, 1, completions, Set.of()));
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> domain.createReceiveWorkQueue(1, 0, completions, Set.of()));
+                .isThrownBy(() -> ReceiveWorkQueue.create(domain, 1, 0, completions, Set.of()));
         Stub.failNext("stub_create_wq", Errno.EINVAL);
-        assertThatThrownBy(() -> domain.createReceiveWorkQueue(9, 1, completions, Set.of()))
+        assertThatThrownBy(() -> ReceiveWorkQueue.create(domain, 9, 1, completions, Set.of()))
                 .hasMessageContaining("ibv_create_wq(max_wr=9")
                 .hasMessageContaining("maxReceiveWorkQueues");
         Stub.failNext("stub_create_wq", Errno.ENOMEM);
-        assertThatThrownBy(() -> domain.createReceiveWorkQueue(9, 1, completions, Set.of()))
+        assertThatThrownBy(() -> ReceiveWorkQueue.create(domain, 9, 1, completions, Set.of()))
                 .hasMessageContaining("locked-memory limit");
     }
 
@@ -141,7 +141,7 @@ class SpreadingTest {
     void aProviderWithoutItsPostFunctionIsRefused() {
         Stub.call("stub_wq_without_post", 1);
         int live = Stub.live();
-        assertThatThrownBy(() -> domain.createReceiveWorkQueue(1, 1, completions, Set.of()))
+        assertThatThrownBy(() -> ReceiveWorkQueue.create(domain, 1, 1, completions, Set.of()))
                 .isInstanceOf(VerbsException.class)
                 .hasMessageContaining("ibv_post_wq_recv")
                 .hasMessageContaining("EOPNOTSUPP");
@@ -159,8 +159,8 @@ class SpreadingTest {
 
     @Test
     void aTableNamesItsQueuesAndKeepsThemOpen() {
-        ReceiveWorkQueue second = domain.createReceiveWorkQueue(1, 1, completions, Set.of());
-        IndirectionTable table = context.createIndirectionTable(List.of(queue, second, second, queue));
+        ReceiveWorkQueue second = ReceiveWorkQueue.create(domain, 1, 1, completions, Set.of());
+        IndirectionTable table = IndirectionTable.create(context, List.of(queue, second, second, queue));
         assertThat(Stub.text("stub_text"))
                 .isEqualTo("log=2 mask=0 " + pointer(queue) + " " + pointer(second) + " " + pointer(second) + " "
                         + pointer(queue));
@@ -176,7 +176,7 @@ class SpreadingTest {
         assertThatThrownBy(second::close).hasMessageContaining("ibv_destroy_wq");
         second.close();
         assertThatIllegalStateException()
-                .isThrownBy(() -> context.createIndirectionTable(List.of(queue, second)))
+                .isThrownBy(() -> IndirectionTable.create(context, List.of(queue, second)))
                 .withMessageContaining("is closed");
         assertThatIllegalStateException().isThrownBy(() -> second.moveTo(WorkQueueState.RDY));
         assertThatIllegalStateException().isThrownBy(() -> second.receiveQueue().receive(1));
@@ -184,27 +184,27 @@ class SpreadingTest {
 
     @Test
     void aTableHasAPowerOfTwoEntriesWithinBounds() {
-        context.createIndirectionTable(List.of(queue)).close();
-        context.createIndirectionTable(Collections.nCopies(1024, queue)).close();
+        IndirectionTable.create(context, List.of(queue)).close();
+        IndirectionTable.create(context, Collections.nCopies(1024, queue)).close();
         assertThat(Stub.text("stub_text")).startsWith("log=10 ");
-        assertThatIllegalArgumentException().isThrownBy(() -> context.createIndirectionTable(List.of()));
+        assertThatIllegalArgumentException().isThrownBy(() -> IndirectionTable.create(context, List.of()));
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> context.createIndirectionTable(List.of(queue, queue, queue)))
+                .isThrownBy(() -> IndirectionTable.create(context, List.of(queue, queue, queue)))
                 .withMessageContaining("3 entries are not a power of two");
         assertThatIllegalArgumentException()
                 .isThrownBy(() ->
-                        context.createIndirectionTable(Collections.nCopies(2 * IndirectionTable.MAX_ENTRIES, queue)));
-        context.createIndirectionTable(Collections.nCopies(IndirectionTable.MAX_ENTRIES, queue))
+                        IndirectionTable.create(context, Collections.nCopies(2 * IndirectionTable.MAX_ENTRIES, queue)));
+        IndirectionTable.create(context, Collections.nCopies(IndirectionTable.MAX_ENTRIES, queue))
                 .close();
         Stub.failNext("stub_create_rwq_ind_table", Errno.EINVAL);
-        assertThatThrownBy(() -> context.createIndirectionTable(List.of(queue)))
+        assertThatThrownBy(() -> IndirectionTable.create(context, List.of(queue)))
                 .hasMessageContaining("maxIndirectionTableEntries");
     }
 
     @Test
     void aQueuePairSpreadsWhatItReceives() {
         byte[] key = HexFormat.of().parseHex("6d5a56da255b0ec2");
-        try (IndirectionTable table = context.createIndirectionTable(List.of(queue))) {
+        try (IndirectionTable table = IndirectionTable.create(context, List.of(queue))) {
             ReceiveHash hash = new ReceiveHash(
                     table,
                     key,
@@ -241,7 +241,7 @@ class SpreadingTest {
 
     @Test
     void whatSpreadingExcludesIsRefused() {
-        try (IndirectionTable table = context.createIndirectionTable(List.of(queue));
+        try (IndirectionTable table = IndirectionTable.create(context, List.of(queue));
                 SharedReceiveQueue shared = domain.createSharedReceiveQueue(1, 1);
                 Context other = Verbs.device("stub0").open();
                 ProtectionDomain otherDomain = other.allocateProtectionDomain();
@@ -265,10 +265,10 @@ class SpreadingTest {
                             QueuePairOptions.reliable(otherCompletions, NOTHING), spreading))
                     .withMessageContaining("another context");
             assertThatIllegalArgumentException()
-                    .isThrownBy(() -> other.createIndirectionTable(List.of(queue)))
+                    .isThrownBy(() -> IndirectionTable.create(other, List.of(queue)))
                     .withMessageContaining("another context");
             assertThatIllegalArgumentException()
-                    .isThrownBy(() -> domain.createReceiveWorkQueue(1, 1, otherCompletions, Set.of()))
+                    .isThrownBy(() -> ReceiveWorkQueue.create(domain, 1, 1, otherCompletions, Set.of()))
                     .withMessageContaining("another context");
             assertThatIllegalArgumentException().isThrownBy(() -> new ReceiveHash(table, new byte[0], ADDRESSES));
             assertThatIllegalArgumentException().isThrownBy(() -> new ReceiveHash(table, new byte[256], ADDRESSES));
@@ -289,7 +289,7 @@ class SpreadingTest {
         try (Context older = Verbs.device("stub0").open();
                 ProtectionDomain olderDomain = older.allocateProtectionDomain();
                 CompletionQueue olderCompletions = older.createCompletionQueue(8)) {
-            assertThatThrownBy(() -> olderDomain.createReceiveWorkQueue(1, 1, olderCompletions, Set.of()))
+            assertThatThrownBy(() -> ReceiveWorkQueue.create(olderDomain, 1, 1, olderCompletions, Set.of()))
                     .isInstanceOf(VerbsException.class)
                     .hasMessageContaining("ibv_create_wq")
                     .hasMessageContaining("EOPNOTSUPP");

@@ -27,10 +27,13 @@ import org.verbena.verbs.AddressVector;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.CompletionReader;
 import org.verbena.verbs.Context;
+import org.verbena.verbs.Counters;
 import org.verbena.verbs.EspAssociation;
 import org.verbena.verbs.EspKey;
 import org.verbena.verbs.EspParameters;
 import org.verbena.verbs.EthernetAddress;
+import org.verbena.verbs.Flow;
+import org.verbena.verbs.FlowAction;
 import org.verbena.verbs.FlowEffect;
 import org.verbena.verbs.FlowMatch;
 import org.verbena.verbs.FlowRule;
@@ -42,6 +45,7 @@ import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairExtension;
 import org.verbena.verbs.QueuePairOptions;
+import org.verbena.verbs.ReceiveWorkQueue;
 import org.verbena.verbs.Verbs;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.WorkCompletions;
@@ -523,14 +527,14 @@ class VerbsSurfaceTest {
                 CompletionQueue completions = context.createCompletionQueue(16);
                 QueuePair queuePair = domain.createQueuePair(QueuePairOptions.reliable(completions, SIZES))) {
             FlowRule rule = FlowRule.steering(1, FlowMatch.udp().destinationPort(4791), FlowEffect.drop());
-            assertUnsupported("ibv_create_flow", () -> queuePair.createFlow(rule));
-            assertUnsupported("ibv_create_flow", () -> queuePair.createFlow(FlowRule.of(FlowRuleType.SNIFFER, 1)));
-            assertUnsupported("ibv_create_counters", context::createCounters);
-            assertUnsupported("ibv_create_wq", () -> domain.createReceiveWorkQueue(1, 1, completions, Set.of()));
+            assertUnsupported("ibv_create_flow", () -> Flow.create(queuePair, rule));
+            assertUnsupported("ibv_create_flow", () -> Flow.create(queuePair, FlowRule.of(FlowRuleType.SNIFFER, 1)));
+            assertUnsupported("ibv_create_counters", () -> Counters.create(context));
+            assertUnsupported("ibv_create_wq", () -> ReceiveWorkQueue.create(domain, 1, 1, completions, Set.of()));
             EspKey key = new EspKey(new byte[16], new byte[4], new byte[8], 16);
             assertUnsupported(
                     "ibv_create_flow_action_esp",
-                    () -> context.createFlowAction(EspParameters.of(EspAssociation.inlineCrypto(Set.of()), key)));
+                    () -> FlowAction.create(context, EspParameters.of(EspAssociation.inlineCrypto(Set.of()), key)));
         }
     }
 
