@@ -51,6 +51,7 @@ public final class CallRecorder {
             VERBS + "VerbsOps",
             VERBS + "WorkRequestOps",
             VERBS + "CompletionQueueOps",
+            "org/verbena/verbs/packet/ffm/PacketOps",
             "org/verbena/cm/ffm/RdmaCm");
 
     /**
@@ -117,7 +118,7 @@ public final class CallRecorder {
                     if (CALLERS.contains(name)) {
                         return change(bytes, CallRecorder::callsC, CallRecorder::reportCall);
                     }
-                    return name.matches("org/verbena/(verbs|cm)/(?!ffm/|.*Test).*")
+                    return name.matches("org/verbena/(verbs|cm)/(?!ffm/|packet/ffm/|.*Test).*")
                             ? change(bytes, CallRecorder::isForPrograms, CallRecorder::reportMethod)
                             : change(bytes, CallRecorder::isTest, CallRecorder::reportTest);
                 } catch (Throwable thrown) {

@@ -12,5 +12,8 @@ module org.verbena.verbs {
     exports org.verbena.verbs.work;
     exports org.verbena.verbs.ffm to
             org.verbena.cm,
-            org.verbena.transport.verbs;
+            org.verbena.transport.verbs,
+            org.verbena.verbs.packet;
+    exports org.verbena.verbs.internal to
+            org.verbena.verbs.packet;
 }

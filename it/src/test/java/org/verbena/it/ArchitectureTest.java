@@ -34,6 +34,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 @Timeout(240)
 class ArchitectureTest {
     private static final String VERBS = "org.verbena.verbs..";
+    private static final String PACKET = "org.verbena.verbs.packet..";
     private static final String CM = "org.verbena.cm..";
     private static final String TRANSPORT = "org.verbena.transport";
     private static final String PROVIDER = "org.verbena.transport.provider..";
@@ -85,6 +86,7 @@ class ArchitectureTest {
                         "org.verbena.verbs.ffm.LibIbverbs",
                         "org.verbena.verbs.ffm.WorkRequestOps",
                         "org.verbena.verbs.ffm.CompletionQueueOps",
+                        "org.verbena.verbs.packet.ffm.PacketOps",
                         "org.verbena.cm.ffm.RdmaCm")
                 .flatMap(name -> classes.get(name).getMethods().stream())
                 .filter(method -> method.getModifiers().contains(JavaModifier.PUBLIC))
@@ -100,6 +102,7 @@ class ArchitectureTest {
     void everyModuleIsSeen() {
         for (String module : List.of(
                 "verbs",
+                "verbs.packet",
                 "cm",
                 "transport.spi",
                 "transport.verbs",
@@ -159,6 +162,17 @@ class ArchitectureTest {
                 .and(not(resideInAnyPackage(below.toArray(String[]::new))))
                 .as("Verbena's classes other than those of %s and %s", module, below);
         check(noClasses().that().resideInAPackage(module).should().dependOnClassesThat(foreign));
+    }
+
+    @Test
+    void nothingIsBuiltOnRawPackets() {
+        check(noClasses()
+                .that()
+                .resideInAPackage(ALL)
+                .and()
+                .resideOutsideOfPackage(PACKET)
+                .should()
+                .dependOnClassesThat(resideInAPackage(PACKET)));
     }
 
     @Test

@@ -21,6 +21,7 @@ final class Javadoc {
     /** Each published module and its folder. */
     private static final Map<String, String> MODULES = new TreeMap<>(Map.ofEntries(
             Map.entry("org.verbena.verbs", "verbs"),
+            Map.entry("org.verbena.verbs.packet", "verbs-packet"),
             Map.entry("org.verbena.cm", "cm"),
             Map.entry("org.verbena.transport", "transport/core"),
             Map.entry("org.verbena.transport.verbs", "transport/verbs"),

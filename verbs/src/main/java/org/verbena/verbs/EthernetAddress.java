@@ -16,10 +16,10 @@ public record EthernetAddress(byte[] mac, int vlan) {
     public static final int NO_VLAN = -1;
 
     /** The highest VLAN. */
-    static final int MAX_VLAN = 0xfff;
+    public static final int MAX_VLAN = 0xfff;
 
     /** The length of a MAC address, in bytes. */
-    static final int MAC_BYTES = 6;
+    public static final int MAC_BYTES = 6;
 
     /** Copies the address. */
     public EthernetAddress {

@@ -15,24 +15,24 @@ import org.verbena.verbs.ffm.CProbe;
  * anything of libibverbs; one library serves the whole JVM.
  */
 @SuppressWarnings("restricted") // loads and calls a library
-final class Stub {
+public final class Stub {
     private static SymbolLookup symbols;
 
     /** How the stub refuses: as most providers, as siw, as siw's doorbell, as siw's overflow. */
-    static final int REFUSE_POSITIVE = 0;
+    public static final int REFUSE_POSITIVE = 0;
 
-    static final int REFUSE_NEGATIVE = 1;
-    static final int REFUSE_MINUS_ONE = 2;
-    static final int REFUSE_ZERO = 3;
+    public static final int REFUSE_NEGATIVE = 1;
+    public static final int REFUSE_MINUS_ONE = 2;
+    public static final int REFUSE_ZERO = 3;
 
     private Stub() {}
 
-    static Path compile() throws Exception {
+    public static Path compile() throws Exception {
         CProbe.assumeHeaders("infiniband/verbs.h");
-        return CProbe.sharedLibrary(Path.of("src/test/c/stub_ibverbs.c"));
+        return CProbe.sharedLibrary(Path.of("../verbs/src/test/c/stub_ibverbs.c"));
     }
 
-    static synchronized void install() throws Exception {
+    public static synchronized void install() throws Exception {
         if (symbols == null) {
             Path library = compile();
             System.setProperty("org.verbena.verbs.library", library.toString());
@@ -42,17 +42,17 @@ final class Stub {
     }
 
     /** Calls a function whose arguments are int, long or String, and gives what it returns as an int. */
-    static int call(String function, Object... arguments) {
+    public static int call(String function, Object... arguments) {
         return (int) invoke(function, ValueLayout.JAVA_INT, arguments);
     }
 
     /** Calls a function that returns a 64-bit number. */
-    static long number(String function, Object... arguments) {
+    public static long number(String function, Object... arguments) {
         return (long) invoke(function, ValueLayout.JAVA_LONG, arguments);
     }
 
     /** Calls a function that returns a string. */
-    static String text(String function) {
+    public static String text(String function) {
         return ((MemorySegment) invoke(function, ValueLayout.ADDRESS))
                 .reinterpret(1 << 16)
                 .getString(0);
@@ -87,24 +87,24 @@ final class Stub {
         }
     }
 
-    static void failNext(String function, int errno) {
+    public static void failNext(String function, int errno) {
         call("stub_fail", function, errno, 1);
     }
 
-    static int live() {
+    public static int live() {
         return call("stub_live");
     }
 
-    static int postedCount() {
+    public static int postedCount() {
         return call("stub_posted_count");
     }
 
-    static int postCalls() {
+    public static int postCalls() {
         return call("stub_post_calls");
     }
 
     /** What the stub saw of a work request. */
-    record Posted(
+    public record Posted(
             long workRequestId,
             long remoteAddress,
             long compareAdd,
@@ -120,7 +120,7 @@ final class Stub {
             int[] keys,
             byte[] firstBytes) {}
 
-    static Posted posted(int index) {
+    public static Posted posted(int index) {
         MemorySegment struct = ((MemorySegment) invoke("stub_posted", ValueLayout.ADDRESS, index)).reinterpret(256);
         int sges = struct.get(ValueLayout.JAVA_INT, 48);
         long[] addresses = new long[sges];

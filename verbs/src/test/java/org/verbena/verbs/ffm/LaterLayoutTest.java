@@ -4,12 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.InputStream;
 import java.lang.foreign.GroupLayout;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
@@ -31,18 +27,13 @@ class LaterLayoutTest {
 
     @Test
     void differencesAreThoseThatTheCodeHandles() throws Exception {
-        Map<String, Long> later = new LinkedHashMap<>();
+        Map<String, Long> later;
         try (InputStream golden = LaterLayoutTest.class.getResourceAsStream(GOLDEN)) {
-            new String(golden.readAllBytes(), StandardCharsets.UTF_8)
-                    .lines()
-                    .filter(line -> !line.startsWith("#"))
-                    .forEach(line -> later.put(
-                            line.substring(0, line.indexOf(' ')),
-                            Long.parseLong(line.substring(line.indexOf(' ') + 1))));
+            later = Layouts.golden(golden);
         }
         Map<String, Long> bound = new LinkedHashMap<>();
         for (GroupLayout layout : Structs.ALL) {
-            LayoutTest.describe(layout, bound, new LinkedHashMap<>());
+            Layouts.describe(layout, bound, new LinkedHashMap<>());
         }
         Map<String, String> differences = new TreeMap<>();
         bound.forEach((name, value) -> {
@@ -67,16 +58,12 @@ class LaterLayoutTest {
          * @param arguments the folder that has infiniband/verbs.h, and the file to write
          */
         public static void main(String[] arguments) throws Exception {
-            Map<String, String> expressions = new LinkedHashMap<>();
-            for (GroupLayout layout : Structs.ALL) {
-                LayoutTest.describe(layout, new LinkedHashMap<>(), expressions);
-            }
-            expressions.put("offsetof(ibv_qp_ex,wr_flush)", "offsetof(struct ibv_qp_ex, wr_flush)");
-            List<String> lines = new ArrayList<>();
-            lines.add("# Sizes and offsets on x86-64 by the headers of rdma-core 56.1, made by LaterLayoutTest.Maker.");
-            CProbe.evaluate(List.of("infiniband/verbs.h"), expressions, "-I" + arguments[0])
-                    .forEach((name, value) -> lines.add(name + " " + value));
-            Files.write(Path.of(arguments[1]), lines);
+            Layouts.writeGolden(
+                    Structs.ALL,
+                    Map.of("offsetof(ibv_qp_ex,wr_flush)", "offsetof(struct ibv_qp_ex, wr_flush)"),
+                    arguments[0],
+                    Path.of(arguments[1]),
+                    "LaterLayoutTest.Maker");
         }
     }
 }

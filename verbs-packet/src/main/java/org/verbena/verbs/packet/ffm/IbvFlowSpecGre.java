@@ -1,0 +1,22 @@
+package org.verbena.verbs.packet.ffm;
+
+import org.verbena.verbs.ffm.CStruct;
+import java.lang.foreign.StructLayout;
+
+/** {@code struct ibv_flow_spec_gre}: the part of a rule for GRE packets. Source: infiniband/verbs.h */
+public final class IbvFlowSpecGre {
+    public static final StructLayout LAYOUT = CStruct.struct(
+            "ibv_flow_spec_gre",
+            CStruct.ENUM.withName("type"),
+            CStruct.U16.withName("size"),
+            IbvFlowGreFilter.LAYOUT.withName("val"),
+            IbvFlowGreFilter.LAYOUT.withName("mask"));
+
+    public static final long SIZE = LAYOUT.byteSize();
+    public static final long TYPE = CStruct.offset(LAYOUT, "type");
+    public static final long SIZE_MEMBER = CStruct.offset(LAYOUT, "size");
+    public static final long VAL = CStruct.offset(LAYOUT, "val");
+    public static final long MASK = CStruct.offset(LAYOUT, "mask");
+
+    private IbvFlowSpecGre() {}
+}

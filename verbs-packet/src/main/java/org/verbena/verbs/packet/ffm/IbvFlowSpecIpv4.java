@@ -1,0 +1,22 @@
+package org.verbena.verbs.packet.ffm;
+
+import org.verbena.verbs.ffm.CStruct;
+import java.lang.foreign.StructLayout;
+
+/** {@code struct ibv_flow_spec_ipv4}: the part of a rule for IPv4 packets. Source: infiniband/verbs.h */
+public final class IbvFlowSpecIpv4 {
+    public static final StructLayout LAYOUT = CStruct.struct(
+            "ibv_flow_spec_ipv4",
+            CStruct.ENUM.withName("type"),
+            CStruct.U16.withName("size"),
+            IbvFlowIpv4Filter.LAYOUT.withName("val"),
+            IbvFlowIpv4Filter.LAYOUT.withName("mask"));
+
+    public static final long SIZE = LAYOUT.byteSize();
+    public static final long TYPE = CStruct.offset(LAYOUT, "type");
+    public static final long SIZE_MEMBER = CStruct.offset(LAYOUT, "size");
+    public static final long VAL = CStruct.offset(LAYOUT, "val");
+    public static final long MASK = CStruct.offset(LAYOUT, "mask");
+
+    private IbvFlowSpecIpv4() {}
+}

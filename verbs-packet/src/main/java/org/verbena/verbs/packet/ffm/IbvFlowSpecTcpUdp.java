@@ -1,0 +1,22 @@
+package org.verbena.verbs.packet.ffm;
+
+import org.verbena.verbs.ffm.CStruct;
+import java.lang.foreign.StructLayout;
+
+/** {@code struct ibv_flow_spec_tcp_udp}: the part of a rule for TCP segments and UDP datagrams. Source: infiniband/verbs.h */
+public final class IbvFlowSpecTcpUdp {
+    public static final StructLayout LAYOUT = CStruct.struct(
+            "ibv_flow_spec_tcp_udp",
+            CStruct.ENUM.withName("type"),
+            CStruct.U16.withName("size"),
+            IbvFlowTcpUdpFilter.LAYOUT.withName("val"),
+            IbvFlowTcpUdpFilter.LAYOUT.withName("mask"));
+
+    public static final long SIZE = LAYOUT.byteSize();
+    public static final long TYPE = CStruct.offset(LAYOUT, "type");
+    public static final long SIZE_MEMBER = CStruct.offset(LAYOUT, "size");
+    public static final long VAL = CStruct.offset(LAYOUT, "val");
+    public static final long MASK = CStruct.offset(LAYOUT, "mask");
+
+    private IbvFlowSpecTcpUdp() {}
+}
