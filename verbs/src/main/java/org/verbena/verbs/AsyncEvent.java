@@ -18,7 +18,7 @@ import org.verbena.verbs.ffm.IbvAsyncEvent;
 public record AsyncEvent(
         AsyncEventType type, int port, @Nullable VerbsObject source) {
 
-    static AsyncEvent read(Context context, MemorySegment event) {
+    static AsyncEvent read(AsyncEvents events, MemorySegment event) {
         AsyncEventType type = AsyncEventType.of(event.get(CStruct.ENUM, IbvAsyncEvent.EVENT_TYPE));
         return switch (type) {
             case CQ_ERR,
@@ -33,7 +33,7 @@ public record AsyncEvent(
                     SRQ_LIMIT_REACHED,
                     QP_LAST_WQE_REACHED,
                     WQ_FATAL ->
-                new AsyncEvent(type, 0, context.source(event.get(CStruct.PTR, IbvAsyncEvent.ELEMENT_QP)));
+                new AsyncEvent(type, 0, events.source(event.get(CStruct.PTR, IbvAsyncEvent.ELEMENT_QP)));
             case PORT_ACTIVE,
                     PORT_ERR,
                     LID_CHANGE,

@@ -6,9 +6,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
@@ -20,9 +18,7 @@ import org.verbena.verbs.device.ExtendedDeviceAttributes;
 import org.verbena.verbs.device.PortAttributes;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.Errno;
-import org.verbena.verbs.ffm.FileDescriptors;
 import org.verbena.verbs.ffm.IbvAhAttr;
-import org.verbena.verbs.ffm.IbvAsyncEvent;
 import org.verbena.verbs.ffm.IbvContext;
 import org.verbena.verbs.ffm.IbvDeviceAttr;
 import org.verbena.verbs.ffm.IbvDeviceAttrEx;
@@ -51,11 +47,7 @@ public final class Context extends VerbsObject {
     private final Device device;
     private final boolean owned;
     private final int completionVectors;
-    private final int asyncFd;
-    private boolean asyncNonBlocking;
-
-    /** What events may name, by the address of the C object: a device that is lost names each of its queue pairs. */
-    private final Map<Long, VerbsObject> sources = new ConcurrentHashMap<>();
+    private final AsyncEvents events;
 
     /** Null until it is asked for; each thread finds the same. */
     private volatile @Nullable DriverFamily driverFamily;
@@ -66,7 +58,7 @@ public final class Context extends VerbsObject {
         this.owned = owned;
         MemorySegment struct = Pointers.view(address, IbvContext.SIZE);
         this.completionVectors = struct.get(CStruct.I32, IbvContext.NUM_COMP_VECTORS);
-        this.asyncFd = struct.get(CStruct.I32, IbvContext.ASYNC_FD);
+        this.events = new AsyncEvents(this, struct.get(CStruct.I32, IbvContext.ASYNC_FD));
     }
 
     /**
@@ -127,7 +119,7 @@ public final class Context extends VerbsObject {
      */
     public int asyncFd() {
         nativeAddress();
-        return asyncFd;
+        return events.descriptor();
     }
 
     /**
@@ -634,26 +626,7 @@ public final class Context extends VerbsObject {
      * @throws VerbsException the device is gone
      */
     public @Nullable AsyncEvent tryGetAsyncEvent() {
-        return whileOpen(arena -> {
-            MemorySegment errno = Errno.newCapture(arena);
-            if (!asyncNonBlocking) {
-                Calls.setBlocking(errno, asyncFd(), false);
-                asyncNonBlocking = true;
-            }
-            MemorySegment event = arena.allocate(IbvAsyncEvent.LAYOUT);
-            if (LibIbverbs.getAsyncEvent(errno, nativeAddress(), event.address()) != 0) {
-                int cause = Errno.get(errno);
-                if (cause == Errno.EAGAIN || cause == Errno.EINTR) {
-                    return null;
-                }
-                throw Failures.failure("ibv_get_async_event", device.name(), cause);
-            }
-            try {
-                return AsyncEvent.read(this, event);
-            } finally {
-                LibIbverbs.ackAsyncEvent(event.address());
-            }
-        });
+        return whileOpen(events::tryTake);
     }
 
     /**
@@ -671,10 +644,7 @@ public final class Context extends VerbsObject {
             if (event != null || left <= 0) {
                 return event;
             }
-            try (Arena arena = Arena.ofConfined()) {
-                Calls.awaitReadable(
-                        Errno.newCapture(arena), FileDescriptors.newPollfds(arena, asyncFd()), left);
-            }
+            events.await(left);
         }
     }
 
@@ -694,24 +664,9 @@ public final class Context extends VerbsObject {
         return count;
     }
 
-    void enterSource(long made, VerbsObject object) {
-        sources.put(made, object);
-    }
-
-    /** After the C object is gone, whose address may be that of another one by now. */
-    void removeSource(long gone, VerbsObject object) {
-        sources.remove(gone, object);
-    }
-
-    /**
-     * Finds what an event names.
-     *
-     * @param address of a C object
-     * @return the open object of this context, or null
-     */
-    @Nullable VerbsObject source(long address) {
-        VerbsObject found = sources.get(address);
-        return found != null && found.isOpen() ? found : null;
+    /** What the device's events name. */
+    AsyncEvents events() {
+        return events;
     }
 
     /**

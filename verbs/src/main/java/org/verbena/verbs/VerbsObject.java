@@ -80,7 +80,7 @@ public abstract sealed class VerbsObject implements AutoCloseable
                 parent.adopt(object);
             }
             if (entered.raisesEvents()) {
-                entered.root().enterSource(made, entered);
+                entered.root().events().add(made, entered);
             }
             return object;
         } catch (Throwable failure) {
@@ -151,7 +151,7 @@ public abstract sealed class VerbsObject implements AutoCloseable
             throw refused;
         }
         if (raisesEvents()) {
-            root().removeSource(closing, this);
+            root().events().remove(closing, this);
         }
         for (VerbsObject parent : parents) {
             parent.disown(this);

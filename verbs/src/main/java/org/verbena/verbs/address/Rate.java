@@ -1,11 +1,10 @@
 package org.verbena.verbs.address;
 
-import org.verbena.verbs.AddressVector;
 import org.verbena.verbs.ffm.LibIbverbs;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * A limit for the rate of an address, as {@link AddressVector#staticRate()} has it.
+ * A limit for the rate of an address, as {@code AddressVector.staticRate()} returns it.
  *
  * <p>Source: ibv_rate_to_mbps(3)
  */

@@ -1,8 +1,6 @@
 package org.verbena.verbs.device;
 
 import java.util.Set;
-import org.verbena.verbs.Context;
-import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.ffm.IbvOdpCaps;
 import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.memory.AccessFlag;
@@ -13,7 +11,7 @@ import org.verbena.verbs.queue.QueuePairType;
  *
  * <p>Source: ibv_query_device_ex(3)
  *
- * @param basic the attributes from {@link Context#queryDevice}
+ * @param basic the attributes from {@code Context.queryDevice}
  * @param generalOdp on-demand paging: bit 0 there is, bit 1 also for the whole address space
  * @param reliableOdp on-demand paging of RC, bits of ibv_odp_transport_cap_bits
  * @param unreliableOdp the same of UC
@@ -91,7 +89,7 @@ public record ExtendedDeviceAttributes(
     }
 
     /**
-     * Whether {@link ProtectionDomain#registerAddressSpace} works.
+     * Whether {@code ProtectionDomain.registerAddressSpace} works.
      *
      * @return true if the whole address space can be registered
      */

@@ -9,8 +9,10 @@ import java.lang.invoke.MethodHandle;
  * The functions that C headers call inline through pointers in {@code ibv_context.ops} and {@code verbs_context}. The pointer
  * is the first argument of each; it is read once, when its owner is opened.
  *
- * <p>Only poll_cq is a critical call, and only on drivers whose library stays in user space there ({@link
- * org.verbena.verbs.device.DriverFamily}). rxe and siw enter the kernel to post, and a blocked critical call stops the garbage collector. Source: infiniband/verbs.h
+ * <p>Only poll_cq is a critical call, and only on drivers whose library stays in user space there ({@code
+ * DriverFamily}). rxe and siw enter the kernel to post, and a blocked critical call stops the garbage collector.
+ *
+ * <p>Source: infiniband/verbs.h
  */
 public final class VerbsOps {
     private static final LazyHandle QUERY_PORT =

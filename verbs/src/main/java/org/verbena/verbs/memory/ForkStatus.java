@@ -1,6 +1,5 @@
 package org.verbena.verbs.memory;
 
-import org.verbena.verbs.Verbs;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
@@ -9,7 +8,7 @@ import org.verbena.verbs.ffm.NativeConstant;
  * <p>Source: ibv_is_fork_initialized(3)
  */
 public enum ForkStatus implements NativeConstant {
-    /** It may not: {@link Verbs#forkInit()} was not called. */
+    /** It may not: {@code Verbs.forkInit()} was not called. */
     DISABLED(0),
     /** It may: registered memory is kept from children. */
     ENABLED(1),

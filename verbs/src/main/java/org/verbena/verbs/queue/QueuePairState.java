@@ -1,10 +1,9 @@
 package org.verbena.verbs.queue;
 
-import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * The state of a queue pair. {@link QueuePair} has a drawing of the transitions.
+ * The state of a queue pair. {@code QueuePair} has a drawing of the transitions.
  *
  * <p>Source: ibv_modify_qp(3)
  */

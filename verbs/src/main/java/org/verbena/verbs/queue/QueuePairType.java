@@ -1,6 +1,5 @@
 package org.verbena.verbs.queue;
 
-import org.verbena.verbs.device.ExtendedDeviceAttributes;
 import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.work.WorkRequestOpcode;
 
@@ -85,7 +84,7 @@ public enum QueuePairType implements NativeConstant {
     }
 
     /**
-     * Whether a device's mask of types has it, as in {@link ExtendedDeviceAttributes#tsoTypes()}.
+     * Whether a device's mask of types has it, as in {@code ExtendedDeviceAttributes.tsoTypes}.
      *
      * @param types one bit for each C value
      * @return true if its bit is set

@@ -1,10 +1,9 @@
 package org.verbena.verbs.work;
 
-import org.verbena.verbs.CompletionReader;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * The fields that a {@link CompletionReader} can read; requested when its queue is created.
+ * The fields that a {@code CompletionReader} can read; requested when its queue is created.
  *
  * <p>Source: ibv_create_cq_ex(3)
  */

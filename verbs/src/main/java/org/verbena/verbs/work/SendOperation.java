@@ -1,10 +1,9 @@
 package org.verbena.verbs.work;
 
-import org.verbena.verbs.WorkRequestBuilder;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * The operations that a {@link WorkRequestBuilder} can build; requested when its queue pair is created.
+ * The operations that a {@code WorkRequestBuilder} can build; requested when its queue pair is created.
  *
  * <p>Source: ibv_create_qp_ex(3)
  */
