@@ -57,7 +57,7 @@ static struct { char function[32], thread[32]; } threads[64];
 static int removed[2];
 static int blocked, blocking, hold_sends, hold_flushes, hold_events, ports_down, cleaned;
 static unsigned thread_count;
-static int kernel_polls, binds;
+static int kernel_polls, binds, locked_doorbells, send_posts, send_completions, relaxed, thread_domains;
 
 static int failing(const char *function, const char *device)
 {
@@ -178,7 +178,7 @@ EXPORT const char *stub_threads_of(const char *function)
 EXPORT void stub_reset(void)
 {
 	LOCKED(memset(failures, 0, sizeof(failures)); memset(threads, 0, sizeof(threads)); thread_count = 0;
-	       memset(calls, 0, sizeof(calls)); failed = kernel_polls = binds = 0;
+	       memset(calls, 0, sizeof(calls)); failed = kernel_polls = binds = locked_doorbells = send_posts = send_completions = relaxed = 0;
 	       memset(removed, 0, sizeof(removed));
 	       blocking = 1; hold_sends = hold_flushes = ports_down = cleaned = 0; hold_events = -1);
 }
@@ -202,7 +202,8 @@ struct stub_cq { struct ibv_cq base; int unmapped; struct ibv_wc ring[CQ_DEPTH];
 struct stub_work { uint64_t id; uint32_t bytes; int opcode, signalled; };
 struct stub_queue { struct stub_work ring[DEPTH]; unsigned head, tail; };
 struct stub_srq { struct ibv_srq base; uint64_t ring[4096]; unsigned head, tail, in_cqs; };
-struct stub_qp { struct ibv_qp base; unsigned send_sges, receive_sges; struct stub_queue sends, receives; int in_error; };
+struct stub_pd { struct ibv_pd base; struct ibv_td *td; };
+struct stub_qp { struct ibv_qp base; unsigned send_sges, receive_sges; struct stub_queue sends, receives; int in_error, locks_doorbell; };
 
 /*
  * Adapter families. What each does is from the sources of rdma-core 65 (providers/NAME) and, for limits that only the kernel knows, of
@@ -224,11 +225,15 @@ static const struct personality {
 	int alloc_errno, bind_errno;
 	enum resizing resizing;
 	int kernel_poll;     /* polls an error by a system call */
+	int dedicated;       /* queue pairs with a doorbell register of their own, others lock one; 0 if there are no such locks */
 } personalities[] = {
 	/* The ideal device: vendor id of rxe, so polls are quick ones. */
 	{ "", 0xffffff, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 4, 4, 4, 65536, DEPTH, 16, 0, -1, -1, RESIZES, 0 },
-	/* mlx5/mlx5.c, mlx5_v_init: completions of a destroyed queue pair go (cq.c, __mlx5_cq_clean), as on each stub. */
-	{ "mlx5", 0x2c9, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 30, 30, 32, 828, 32768, 8388608, 1, -1, -1, RESIZES, 0 },
+	/* mlx5/mlx5.c: 16 doorbell registers, 4 of which need no lock (get_total_uuars, get_num_low_lat_uuars). Completions of a destroyed
+	   queue pair go (cq.c, __mlx5_cq_clean), as on each stub. Limits are the firmware's. */
+	{ "mlx5", 0x2c9, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 30, 30, 32, 828, 32768, 8388608, 1, -1, -1, RESIZES, 0, 4 },
+	/* mlx4/mlx4.c has alloc_mw, qp.c binds type 2, cq.c cleans. Limits are the firmware's; no thread domains in its table. */
+	{ "mlx4", 0x2c9, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 32, 32, 32, 832, 16351, 65472, 1, -1, -1, RESIZES, 0 },
 	/* bnxt_re/verbs.c, bnxt_re_resize_cq; main.c has no alloc_mw: libibverbs' dummy answers EOPNOTSUPP. */
 	{ "bnxt_re", 0x14e4, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 6, 6, 6, 96, 8191, 65536, 1, EOPNOTSUPP, EINVAL, UNMAPS, 0 },
 	/* irdma/user.h: 13 fragments, 101 bytes inline; binding type 2 windows is in its post_send. */
@@ -244,6 +249,9 @@ static const struct personality {
 	{ "mana", 0x1414, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 0, 0, 1, 30, 15, 0, 4096, 0, 0, -1, EINVAL, REFUSES, 0 },
 	/* hns/hns_roce_u_hw_v2.c, hns_roce_flush_cqe. Its windows are not announced as type 2. */
 	{ "hns", 0x19e5, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 64, 64, 64, 1024, 32768, 65536, 0, EOPNOTSUPP, EINVAL, REFUSES, 1 },
+	/* cxgb4/t4.h: 4 elements in a receive, 17 in a send, 272 bytes inline; dev.c has create_srq and no resize_cq; cq.c may modify a shared
+	   receive queue in a poll. */
+	{ "cxgb4", 0x1425, IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET, 1, 1, 4, 17, 4, 272, 8000, 256, 0, EOPNOTSUPP, EINVAL, REFUSES, 1 },
 	/* hfi1 is InfiniBand; here no IPoIB interface gives it an address. */
 	{ "hfi1", 0x1175, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_INFINIBAND, 1, 0, 96, 96, 96, 0, 16351, 1024, 0, EOPNOTSUPP, EINVAL, RESIZES, 0 },
 }, *played = personalities;
@@ -359,8 +367,10 @@ static int complete_first(struct stub_qp *qp, struct stub_queue *queue, struct i
 	if (queue->head == queue->tail)
 		return -1;
 	struct stub_work *work = &queue->ring[queue->head++ % DEPTH];
-	if (work->signalled || status)
+	if (work->signalled || status) {
+		send_completions += queue == &qp->sends;
 		push(cq, completion(qp, work, status, vendor));
+	}
 	return 0;
 }
 
@@ -371,6 +381,11 @@ static void flush(struct stub_qp *qp)
 	while (!complete_first(qp, &qp->receives, qp->base.recv_cq, IBV_WC_WR_FLUSH_ERR, 0))
 		;
 }
+
+/* Since stub_reset: calls that post sends, how many of them took the lock of a doorbell register, and completions of sends. */
+EXPORT int stub_send_posts(void) { return send_posts; }
+EXPORT int stub_locked_doorbells(void) { return locked_doorbells; }
+EXPORT int stub_send_completions(void) { return send_completions; }
 
 /* Bindings that were posted. */
 EXPORT int stub_binds(void) { return binds; }
@@ -383,6 +398,8 @@ static int stub_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ib
 
 	pthread_mutex_lock(&lock);
 	int error = failing("post_send", name_of(ibqp->context));
+	send_posts++;
+	locked_doorbells += qp->locks_doorbell;
 	for (; wr && !error; wr = wr->next) {
 		struct stub_work work = { .id = wr->wr_id, .opcode = opcodes[wr->opcode],
 			.signalled = !!(wr->send_flags & IBV_SEND_SIGNALED) };
@@ -599,6 +616,9 @@ EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_
 
 static struct ibv_mw *stub_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 static int stub_dealloc_mw(struct ibv_mw *mw);
+static struct ibv_pd *stub_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);
+static struct ibv_td *stub_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
+static int stub_dealloc_td(struct ibv_td *td);
 
 /* Contexts stay open as librdmacm keeps them. Under the lock. */
 #ifdef LINKED
@@ -625,9 +645,14 @@ static struct ibv_context *context_of(int i)
 
 	if (pipe2(async_pipes[i], O_CLOEXEC))
 		abort();
+	context->device = &devices[i];
 	verbs->sz = sizeof(*verbs);
 	verbs->query_port = stub_query_port;
-	context->device = &devices[i];
+	if (of_device(context)->dedicated) {
+		verbs->alloc_parent_domain = stub_alloc_parent_domain;
+		verbs->alloc_td = stub_alloc_td;
+		verbs->dealloc_td = stub_dealloc_td;
+	}
 	context->abi_compat = (void *) UINTPTR_MAX;
 	context->num_comp_vectors = 1;
 	context->async_fd = async_pipes[i][0];
@@ -653,6 +678,9 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 EXPORT int ibv_close_device(struct ibv_context *context) { return 0; }
 
 EXPORT void stub_remove(int device, int away) { LOCKED(removed[device] = away); }
+
+/* Whatever is left on a device belongs to a context of the past from now on, which nobody closes. While the device is away. */
+EXPORT void stub_abandon(int device) { LOCKED(contexts[device] = NULL; listed[device] = 0); }
 EXPORT int stub_is_open(int device) { return !!contexts[device]; }
 
 /* Something happens to a device. */
@@ -752,12 +780,31 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
 
 EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
-	struct ibv_pd *pd = MAKE(ibv_pd, name_of(context));
-	pd->context = context;
-	DONE(pd);
+	struct stub_pd *pd = MAKE(stub_pd, name_of(context));
+	pd->base.context = context;
+	DONE(&pd->base);
 }
 
-EXPORT int ibv_dealloc_pd(struct ibv_pd *pd) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(pd->context)); UNMAKE(ibv_pd, pd); }
+static struct ibv_pd *stub_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
+{
+	struct stub_pd *pd = MAKE(stub_pd, name_of(context));
+	pd->base.context = context;
+	pd->td = attr->td;
+	DONE(&pd->base);
+}
+
+/* Only mlx5 among those that are played has them: mlx5/verbs.c, mlx5_alloc_td. */
+static struct ibv_td *stub_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
+{
+	struct ibv_td *td = MAKE(ibv_td, name_of(context));
+	td->context = context;
+	thread_domains++;
+	DONE(td);
+}
+
+static int stub_dealloc_td(struct ibv_td *td) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(td->context)); UNMAKE(ibv_td, td); }
+
+EXPORT int ibv_dealloc_pd(struct ibv_pd *pd) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(pd->context)); UNMAKE(stub_pd, pd); }
 
 EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
@@ -771,6 +818,18 @@ EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, i
 	mr->rkey = key | 0x10000;
 	DONE(mr);
 }
+
+/* As libibverbs does for optional flags, which kernels that do not know them never see. */
+EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
+{
+	if (access & IBV_ACCESS_RELAXED_ORDERING)
+		LOCKED(relaxed++);
+	return ibv_reg_mr(pd, addr, length, access);
+}
+
+/* Regions that were registered for relaxed ordering since stub_reset, and thread domains that were made ever. */
+EXPORT int stub_thread_domains(void) { return thread_domains; }
+EXPORT int stub_relaxed(void) { return relaxed; }
 
 EXPORT int ibv_dereg_mr(struct ibv_mr *mr) { pthread_mutex_lock(&lock); FAIL_ERRNO(name_of(mr->context)); UNMAKE(ibv_mr, mr); }
 
@@ -877,6 +936,7 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 {
 	const struct personality *is = of_device(pd->context);
 	struct ibv_qp_cap *cap = &attr->cap;
+	int sharing = 0;
 	if (attr->qp_type == IBV_QPT_RC && !is->reliable) {
 		errno = EOPNOTSUPP;
 		return NULL;
@@ -888,6 +948,9 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 		return NULL;
 	}
 	struct stub_qp *qp = MAKE(stub_qp, name_of(pd->context));
+	for (int i = 0; i < MAX_QPS; i++)
+		sharing += qps[i] && qps[i]->base.context == pd->context && !((struct stub_pd *) qps[i]->base.pd)->td;
+	qp->locks_doorbell = is->dedicated && sharing >= is->dedicated && !((struct stub_pd *) pd)->td;
 	qp->send_sges = cap->max_send_sge;
 	qp->receive_sges = cap->max_recv_sge;
 	qp->base.context = pd->context;
@@ -1343,7 +1406,7 @@ EXPORT void rdma_free_devices(struct ibv_context **list)
 	LOCKED(for (int i = 0; list[i]; i++) {
 		int device = list[i]->device - devices;
 
-		if (!--listed[device] && removed[device]) {
+		if (list[i] == contexts[device] && !--listed[device] && removed[device]) {
 			syscall(SYS_close, async_pipes[device][0]);
 			syscall(SYS_close, async_pipes[device][1]);
 			/* Not freed: whoever uses it still shall fail in the same way each time. */

@@ -241,7 +241,7 @@ final class ConnectionWindows implements MemoryDomain {
                 }
                 return true;
             }
-            device.forgoWindows(Errno.name(errno));
+            device.forgoWindows("ibv_post_send: " + Errno.name(errno));
         } catch (NativeRdmaException refused) {
             device.forgoWindows(refused.toString());
         }

@@ -10,12 +10,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
+import org.junit.jupiter.params.BeforeParameterizedClassInvocation;
+import org.junit.jupiter.params.Parameter;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.Patience;
@@ -27,7 +28,16 @@ import org.verbena.verbs.device.AsyncEventType;
 
 /** Queue pairs that are connected by hand, on devices in memory: each step may fail, and gives everything back. */
 @Timeout(240)
+@Families.Suite
 class ConnectByHandTest {
+    @Parameter
+    String family;
+
+    @BeforeParameterizedClassInvocation
+    static void play(String family) throws Exception {
+        Families.play(family);
+    }
+
     private static final QueuePairRoute ROCE = QueuePairRoute.ofDevice("stub0");
 
     private static final QueuePairEnd PEER =
@@ -65,17 +75,13 @@ class ConnectByHandTest {
     private IoEventLoop loop;
     private RecordingEndpointHandler handler;
 
-    @BeforeAll
-    static void installStub() throws Exception {
-        StubDevice.install();
-    }
-
     @BeforeEach
     void startLoop() throws Exception {
         StubDevice.install();
         group = new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
         loop = group.next();
         handler = new RecordingEndpointHandler("by hand", loop);
+        Families.assumeNotIwarp();
     }
 
     @AfterEach

@@ -13,10 +13,11 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.BeforeParameterizedClassInvocation;
+import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.verbena.cm.CmEventType;
@@ -45,7 +46,16 @@ import org.verbena.verbs.work.CompletionStatus;
  * notice, and nothing is lost.
  */
 @Timeout(240)
+@Families.Suite
 class DeviceFailureTest {
+    @Parameter
+    String family;
+
+    @BeforeParameterizedClassInvocation
+    static void play(String family) throws Exception {
+        Families.play(family);
+    }
+
     private static final int ALWAYS = Integer.MAX_VALUE;
 
     private final VerbsProvider provider = new VerbsProvider();
@@ -53,11 +63,6 @@ class DeviceFailureTest {
     private final List<Client> clients = new ArrayList<>();
     private MultiThreadIoEventLoopGroup group;
     private IoEventLoop loop;
-
-    @BeforeAll
-    static void installStub() throws Exception {
-        StubDevice.install();
-    }
 
     @BeforeEach
     void startLoop() throws Exception {
@@ -73,6 +78,8 @@ class DeviceFailureTest {
         Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
         clients.forEach(client -> client.handler.assertNoViolations());
         regions.forEach(RegisteredMemory::close);
+        Patience.until("the ids are closed", () -> !StubDevice.leaks().contains("rdma_cm_id"));
+        provider.close();
     }
 
     /** One side of a connection, and its queue pair. */
@@ -87,6 +94,7 @@ class DeviceFailureTest {
 
     @Test
     void tellsThePeerWhenToRepeatASendOrRefuses() {
+        Families.assumeNotIwarp();
         EndpointOptions quick = StubDevice.options(false, 20_000).toBuilder()
                 .minRnrTimerMicros(600)
                 .build();
@@ -103,6 +111,7 @@ class DeviceFailureTest {
     }
 
     private Client connected(InetSocketAddress address, boolean shared) {
+        Families.assumeReceives(shared);
         RecordingEndpointHandler handler = connect(address, StubDevice.options(shared, 20_000));
         if (shared) {
             handler.sharesReceives();

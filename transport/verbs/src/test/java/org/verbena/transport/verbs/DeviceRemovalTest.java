@@ -20,6 +20,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.BeforeParameterizedClassInvocation;
+import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.LoggerFactory;
@@ -41,7 +43,16 @@ import org.verbena.verbs.device.AsyncEventType;
 
 /** A device that is removed or fails is let go of, and comes back in the same process: on devices in memory. */
 @Timeout(240)
+@Families.Suite
 class DeviceRemovalTest {
+    @Parameter
+    String family;
+
+    @BeforeParameterizedClassInvocation
+    static void play(String family) throws Exception {
+        Families.play(family);
+    }
+
     /** The device of {@link StubDevice#ROCE}. */
     private static final int ROCE = 0;
 
@@ -101,6 +112,7 @@ class DeviceRemovalTest {
     }
 
     private RecordingEndpointHandler connected(InetSocketAddress address, boolean shared) {
+        Families.assumeReceives(shared);
         RecordingEndpointHandler handler = connect(address, shared);
         handler.awaitConnected();
         return handler;

@@ -7,10 +7,11 @@ import io.netty.channel.MultiThreadIoEventLoopGroup;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.BeforeParameterizedClassInvocation;
+import org.junit.jupiter.params.Parameter;
 import org.verbena.cm.CmEventType;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.spi.Endpoint;
@@ -23,15 +24,19 @@ import org.verbena.verbs.device.AsyncEventType;
 
 /** The accepting side where a peer's confirmation is late, on devices in memory. No device of the lab has such events. */
 @Timeout(240)
+@Families.Suite
 class LateConfirmationTest {
+    @Parameter
+    String family;
+
+    @BeforeParameterizedClassInvocation
+    static void play(String family) throws Exception {
+        Families.play(family);
+    }
+
     private final VerbsProvider provider = new VerbsProvider();
     private MultiThreadIoEventLoopGroup group;
     private IoEventLoop loop;
-
-    @BeforeAll
-    static void installStub() throws Exception {
-        StubDevice.install();
-    }
 
     @BeforeEach
     void startLoop() {

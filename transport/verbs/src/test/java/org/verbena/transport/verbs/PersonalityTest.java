@@ -46,9 +46,6 @@ import org.verbena.verbs.work.CompletionStatus;
 /** The provider on devices with the limits and habits of adapters: the table is in {@code src/test/c/stub_rdma.c}. */
 @Timeout(240)
 class PersonalityTest {
-    /** Those of the ones below that rdma_cm connects over. */
-    private static final String CONNECTING = "mlx5 bnxt_re irdma-roce irdma-iwarp x722 erdma hns";
-
     private final List<RegisteredMemory> regions = new ArrayList<>();
     private final List<RecordingEndpointHandler> handlers = new ArrayList<>();
     private VerbsProvider provider;
@@ -127,12 +124,14 @@ class PersonalityTest {
     @ParameterizedTest
     @CsvSource({
         "mlx5, 256, 4, 4, 128",
+        "mlx4, 256, 4, 4, 128",
         "bnxt_re, 256, 4, 4, 96",
         "irdma-roce, 256, 4, 4, 96",
         "irdma-iwarp, 256, 4, 4, 96",
         "x722, 256, 3, 3, 48",
         "erdma, 256, 4, 1, 96",
         "hns, 256, 4, 4, 128",
+        "cxgb4, 256, 4, 4, 128",
     })
     void connectsWithDefaultsAndCarriesMessages(
             String family, int depth, int sendSges, int receiveSges, int inlineBytes) {

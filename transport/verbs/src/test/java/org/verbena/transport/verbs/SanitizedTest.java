@@ -31,9 +31,6 @@ import org.verbena.verbs.device.AsyncEventType;
 @Tag("full")
 @Timeout(300)
 class SanitizedTest {
-    private static final String[] FAMILIES = {"", "mlx5", "bnxt_re", "irdma-roce", "irdma-iwarp", "x722", "erdma", "hns"
-    };
-
     private static final String FAULT = "fault";
 
     @Test
@@ -80,7 +77,7 @@ class SanitizedTest {
         if (arguments[0].equals(FAULT)) {
             StubDevice.call("stub_fault");
         }
-        for (String family : FAMILIES) {
+        for (String family : Families.CONNECTING) {
             StubDevice.become(family);
             play();
         }

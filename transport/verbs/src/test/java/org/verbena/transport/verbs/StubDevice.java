@@ -42,6 +42,9 @@ final class StubDevice {
 
     private static SymbolLookup symbols;
 
+    /** What stub0 is. */
+    private static String played = Families.IDEAL;
+
     private StubDevice() {}
 
     /** Compiles the library and makes the bindings load it; skips the test, saying why, where it cannot. */
@@ -82,28 +85,38 @@ final class StubDevice {
             symbols = SymbolLookup.libraryLookup(library, Arena.global());
         }
         call("stub_reset");
+        String wanted = Families.playing();
+        if (!wanted.equals(played)) {
+            call("stub_remove", 0, 1);
+            Cm.devices();
+            call("stub_abandon", 0);
+            become(wanted);
+        }
     }
 
     /**
-     * Makes stub0 another device, of an adapter family of the table in stub_rdma.c; the empty name is the ideal one's. Nothing may be left on the one before.
+     * Makes stub0 another device, of an adapter family of the table in stub_rdma.c; or the ideal one. Nothing may be left on the one before.
      */
     static void become(String family) {
         call("stub_remove", 0, 1);
         Cm.devices();
         assertThat(call("stub_is_open", 0)).as("stub0 is open").isZero();
-        assertThat(call("stub_personality", family, sysfs(family).toString())).isZero();
+        assertThat(call("stub_personality", family.equals(Families.IDEAL) ? "" : family, sysfs(family).toString())).isZero();
         call("stub_remove", 0, 0);
         Cm.devices();
+        played = family;
     }
 
     /** What the kernel says of it. */
     private static Path sysfs(String family) {
         String driver = switch (family) {
             case "mlx5" -> "mlx5_core";
+            case "mlx4" -> "mlx4_core";
             case "bnxt_re" -> "bnxt_en";
             case "irdma-roce", "irdma-iwarp" -> "ice";
             case "x722" -> "i40e";
             case "hns" -> "hns3";
+            case Families.IDEAL -> "";
             default -> family;
         };
         try {

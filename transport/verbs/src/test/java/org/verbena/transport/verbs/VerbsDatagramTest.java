@@ -16,10 +16,11 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.BeforeParameterizedClassInvocation;
+import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.transport.CompletionLoopOptions;
@@ -39,7 +40,16 @@ import org.verbena.verbs.ffm.Errno;
 
 /** Datagram endpoints on devices in memory: every work request and look-up has one outcome, and nothing is left. */
 @Timeout(240)
+@Families.Suite
 class VerbsDatagramTest {
+    @Parameter
+    String family;
+
+    @BeforeParameterizedClassInvocation
+    static void play(String family) throws Exception {
+        Families.play(family);
+    }
+
     private static final DatagramOptions OPTIONS = new DatagramOptions(8, 4, 2, 0, 0, false);
     private static final InetSocketAddress PEER = new InetSocketAddress("10.0.0.9", 7471);
 
@@ -48,23 +58,19 @@ class VerbsDatagramTest {
     private MultiThreadIoEventLoopGroup group;
     private IoEventLoop loop;
 
-    @BeforeAll
-    static void installStub() throws Exception {
-        StubDevice.install();
-    }
-
     @BeforeEach
     void startLoop() throws Exception {
         StubDevice.install();
         group = new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
         loop = group.next();
+        Families.assumeNotIwarp();
     }
 
     @AfterEach
     void endLoop() {
         Patience.await("the loop ended", group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
         provider.close();
-        assertThat(StubDevice.leaks()).doesNotContain("ibv_ah", "stub_qp", "rdma_cm_id", "ibv_pd", "ibv_mr");
+        assertThat(StubDevice.leaks()).doesNotContain("ibv_ah", "stub_qp", "rdma_cm_id", "stub_pd", "ibv_mr");
     }
 
     /** Keeps what happens, as text. */

@@ -1,0 +1,86 @@
+package org.verbena.transport.verbs;
+
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.ArgumentsProvider;
+import org.junit.jupiter.params.provider.ArgumentsSource;
+import org.junit.jupiter.params.support.ParameterDeclarations;
+
+/**
+ * What stub0 is in a run of a suite: an ideal device, and with {@code -Dtests.families=all}, which {@code -Dlab=full} implies, each adapter
+ * family that rdma_cm connects over, one after the other. {@code -Dtests.families=mlx5,hns} takes those.
+ */
+final class Families implements ArgumentsProvider {
+    /** The stub without the limits and habits of any driver. */
+    static final String IDEAL = "ideal";
+
+    /** Those of the table in stub_rdma.c that rdma_cm connects over. */
+    static final List<String> CONNECTING = List.of(
+            "mlx5", "mlx4", "bnxt_re", "irdma-roce", "irdma-iwarp", "x722", "erdma", "hns", "cxgb4");
+
+    private static final Set<String> IWARP = Set.of("irdma-iwarp", "x722", "erdma", "cxgb4");
+    private static final Set<String> WITHOUT_SHARED_RECEIVES = Set.of("irdma-roce", "irdma-iwarp", "x722", "erdma");
+
+
+    /** Those on which a window is made and bound. */
+    private static final Set<String> WITH_WINDOWS = Set.of("mlx5", "mlx4", "irdma-roce");
+
+    private static String playing = IDEAL;
+
+    /** A suite that is run on each of them: it calls {@link #play} before each invocation of the class. */
+    @Target(ElementType.TYPE)
+    @Retention(RetentionPolicy.RUNTIME)
+    @ParameterizedClass(name = "{0}")
+    @ArgumentsSource(Families.class)
+    @interface Suite {}
+
+    @Override
+    public Stream<Arguments> provideArguments(ParameterDeclarations parameters, ExtensionContext context) {
+        String asked = System.getProperty("org.verbena.test.families", "");
+        List<String> families = asked.isEmpty() ? List.of() : List.of(asked.split(","));
+        return Stream.concat(Stream.of(IDEAL), (asked.equals("all") ? CONNECTING : families).stream())
+                .map(Arguments::of);
+    }
+
+    /** Makes stub0 one of a family. */
+    static void play(String family) throws Exception {
+        playing = family;
+        StubDevice.install();
+    }
+
+    static String playing() {
+        return playing;
+    }
+
+    /** Whether what is played is an iWARP device, on which the client speaks first and connects may block. */
+    static boolean isIwarp() {
+        return IWARP.contains(playing);
+    }
+
+    static boolean hasSharedReceives() {
+        return !WITHOUT_SHARED_RECEIVES.contains(playing);
+    }
+
+    static boolean hasWindows() {
+        return WITH_WINDOWS.contains(playing);
+    }
+
+    /** Skips a test of what iWARP does not have, or does otherwise. */
+    static void assumeNotIwarp() {
+        Assumptions.assumeFalse(isIwarp(), playing + " is iWARP");
+    }
+
+    /** Skips a test that shares receives where nobody can. */
+    static void assumeReceives(boolean shared) {
+        Assumptions.assumeTrue(!shared || hasSharedReceives(), playing + " has no shared receive queues");
+    }
+}
