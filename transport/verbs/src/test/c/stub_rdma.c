@@ -593,6 +593,7 @@ static int stub_query_port(struct ibv_context *context, uint8_t port, struct ibv
 	attr->active_mtu = IBV_MTU_1024;
 	attr->max_mtu = IBV_MTU_4096;
 	attr->gid_tbl_len = 1;
+	attr->lid = attr->link_layer == IBV_LINK_LAYER_INFINIBAND ? 7 : 0;
 	pthread_mutex_unlock(&lock);
 	return 0;
 }
@@ -968,6 +969,12 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 static int min_rnr_timer = -1;
 EXPORT int stub_min_rnr_timer(void) { return min_rnr_timer; }
 
+/* As queue pairs were last modified, or for the timeout as rdma_cm was last told; -1 for never. */
+static int pkey_index = -1, service_level = -1, ack_timeout = -1;
+EXPORT int stub_pkey_index(void) { return pkey_index; }
+EXPORT int stub_service_level(void) { return service_level; }
+EXPORT int stub_ack_timeout(void) { int before = ack_timeout; ack_timeout = -1; return before; }
+
 EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct stub_qp *qp = (struct stub_qp *) ibqp;
@@ -976,6 +983,12 @@ EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask
 	FAIL_ERRNO(name_of(ibqp->context));
 	if (mask & IBV_QP_MIN_RNR_TIMER)
 		min_rnr_timer = attr->min_rnr_timer;
+	if (mask & IBV_QP_PKEY_INDEX)
+		pkey_index = attr->pkey_index;
+	if (mask & IBV_QP_AV)
+		service_level = attr->ah_attr.sl;
+	if (mask & IBV_QP_TIMEOUT)
+		ack_timeout = attr->timeout;
 	ibqp->state = attr->qp_state;
 	if (attr->qp_state == IBV_QPS_ERR) {
 		qp->in_error = 1;
@@ -1370,8 +1383,17 @@ EXPORT int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *cha
 
 EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t length)
 {
+	int error;
+
 	pthread_mutex_lock(&lock);
 	FAIL_MINUS_ONE("");
+	if (level == RDMA_OPTION_ID && name == RDMA_OPTION_ID_ACK_TIMEOUT) {
+		if ((error = failing("ack_timeout", ""))) {
+			errno = error;
+			DONE(-1);
+		}
+		ack_timeout = *(uint8_t *) value;
+	}
 	DONE(0);
 }
 

@@ -99,6 +99,11 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> {
                         EndpointOptions.DEVICE_DEFAULT,
                         EndpointOptions.MAX_RNR_TIMER_MICROS,
                         endpoint.minRnrTimerMicros()),
+                number(
+                        RdmaChannelOption.ACK_TIMEOUT_MICROS,
+                        EndpointOptions.DEVICE_DEFAULT,
+                        EndpointOptions.MAX_ACK_TIMEOUT_MICROS,
+                        endpoint.ackTimeoutMicros()),
                 number(RdmaChannelOption.CLOSE_TIMEOUT_MILLIS, 1, any, messages.closeTimeoutMillis()),
                 number(RdmaChannelOption.KEEP_ALIVE_MILLIS, 0, any, messages.keepAliveMillis()),
                 number(ChannelOption.IP_TOS, 0, 255, endpoint.trafficClass()),
@@ -276,6 +281,7 @@ class RdmaChannelConfig<C extends ChannelConfig> extends TableConfig<C> {
                 .retryCount(get(RdmaChannelOption.RETRY_COUNT))
                 .rnrRetryCount(get(RdmaChannelOption.RNR_RETRY_COUNT))
                 .minRnrTimerMicros(get(RdmaChannelOption.MIN_RNR_TIMER_MICROS))
+                .ackTimeoutMicros(get(RdmaChannelOption.ACK_TIMEOUT_MICROS))
                 .trafficClass(get(ChannelOption.IP_TOS))
                 .sharedReceiveQueue(get(RdmaChannelOption.SHARED_RECEIVE_QUEUE))
                 .privateData(privateData)

@@ -126,6 +126,16 @@ public final class RdmaChannelOption {
             ChannelOption.valueOf(RdmaChannelOption.class, "MIN_RNR_TIMER_MICROS");
 
     /**
+     * How long the adapter waits for an acknowledgement before it sends again, in microseconds, 5 to 17,179,869, rounded up
+     * to 4.096 times a power of two; adapters take up to four times as long. The default of -1 is 268 ms on adapters of
+     * RoCE, 67 ms where queue pairs are connected by hand, and elsewhere the kernel's choice. With {@link #RETRY_COUNT}
+     * it says how long a peer may be away. On InfiniBand and RoCE only: over iWARP, soft included, connecting fails with
+     * another value, and so it does where the kernel does not take one.
+     */
+    public static final ChannelOption<Integer> ACK_TIMEOUT_MICROS =
+            ChannelOption.valueOf(RdmaChannelOption.class, "ACK_TIMEOUT_MICROS");
+
+    /**
      * Whether receives come from a queue that all channels of the loop share, so that memory does not grow with each
      * connection. How many it has is an option of the loops ({@code CompletionLoopOptions.sharedReceiveDepth}). Not with
      * {@link Framing#RAW}: without flow control its peer could use up the receives that others

@@ -14,13 +14,17 @@ import org.jspecify.annotations.Nullable;
  * @param address of this machine; null if the device is named
  * @param mtuBytes the longest payload of a packet, 256 to 4096; {@link #ACTIVE_MTU} for what the port has active. The
  *     connection uses less if the peer says so
+ * @param pkeyIndex the partition, as an index of the port's table of P_Keys, 0 to 65535; 0 on Ethernet
+ * @param serviceLevel the service level of InfiniBand, which switches map to a virtual lane, 0 to 15; 0 on Ethernet
  */
 public record QueuePairRoute(
         @Nullable String device,
         int port,
         int gidIndex,
         @Nullable InetAddress address,
-        int mtuBytes) {
+        int mtuBytes,
+        int pkeyIndex,
+        int serviceLevel) {
     /** Leaves the choice of the GID to the provider. */
     public static final int ANY_GID = -1;
 
@@ -41,6 +45,12 @@ public record QueuePairRoute(
         }
         if (mtuBytes != ACTIVE_MTU && !QueuePairEnd.isMtu(mtuBytes)) {
             throw new IllegalArgumentException("mtuBytes " + mtuBytes + " is not 256, 512, 1024, 2048 or 4096");
+        }
+        if (pkeyIndex < 0 || pkeyIndex > 0xffff) {
+            throw new IllegalArgumentException("P_Key index " + pkeyIndex + " is not within 0 to 65535");
+        }
+        if (serviceLevel < 0 || serviceLevel > 15) {
+            throw new IllegalArgumentException("service level " + serviceLevel + " is not within 0 to 15");
         }
     }
 
@@ -63,7 +73,7 @@ public record QueuePairRoute(
      * @return the route
      */
     public static QueuePairRoute ofDevice(String name, int port, int gidIndex) {
-        return new QueuePairRoute(name, port, gidIndex, null, ACTIVE_MTU);
+        return new QueuePairRoute(name, port, gidIndex, null, ACTIVE_MTU, 0, 0);
     }
 
     /**
@@ -73,7 +83,7 @@ public record QueuePairRoute(
      * @return the route, from the GID of that address
      */
     public static QueuePairRoute ofAddress(InetAddress local) {
-        return new QueuePairRoute(null, 1, ANY_GID, local, ACTIVE_MTU);
+        return new QueuePairRoute(null, 1, ANY_GID, local, ACTIVE_MTU, 0, 0);
     }
 
     /**
@@ -83,7 +93,27 @@ public record QueuePairRoute(
      * @return a copy
      */
     public QueuePairRoute withMtuBytes(int bytes) {
-        return new QueuePairRoute(device, port, gidIndex, address, bytes);
+        return new QueuePairRoute(device, port, gidIndex, address, bytes, pkeyIndex, serviceLevel);
+    }
+
+    /**
+     * The same route in another partition.
+     *
+     * @param index of the port's table of P_Keys, from 0
+     * @return a copy
+     */
+    public QueuePairRoute withPkeyIndex(int index) {
+        return new QueuePairRoute(device, port, gidIndex, address, mtuBytes, index, serviceLevel);
+    }
+
+    /**
+     * The same route with another service level.
+     *
+     * @param level 0 to 15
+     * @return a copy
+     */
+    public QueuePairRoute withServiceLevel(int level) {
+        return new QueuePairRoute(device, port, gidIndex, address, mtuBytes, pkeyIndex, level);
     }
 
     /** For messages: the device with its port, or the address. */

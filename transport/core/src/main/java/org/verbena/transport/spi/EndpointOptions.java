@@ -22,6 +22,11 @@ import org.verbena.transport.QueuePairEnd;
  * @param minRnrTimerMicros how long the peer is told to wait before it repeats a send that found no receive here, in
  *     microseconds, 10 to 655360, rounded up to what the device knows; {@link #DEVICE_DEFAULT} for 0.64 ms. Only on
  *     InfiniBand and RoCE: elsewhere another value than the default fails the connection
+ * @param ackTimeoutMicros how long the adapter waits for an acknowledgement before it sends again, in microseconds, 5 to
+ *     {@link #MAX_ACK_TIMEOUT_MICROS}, rounded up to 4.096 times a power of two; devices take up to four times as long.
+ *     {@link #DEVICE_DEFAULT} for 268 ms on RoCE, 67 ms where queue pairs are connected by hand, and on InfiniBand
+ *     what the subnet manager says of the path. Only on InfiniBand and RoCE: elsewhere another value than the default
+ *     fails the connection
  * @param trafficClass the IP type of service, 0 to 255; an accepting side has that of the connecting one
  * @param sharedReceiveQueue whether receives come from the loop's shared receive queue, where the provider has one
  * @param privateData sent to the peer in the connect request or reply; copied, never null. {@link
@@ -38,6 +43,7 @@ public record EndpointOptions(
         int retryCount,
         int rnrRetryCount,
         int minRnrTimerMicros,
+        int ackTimeoutMicros,
         int trafficClass,
         boolean sharedReceiveQueue,
         byte[] privateData) {
@@ -60,6 +66,9 @@ public record EndpointOptions(
     /** The longest {@link #minRnrTimerMicros()}. */
     public static final int MAX_RNR_TIMER_MICROS = 655_360;
 
+    /** The longest {@link #ackTimeoutMicros()}: 17 s, beyond which nobody waits for one packet. */
+    public static final int MAX_ACK_TIMEOUT_MICROS = 17_179_869;
+
     /** Depths of 256, 4 SGEs, 128 bytes inline, 16 reads, retries 7 and 7, 10 s to connect. */
     public static final EndpointOptions DEFAULTS = new Builder().build();
 
@@ -75,6 +84,9 @@ public record EndpointOptions(
         check("rnrRetryCount", rnrRetryCount, 0, 7);
         if (minRnrTimerMicros != DEVICE_DEFAULT) {
             check("minRnrTimerMicros", minRnrTimerMicros, 10, MAX_RNR_TIMER_MICROS);
+        }
+        if (ackTimeoutMicros != DEVICE_DEFAULT) {
+            check("ackTimeoutMicros", ackTimeoutMicros, 5, MAX_ACK_TIMEOUT_MICROS);
         }
         check("trafficClass", trafficClass, 0, 255);
         if (privateData.length > GREATEST_PRIVATE_DATA_BYTES) {
@@ -116,6 +128,7 @@ public record EndpointOptions(
                 .retryCount(retryCount)
                 .rnrRetryCount(rnrRetryCount)
                 .minRnrTimerMicros(minRnrTimerMicros)
+                .ackTimeoutMicros(ackTimeoutMicros)
                 .trafficClass(trafficClass)
                 .sharedReceiveQueue(sharedReceiveQueue)
                 .privateData(privateData);
@@ -132,6 +145,7 @@ public record EndpointOptions(
         private int retryCount = 7;
         private int rnrRetryCount = 7;
         private int minRnrTimerMicros = DEVICE_DEFAULT;
+        private int ackTimeoutMicros = DEVICE_DEFAULT;
         private int trafficClass = 0;
         private boolean sharedReceiveQueue = false;
         private byte[] privateData = new byte[0];
@@ -239,6 +253,17 @@ public record EndpointOptions(
         }
 
         /**
+         * Sets {@link EndpointOptions#ackTimeoutMicros()}.
+         *
+         * @param value the new value
+         * @return this
+         */
+        public Builder ackTimeoutMicros(int value) {
+            ackTimeoutMicros = value;
+            return this;
+        }
+
+        /**
          * Sets {@link EndpointOptions#trafficClass()}.
          *
          * @param value the new value
@@ -288,6 +313,7 @@ public record EndpointOptions(
                     retryCount,
                     rnrRetryCount,
                     minRnrTimerMicros,
+                    ackTimeoutMicros,
                     trafficClass,
                     sharedReceiveQueue,
                     privateData);

@@ -101,6 +101,10 @@ final class ShmEndpoint extends SoftwareEndpoint
             throw new ConnectionException("minRnrTimerMicros " + options.minRnrTimerMicros()
                     + " is for InfiniBand and RoCE: the shared-memory provider never repeats a send");
         }
+        if (options.ackTimeoutMicros() != EndpointOptions.DEVICE_DEFAULT) {
+            throw new ConnectionException("ackTimeoutMicros " + options.ackTimeoutMicros()
+                    + " is for InfiniBand and RoCE: the shared-memory provider never repeats anything");
+        }
     }
 
     // Setting up.

@@ -58,6 +58,10 @@ final class MpaNegotiation {
             throw new ConnectionException("minRnrTimerMicros " + options.minRnrTimerMicros()
                     + " is for InfiniBand and RoCE: the soft provider is iWARP, which never repeats a send");
         }
+        if (options.ackTimeoutMicros() != EndpointOptions.DEVICE_DEFAULT) {
+            throw new ConnectionException("ackTimeoutMicros " + options.ackTimeoutMicros()
+                    + " is for InfiniBand and RoCE: the soft provider is iWARP, where TCP repeats what is lost");
+        }
     }
 
     /**

@@ -6,6 +6,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmEvent;
+import org.verbena.cm.CmException;
 import org.verbena.cm.CmId;
 import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.EventChannel;
@@ -17,6 +18,8 @@ import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairAttributes;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.device.AsyncEventType;
+import org.verbena.verbs.device.DriverFamily;
+import org.verbena.verbs.device.LinkLayer;
 import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.queue.QueuePairState;
 
@@ -108,6 +111,12 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
             return;
         }
         if (isAccepting) {
+            try {
+                setAckTimeout(VerbsEndpoint.required(id));
+            } catch (RuntimeException refused) {
+                fail(failureOf(refused));
+                return;
+            }
             prepare();
             return;
         }
@@ -132,10 +141,39 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
     private void resolveRoute(CmId known) {
         setStep("resolving the route");
         try {
+            setAckTimeout(known); // the kernel puts it into the path, and so into what it asks the peer for
             known.resolveRoute(options.connectTimeoutMillis());
         } catch (RuntimeException refused) {
             fail(failureOf(refused));
         }
+    }
+
+    /**
+     * Sets how soon a packet is sent again: what the program wants, and on the RoCE of adapters a default of our own.
+     *
+     * @throws CmException the kernel does not take what the program wants
+     */
+    private void setAckTimeout(CmId known) {
+        Context context = known.device();
+        boolean isDefault = options.ackTimeoutMicros() == EndpointOptions.DEVICE_DEFAULT;
+        if (context == null || (isDefault && !isRoceOfAnAdapter(context, known.portNumber()))) {
+            return;
+        }
+        try {
+            known.setAckTimeout(AckTimeout.exponent(options.ackTimeoutMicros(), AckTimeout.ROCE_EXPONENT));
+        } catch (CmException refused) {
+            if (!isDefault) {
+                throw refused;
+            }
+            LOG.debug("{} keeps the ACK timeout of rdma_cm", endpoint, refused);
+        }
+    }
+
+    /** Soft RoCE keeps the kernel's: a virtual machine that is not scheduled answers late. */
+    private static boolean isRoceOfAnAdapter(Context context, int port) {
+        return context.device().transportType() == TransportType.IB
+                && context.driverFamily() != DriverFamily.SOFT_ROCE
+                && context.queryPort(Math.max(1, port)).linkLayer() == LinkLayer.ETHERNET;
     }
 
     /** The device is known. */

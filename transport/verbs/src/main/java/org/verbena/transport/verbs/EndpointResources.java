@@ -111,9 +111,16 @@ final class EndpointResources {
         // What the device reports is true for receives; whether a send can have more is found by trial.
         int sges = within(used, "maxSges", options.maxSges(), EndpointOptions.DEFAULTS.maxSges(), limits.maxSges());
         receives.limit(receiveDepth, sges);
-        if (used.isIwarp() && options.minRnrTimerMicros() != EndpointOptions.DEVICE_DEFAULT) {
-            throw new ConnectionException("minRnrTimerMicros " + options.minRnrTimerMicros()
-                    + " is for InfiniBand and RoCE: " + used.name() + " is iWARP, which never repeats a send");
+        if (used.isIwarp()) {
+            refuse(used, "minRnrTimerMicros", options.minRnrTimerMicros(), "which never repeats a send");
+            refuse(used, "ackTimeoutMicros", options.ackTimeoutMicros(), "where TCP repeats what is lost");
+        }
+    }
+
+    private static void refuse(VerbsDevice used, String what, int asked, String why) {
+        if (asked != EndpointOptions.DEVICE_DEFAULT) {
+            throw new ConnectionException(what + " " + asked + " is for InfiniBand and RoCE: " + used.name()
+                    + " is iWARP, " + why);
         }
     }
 

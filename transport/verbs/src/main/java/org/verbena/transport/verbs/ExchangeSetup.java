@@ -46,9 +46,6 @@ import org.verbena.verbs.queue.QueuePairState;
 final class ExchangeSetup extends EndpointSetup {
     private static final Logger LOG = LoggerFactory.getLogger(ExchangeSetup.class);
 
-    /** The value of rdma-core's ping-pong programs: 67 ms without an acknowledgement, then a repeat. */
-    private static final int TIMEOUT_EXPONENT = 14;
-
     /**
      * The most repeats of a packet that nobody answers. Soft RoCE retries forever with 7, and where no connection
      * manager reports that the peer is gone, a send would wait forever.
@@ -145,7 +142,7 @@ final class ExchangeSetup extends EndpointSetup {
     QueuePair make(VerbsDevice device, QueuePairOptions wanted) {
         QueuePair made = keep(device.createQueuePair(wanted));
         made.modify(QueuePairAttributes.to(QueuePairState.INIT)
-                .pkeyIndex(0)
+                .pkeyIndex(route.pkeyIndex())
                 .portNumber(VerbsEndpoint.required(local).port())
                 .accessFlags(AccessFlag.REMOTE_READ, AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC)
                 .build());
@@ -235,7 +232,7 @@ final class ExchangeSetup extends EndpointSetup {
                     .build());
             made.modify(QueuePairAttributes.to(QueuePairState.RTS)
                     .sendPsn(own.packetSequenceNumber())
-                    .timeout(TIMEOUT_EXPONENT)
+                    .timeout(AckTimeout.exponent(options.ackTimeoutMicros(), AckTimeout.BY_HAND_EXPONENT))
                     .retryCount(Math.min(options.retryCount(), MOST_RETRIES))
                     .rnrRetryCount(options.rnrRetryCount())
                     .maxReadsAsInitiator(reads)
@@ -258,7 +255,7 @@ final class ExchangeSetup extends EndpointSetup {
         GlobalRoute global = gid.isZero() || found.gidIndex() < 0
                 ? null
                 : new GlobalRoute(gid, found.gidIndex(), HOP_LIMIT, options.trafficClass(), 0);
-        return new AddressVector(found.port(), global, lid, 0, 0, 0);
+        return new AddressVector(found.port(), global, lid, route.serviceLevel(), 0, 0);
     }
 
     private void ready0(InetSocketAddress there, QueuePairEnd its, int reads) {

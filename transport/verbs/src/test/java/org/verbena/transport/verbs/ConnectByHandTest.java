@@ -19,6 +19,7 @@ import org.junit.jupiter.params.BeforeParameterizedClassInvocation;
 import org.junit.jupiter.params.Parameter;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.QueuePairEnd;
 import org.verbena.transport.QueuePairExchange;
@@ -123,6 +124,35 @@ class ConnectByHandTest {
         assertThat(ended()).isNull();
         assertThat(exchange.givenUp).hasValue(0);
         assertThat(StubDevice.allCalls()).doesNotContain("rdma_connect");
+    }
+
+    @Test
+    void usesPartitionServiceLevelAndTimeoutOfTheProgram() {
+        EndpointOptions options =
+                StubDevice.options(false, 20_000).toBuilder().ackTimeoutMicros(5000).build();
+        provider.connectByHand(
+                loop, ROCE.withPkeyIndex(3).withServiceLevel(5).withMtuBytes(1024), exchange, options, handler);
+        exchange.its.complete(PEER);
+        exchange.ready.complete(null);
+        handler.awaitConnected();
+        assertThat(StubDevice.call("stub_pkey_index")).isEqualTo(3);
+        assertThat(StubDevice.call("stub_service_level")).isEqualTo(5);
+        assertThat(StubDevice.call("stub_ack_timeout")).isEqualTo(11);
+        handler.run(Endpoint::disconnect);
+        assertThat(ended()).isNull();
+    }
+
+    /** Routes of InfiniBand go by LID, so a device without an IPoIB interface will do. */
+    @Test
+    void infinibandNeedsNoAddress() {
+        StubDevice.become("hfi1");
+        begin(ROCE, 20_000);
+        assertThat(Patience.await("this end is told", exchange.told).lid()).isEqualTo(7);
+        exchange.its.complete(new QueuePairEnd(5, 6, 9, 0, 0, 4096, 1, new byte[0]));
+        exchange.ready.complete(null);
+        handler.awaitConnected();
+        handler.run(Endpoint::disconnect);
+        assertThat(ended()).isNull();
     }
 
     @Test

@@ -27,6 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.EndpointCapabilities;
+import org.verbena.cm.CmException;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
@@ -325,6 +326,42 @@ class PersonalityTest {
         become("mlx5");
         connected(EndpointOptions.DEFAULTS);
         assertThat(StubDevice.call("stub_min_rnr_timer")).isEqualTo(RnrTimer.code(640));
+    }
+
+    /** The default is for adapters of RoCE; InfiniBand asks its subnet manager, and iWARP has TCP. */
+    @ParameterizedTest
+    @CsvSource({"mlx5, 16", "bnxt_re, 16", "irdma-iwarp, -1", "erdma, -1", "ideal, -1"})
+    void waitsForAcknowledgementsAsLongAsSuitsTheNetwork(String family, int exponent) {
+        become(family);
+        StubDevice.call("stub_ack_timeout");
+        connected(EndpointOptions.DEFAULTS);
+        assertThat(StubDevice.call("stub_ack_timeout")).isEqualTo(exponent);
+    }
+
+    @Test
+    void aKernelWithoutAckTimeoutsRefusesADemandAndIsLeftAloneOtherwise() {
+        become("mlx5");
+        EndpointOptions quick =
+                EndpointOptions.DEFAULTS.toBuilder().ackTimeoutMicros(5000).build();
+        connected(quick);
+        assertThat(StubDevice.call("stub_ack_timeout")).isEqualTo(11);
+        StubDevice.fail("ack_timeout", Errno.ENOSYS, 2);
+        connected(EndpointOptions.DEFAULTS);
+        assertThat(connect(quick).awaitDisconnected())
+                .isInstanceOfSatisfying(
+                        ConnectionException.class,
+                        refused -> assertThat(refused).hasCauseInstanceOf(CmException.class));
+        assertThat(StubDevice.call("stub_ack_timeout")).isEqualTo(-1);
+    }
+
+    @Test
+    void iwarpRefusesAnAckTimeout() {
+        become("erdma");
+        EndpointOptions quick =
+                EndpointOptions.DEFAULTS.toBuilder().ackTimeoutMicros(5000).build();
+        assertThat(connect(quick).awaitDisconnected())
+                .isInstanceOf(ConnectionException.class)
+                .hasMessageContaining("ackTimeoutMicros 5000");
     }
 
     @Test
