@@ -655,7 +655,7 @@ static struct ibv_context *context_of(int i)
 		verbs->dealloc_td = stub_dealloc_td;
 	}
 	context->abi_compat = (void *) UINTPTR_MAX;
-	context->num_comp_vectors = 1;
+	context->num_comp_vectors = 64;
 	context->async_fd = async_pipes[i][0];
 	context->ops.poll_cq = stub_poll_cq;
 	context->ops.req_notify_cq = stub_req_notify_cq;
@@ -823,8 +823,13 @@ EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, i
 /* As libibverbs does for optional flags, which kernels that do not know them never see. */
 EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
 {
-	if (access & IBV_ACCESS_RELAXED_ORDERING)
-		LOCKED(relaxed++);
+	int error = 0;
+
+	LOCKED(if (access & IBV_ACCESS_RELAXED_ORDERING && !(error = failing("relaxed", name_of(pd->context)))) relaxed++);
+	if (error) {
+		errno = error;
+		return NULL;
+	}
 	return ibv_reg_mr(pd, addr, length, access);
 }
 
@@ -872,6 +877,10 @@ EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	UNMAKE(stub_channel, channel);
 }
 
+/* Of the completion queue that was made last. */
+static int last_vector;
+EXPORT int stub_last_vector(void) { return last_vector; }
+
 EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel, int vector)
 {
 	struct stub_cq *cq = MAKE(stub_cq, name_of(context));
@@ -879,6 +888,7 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *
 	cq->base.channel = channel;
 	cq->base.cq_context = cq_context;
 	cq->base.cqe = cqe;
+	last_vector = vector;
 	DONE(&cq->base);
 }
 

@@ -129,4 +129,33 @@ public enum DriverFamily {
     public boolean pollsInUserSpace() {
         return pollsInUserSpace;
     }
+
+    /**
+     * Whether queue pairs without a thread domain share doorbell registers, and so locks: libmlx5 has 16 for a process, of which 4 serve one
+     * queue pair each (mlx5/mlx5.c, get_num_low_lat_uuars).
+     *
+     * @return true if a thread domain gives its queue pairs a register of their own
+     */
+    public boolean sharesDoorbells() {
+        return this == MLX5;
+    }
+
+    /**
+     * Whether the binding of a memory window may be posted behind other work. Soft RoCE repeats a binding with the packets before it and fails; of
+     * others than Nvidia's nobody knows.
+     *
+     * @return false if the send queue has to be empty
+     */
+    public boolean bindsBehindWork() {
+        return this == MLX5 || this == MLX4;
+    }
+
+    /**
+     * Whether the device writes memory over PCI Express, where the order of its writes costs time on some processors.
+     *
+     * @return false for software
+     */
+    public boolean isHardware() {
+        return this != SOFT_ROCE && this != SOFT_IWARP;
+    }
 }

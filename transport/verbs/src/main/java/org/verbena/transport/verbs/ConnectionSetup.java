@@ -14,6 +14,7 @@ import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.NativeRdmaException;
+import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairAttributes;
 import org.verbena.verbs.QueuePairOptions;
@@ -190,8 +191,8 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
     }
 
     @Override
-    QueuePair make(VerbsDevice device, QueuePairOptions wanted) {
-        return keep(device.createQueuePair(VerbsEndpoint.required(id), wanted));
+    QueuePair make(VerbsDevice device, ProtectionDomain domain, QueuePairOptions wanted) {
+        return keep(device.createQueuePair(VerbsEndpoint.required(id), domain, wanted));
     }
 
     @Override

@@ -28,17 +28,17 @@ import org.verbena.verbs.memory.WindowType;
  * which is bound to the connection's queue pair and ends with it.
  *
  * <pre>{@code
- * register (any thread) --hop--> waits --nothing else is out--> binding --completion--> bound
+ * register (any thread) --hop--> waits --the send queue takes it--> binding --completion--> bound
  * }</pre>
  *
  * <p>Whatever is posted on the queue pair after {@code register} has returned is posted behind the binding, so the peer that
  * is told of the key finds it open.
  *
- * <p>A region is held while its window is being bound, as a window may not be deallocated then. So a binding is posted when
- * the send queue is empty: it completes at once, whatever the peer does, and a region that is closed meanwhile does not stay
- * open until the peer has acknowledged what went before. Soft RoCE needs this besides: when it retransmits, it repeats the
- * bindings behind the oldest work request that is not acknowledged (Linux 6.1, {@code req_retry}), which fails and ends the
- * connection.
+ * <p>A region is held while its window is being bound, as a window may not be deallocated then. Where the device can, a
+ * binding is posted behind whatever is out; a region that is closed meanwhile stays registered until the peer has
+ * acknowledged what went before. Elsewhere it is posted when the send queue is empty, and other work waits for it: when
+ * soft RoCE retransmits, it repeats the bindings behind the oldest work request that is not acknowledged (Linux 6.1,
+ * {@code req_retry}), which fails and ends the connection.
  *
  * <p>Source: ibv_alloc_mw(3), ibv_bind_mw(3)
  */

@@ -22,6 +22,7 @@ import org.verbena.verbs.Context;
 import org.verbena.verbs.Device;
 import org.verbena.verbs.NativeRdmaException;
 import org.verbena.verbs.ProtectionDomain;
+import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.address.Gid;
@@ -242,13 +243,13 @@ final class DatagramSetup implements CmEventSink {
     }
 
     /** The room for its completions is reserved: makes the queue pair, and answers look-ups from now on. */
-    void createQueuePair(VerbsDevice device, QueuePairOptions wanted) {
+    void createQueuePair(VerbsDevice device, ProtectionDomain domain, QueuePairOptions wanted) {
         CmId known = id;
         if (known == null) {
             return; // it was closed meanwhile
         }
         try {
-            QueuePair made = device.createQueuePair(known, wanted);
+            QueuePair made = device.createQueuePair(known, domain, wanted);
             queuePair = made;
             findSelf(device, made);
             known.listen(0);

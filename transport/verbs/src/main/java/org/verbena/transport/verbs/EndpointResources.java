@@ -5,6 +5,7 @@ import org.verbena.cm.ConnectionParameters;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairCapabilities;
 import org.verbena.verbs.QueuePairOptions;
@@ -218,6 +219,11 @@ final class EndpointResources {
     /** The device, which is known from {@link #reserve} on. */
     VerbsDevice device() {
         return VerbsEndpoint.required(device);
+    }
+
+    /** What the queue pair is made on, known from {@link #reserve} on. */
+    ProtectionDomain domain() {
+        return loopDevice().domain();
     }
 
     @Nullable VerbsDevice deviceIfKnown() {

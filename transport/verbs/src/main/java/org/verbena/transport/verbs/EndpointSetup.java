@@ -4,6 +4,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.cm.CmEvent;
 import org.verbena.cm.ConnectionParameters;
 import org.verbena.verbs.NativeRdmaException;
+import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairOptions;
 
@@ -89,14 +90,14 @@ abstract class EndpointSetup {
     abstract void begin();
 
     /** Makes the queue pair, which takes receives from now on. */
-    abstract QueuePair make(VerbsDevice device, QueuePairOptions wanted);
+    abstract QueuePair make(VerbsDevice device, ProtectionDomain domain, QueuePairOptions wanted);
 
-    final void createQueuePair(VerbsDevice device, QueuePairOptions wanted) {
+    final void createQueuePair(VerbsDevice device, ProtectionDomain domain, QueuePairOptions wanted) {
         if (givenUp) {
             return;
         }
         try {
-            QueuePair made = make(device, wanted);
+            QueuePair made = make(device, domain, wanted);
             endpoint.execute(() -> endpoint.prepared0(made));
         } catch (RuntimeException refused) {
             fail(failureOf(refused));

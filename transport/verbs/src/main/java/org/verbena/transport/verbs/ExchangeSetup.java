@@ -17,6 +17,7 @@ import org.verbena.transport.QueuePairExchange;
 import org.verbena.transport.QueuePairRoute;
 import org.verbena.verbs.AddressVector;
 import org.verbena.verbs.Context;
+import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairAttributes;
 import org.verbena.verbs.QueuePairOptions;
@@ -139,8 +140,8 @@ final class ExchangeSetup extends EndpointSetup {
     }
 
     @Override
-    QueuePair make(VerbsDevice device, QueuePairOptions wanted) {
-        QueuePair made = keep(device.createQueuePair(wanted));
+    QueuePair make(VerbsDevice device, ProtectionDomain domain, QueuePairOptions wanted) {
+        QueuePair made = keep(device.createQueuePair(domain, wanted));
         made.modify(QueuePairAttributes.to(QueuePairState.INIT)
                 .pkeyIndex(route.pkeyIndex())
                 .portNumber(VerbsEndpoint.required(local).port())

@@ -14,6 +14,8 @@ import org.verbena.transport.WorkStatus;
 import org.verbena.verbs.CompletionChannel;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.NativeRdmaException;
+import org.verbena.verbs.ProtectionDomain;
+import org.verbena.verbs.ThreadDomain;
 import org.verbena.verbs.VerbsObject;
 import org.verbena.verbs.WorkCompletions;
 import org.verbena.verbs.work.CompletionStatus;
@@ -46,6 +48,14 @@ final class LoopDevice {
     private final CompletionIoHandler handler;
     private final VerbsDevice device;
     private final CompletionChannel channel;
+    private final int vector;
+
+    /** Queue pairs on it have a doorbell register of their own and no locks: only this loop posts on them. Null if there is none. */
+    private @Nullable ThreadDomain threadDomain;
+
+    /** The device's protection domain, with the thread domain. */
+    private @Nullable ProtectionDomain ownDomain;
+
     private final WorkCompletions completions;
     private final List<LoopQueue> queues = new ArrayList<>();
 
@@ -84,11 +94,41 @@ final class LoopDevice {
         this.handler = handler;
         this.device = device;
         channel = device.context().createCompletionChannel();
+        vector = device.nextVector();
+        if (device.context().driverFamily().sharesDoorbells()) {
+            makeOwnDomain();
+        }
         completions = new WorkCompletions(Math.min(MAX_POLL, handler.options().maxCompletionsPerTurn()));
+    }
+
+    private void makeOwnDomain() {
+        try {
+            threadDomain = device.context().allocateThreadDomain();
+            ownDomain = device.context()
+                    .allocateParentDomain(device.memoryDomain().protectionDomain(), threadDomain);
+        } catch (NativeRdmaException | UnsupportedOperationException refused) {
+            LOG.debug("A loop shares its doorbell registers on {}", device.name(), refused);
+            closeOwnDomain();
+        }
+    }
+
+    private void closeOwnDomain() {
+        if (ownDomain != null) {
+            ownDomain.close();
+        }
+        if (threadDomain != null) {
+            threadDomain.close();
+        }
     }
 
     VerbsDevice device() {
         return device;
+    }
+
+    /** What queue pairs of this loop are made on. Memory is registered in the device's. */
+    ProtectionDomain domain() {
+        ProtectionDomain own = ownDomain;
+        return own == null ? device.memoryDomain().protectionDomain() : own;
     }
 
     int fd() {
@@ -156,7 +196,7 @@ final class LoopDevice {
                 queues.stream().mapToInt(queue -> queue.queue.entries()).max().orElse(0);
         int wanted = Math.max(handler.options().completionQueueDepth(), 2 * largest);
         LoopQueue added = new LoopQueue(device.context()
-                .createCompletionQueue(Math.max(needed, Math.min(wanted, max)), channel, handler.ordinal()));
+                .createCompletionQueue(Math.max(needed, Math.min(wanted, max)), channel, vector));
         queues.add(added);
         LOG.debug("Loop {} has {} completion queues on {}", handler.ordinal(), queues.size(), device.name());
         return take(added, entries, shared);
@@ -573,6 +613,7 @@ final class LoopDevice {
             for (LoopQueue queue : queues) {
                 queue.queue.close();
             }
+            closeOwnDomain();
             channel.close();
             completions.close();
             device.remove(this);

@@ -146,21 +146,24 @@ final class SendPath {
     }
 
     /**
-     * Binds a memory window, at once, while nothing is out: its completion has {@link WorkRequestId#BINDING} in the
+     * Binds a memory window, at once, behind what is staged: its completion has {@link WorkRequestId#BINDING} in the
      * place of a slot. If the device refuses it, {@link Events#onSendsRefused} is called.
      *
      * @param memory with a window
      */
     void bind(ConnectionWindows.Bound memory) {
+        if (!flush()) {
+            return; // it is ending, which lets go of the binding
+        }
         int errno =
                 tryBind(memory.window(), memory.remoteKey(), memory.region(), memory.lengthBytes(), memory.rights());
         if (errno != 0) {
-            events.onSendsRefused(errno, 0, 0);
+            events.onSendsRefused(errno, ring.count(), ring.count());
         }
     }
 
     /**
-     * As {@link #bind}, but the caller learns of a refusal.
+     * As {@link #bind}, but nothing is staged, and the caller learns of a refusal.
      *
      * @return errno; 0 if it was posted
      */

@@ -180,7 +180,7 @@ final class VerbsDatagramEndpoint
                                     options.maxSges(),
                                     options.maxInlineBytes()))
                     .withType(QueuePairType.UD);
-            setup.execute(() -> setup.createQueuePair(used, wanted));
+            setup.execute(() -> setup.createQueuePair(used, queues.domain(), wanted));
         } catch (RuntimeException refused) {
             drain(ConnectFailures.of(setup.attempt() + " failed", refused));
         }

@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -65,6 +66,9 @@ final class VerbsDevice {
     /** What loops have on it. */
     private final Set<LoopDevice> loops = ConcurrentHashMap.newKeySet();
 
+    /** Each loop's completion queues take the next vector, whatever group the loop is of: so interrupts are spread. */
+    private final AtomicInteger nextVector = new AtomicInteger();
+
     /** Whether windows are used: announced, and nothing has shown otherwise. Written by any loop. */
     private volatile boolean usesWindows;
 
@@ -95,7 +99,9 @@ final class VerbsDevice {
         ProtectionDomain domain = null;
         try {
             domain = context.allocateProtectionDomain();
-            memoryDomain = new VerbsMemoryDomain(domain);
+            memoryDomain = new VerbsMemoryDomain(
+                    domain,
+                    context.driverFamily().isHardware() && RelaxedOrdering.isWanted() && takesRelaxedOrdering(domain));
             usesWindows = announcesWindows() && makesWindow(domain);
             nothing = domain.registerMemory(
                     Arena.global().allocate(Long.BYTES),
@@ -148,6 +154,11 @@ final class VerbsDevice {
         return context;
     }
 
+    /** The completion vector of another loop. */
+    int nextVector() {
+        return nextVector.getAndIncrement() & Integer.MAX_VALUE;
+    }
+
     String name() {
         return context.device().name();
     }
@@ -179,6 +190,11 @@ final class VerbsDevice {
         return usesWindows;
     }
 
+    /** Whether the binding of a window may be posted while other work is out. */
+    boolean bindsBehindWork() {
+        return context.driverFamily().bindsBehindWork();
+    }
+
     boolean windowsAreProven() {
         return windowsAreProven;
     }
@@ -202,6 +218,20 @@ final class VerbsDevice {
     /** Memory of a few bytes that nobody uses. */
     MemoryRegion nothing() {
         return nothing;
+    }
+
+    /** Tried, since kernels and libraries that know the flag may belong to a driver that does not. */
+    private boolean takesRelaxedOrdering(ProtectionDomain domain) {
+        try {
+            domain.registerMemory(
+                            Arena.global().allocate(Long.BYTES),
+                            Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.RELAXED_ORDERING))
+                    .close();
+            return true;
+        } catch (NativeRdmaException | UnsupportedOperationException refused) {
+            LOG.debug("{} writes memory in order: {}", name(), refused.getMessage());
+            return false;
+        }
     }
 
     private boolean makesWindow(ProtectionDomain domain) {
@@ -230,13 +260,16 @@ final class VerbsDevice {
     }
 
     /**
-     * Makes a queue pair that is connected by hand, as {@link #createQueuePair(CmId, QueuePairOptions)} does otherwise.
+     * Makes a queue pair that is connected by hand, as {@link #createQueuePair(CmId, ProtectionDomain, QueuePairOptions)} does
+     * otherwise.
      *
+     * @param domain of its loop
+     * @param wanted its sizes are the most that it gets
      * @throws VerbsException the device refused what was wanted, and not for the inline bytes
      * @throws ProviderException the device is lost
      */
-    QueuePair createQueuePair(QueuePairOptions wanted) {
-        return createQueuePair(wanted, memoryDomain.protectionDomain()::createQueuePair);
+    QueuePair createQueuePair(ProtectionDomain domain, QueuePairOptions wanted) {
+        return createQueuePair(wanted, domain::createQueuePair);
     }
 
     /**
@@ -246,8 +279,8 @@ final class VerbsDevice {
      * @throws CmException as {@link CmId#createQueuePair} for what was wanted, if it is not the inline bytes
      * @throws ProviderException the device is lost
      */
-    QueuePair createQueuePair(CmId id, QueuePairOptions wanted) {
-        return createQueuePair(wanted, options -> id.createQueuePair(memoryDomain.protectionDomain(), options));
+    QueuePair createQueuePair(CmId id, ProtectionDomain domain, QueuePairOptions wanted) {
+        return createQueuePair(wanted, options -> id.createQueuePair(domain, options));
     }
 
     private QueuePair createQueuePair(QueuePairOptions wanted, Function<QueuePairOptions, QueuePair> maker) {

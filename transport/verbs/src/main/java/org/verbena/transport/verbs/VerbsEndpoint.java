@@ -27,6 +27,7 @@ import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.WorkStatus;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.NativeRdmaException;
+import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.QueuePairOptions;
 
@@ -260,7 +261,8 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
         try {
             VerbsDevice used = provider.devices().of(context);
             QueuePairOptions wanted = resources.reserve(used, portNumber, membership.ioHandler());
-            setup.execute(() -> setup.createQueuePair(used, wanted));
+            ProtectionDomain domain = resources.domain();
+            setup.execute(() -> setup.createQueuePair(used, domain, wanted));
         } catch (RuntimeException refused) {
             refuse0(setup.failureOf(refused));
         }
@@ -491,7 +493,7 @@ final class VerbsEndpoint implements Endpoint, VerbsHandle, LoopEndpoint {
 
     /** Whether a memory window can be bound now. */
     boolean canBind() {
-        return state == State.CONNECTED && sends.count() == 0;
+        return state == State.CONNECTED && (sends.count() == 0 || device().bindsBehindWork());
     }
 
     /** Posts the binding of a memory window. */

@@ -28,8 +28,12 @@ final class VerbsMemoryDomain implements MemoryDomain {
     private final List<Runnable> lossListeners = new ArrayList<>();
     private boolean isLost;
 
-    VerbsMemoryDomain(ProtectionDomain protectionDomain) {
+    /** Whether the device may write in another order than packets came: see {@link RelaxedOrdering}. */
+    private final boolean isRelaxed;
+
+    VerbsMemoryDomain(ProtectionDomain protectionDomain, boolean isRelaxed) {
         this.protectionDomain = protectionDomain;
+        this.isRelaxed = isRelaxed;
     }
 
     ProtectionDomain protectionDomain() {
@@ -38,7 +42,8 @@ final class VerbsMemoryDomain implements MemoryDomain {
 
     @Override
     public RegisteredMemory register(MemorySegment segment, Set<Access> access) {
-        return new Region(segment, access, registerRegion(segment, flags(access)), registeredBytes);
+        EnumSet<AccessFlag> flags = flags(access);
+        return new Region(segment, access, registerRegion(segment, ordered(flags)), registeredBytes);
     }
 
     /**
@@ -50,9 +55,10 @@ final class VerbsMemoryDomain implements MemoryDomain {
      */
     MemoryRegion registerForWindow(MemorySegment segment, Set<Access> access) {
         EnumSet<AccessFlag> flags = flags(access);
+        boolean atomic = flags.contains(AccessFlag.REMOTE_ATOMIC);
         flags.removeAll(REMOTE);
         flags.add(AccessFlag.MW_BIND);
-        return registerRegion(segment, flags);
+        return registerRegion(segment, atomic ? flags : ordered(flags));
     }
 
     /** What the window into such a region allows. */
@@ -82,6 +88,16 @@ final class VerbsMemoryDomain implements MemoryDomain {
         } catch (NativeRdmaException refused) {
             throw NativeFailures.of(refused);
         }
+    }
+
+    /** Not where peers add and swap: their atomics have to see each other's writes, and UCX orders those as well. */
+    private Set<AccessFlag> ordered(Set<AccessFlag> flags) {
+        if (!isRelaxed || flags.contains(AccessFlag.REMOTE_ATOMIC)) {
+            return flags;
+        }
+        EnumSet<AccessFlag> relaxed = EnumSet.copyOf(flags);
+        relaxed.add(AccessFlag.RELAXED_ORDERING);
+        return relaxed;
     }
 
     /** Gives a region of {@link #registerForWindow} back. */

@@ -309,6 +309,102 @@ class PersonalityTest {
         assertThat(StubDevice.call("stub_binds")).isOne();
     }
 
+    /** A binding behind a send that is out: elsewhere it waits for an empty queue, and so do other sends. */
+    @ParameterizedTest
+    @CsvSource({"mlx5, true", "mlx4, true", "irdma-roce, false"})
+    void bindsBehindOtherWorkWhereTheDeviceCan(String family, boolean isBehind) {
+        become(family);
+        RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+        int number = StubDevice.lastNumber();
+        RegisteredMemory region = memory(client);
+        send(client, region, 1);
+        int before = StubDevice.call("stub_binds");
+        StubDevice.call("stub_hold_sends", 1);
+        client.run(endpoint -> {
+            WorkRequest work = new WorkRequest(1).asSend(7, 0);
+            work.buffers().add(region, 0, 64);
+            client.post(endpoint, work);
+            regions.add(endpoint.connectionMemory()
+                    .register(Arena.global().allocate(4096), Set.of(Access.REMOTE_READ)));
+            assertThat(StubDevice.call("stub_binds") - before).isEqualTo(isBehind ? 1 : 0);
+            assertThat(endpoint.freeSendSlots() > 0).isEqualTo(isBehind);
+            endpoint.flush();
+        });
+        StubDevice.call("stub_complete", number, 0, 0);
+        assertThat(client.awaitSend().status()).isEqualTo(WorkStatus.SUCCESS);
+        Patience.until("it is bound", () -> StubDevice.call("stub_binds") - before == 1);
+        StubDevice.call("stub_hold_sends", 0);
+        StubDevice.call("stub_complete", number, 0, 0);
+        send(client, region, 1);
+        client.awaitPrepared().disconnect();
+        assertThat(client.awaitDisconnected()).isNull();
+    }
+
+    // ---- processors, interrupts and locks
+
+    @Test
+    void noLoopLocksADoorbell() {
+        become("mlx5");
+        int domains = StubDevice.call("stub_thread_domains");
+        for (int i = 0; i < 6; i++) {
+            RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+            send(client, memory(client), 1);
+        }
+        assertThat(StubDevice.call("stub_send_posts")).isGreaterThanOrEqualTo(6);
+        assertThat(StubDevice.call("stub_locked_doorbells")).isZero();
+        assertThat(StubDevice.call("stub_thread_domains")).isEqualTo(domains + 1);
+    }
+
+    @Test
+    void aDeviceWithoutThreadDomainsLeftIsUsedWithLocks() {
+        become("mlx5");
+        StubDevice.fail("stub_alloc_td", Errno.ENOMEM, 1);
+        for (int i = 0; i < 6; i++) {
+            RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+            send(client, memory(client), 1);
+        }
+        assertThat(StubDevice.call("stub_locked_doorbells")).isPositive();
+    }
+
+    @Test
+    void loopsOfTwoGroupsHaveDifferentVectors() {
+        become("mlx5");
+        connected(EndpointOptions.DEFAULTS);
+        int first = StubDevice.call("stub_last_vector");
+        MultiThreadIoEventLoopGroup another =
+                new MultiThreadIoEventLoopGroup(1, provider.newIoHandlerFactory(CompletionLoopOptions.DEFAULTS));
+        try {
+            RecordingEndpointHandler client = new RecordingEndpointHandler("on another", another.next());
+            provider.connect(another.next(), StubDevice.ROCE, EndpointOptions.DEFAULTS, client);
+            client.awaitConnected();
+            assertThat(StubDevice.call("stub_last_vector")).isEqualTo(first + 1);
+        } finally {
+            Patience.await("it ended", another.shutdownGracefully(0, 5, TimeUnit.SECONDS));
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"mlx5, on, 0, true", "mlx5, on, 22, false", "mlx5, off, 0, false", "ideal, on, 0, false"})
+    void registersForRelaxedOrderingWhereItIsWantedAndTaken(
+            String family, String setting, int refusal, boolean isRelaxed) {
+        System.setProperty(RelaxedOrdering.SETTING, setting);
+        try {
+            become(family);
+            if (refusal != 0) {
+                StubDevice.fail("relaxed", refusal, Integer.MAX_VALUE);
+            }
+            RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+            int before = StubDevice.call("stub_relaxed");
+            memory(client);
+            assertThat(StubDevice.call("stub_relaxed") - before).isEqualTo(isRelaxed ? 1 : 0);
+            regions.add(client.call(endpoint -> endpoint.memoryDomain()
+                    .register(Arena.global().allocate(64), Set.of(Access.LOCAL_WRITE, Access.REMOTE_ATOMIC))));
+            assertThat(StubDevice.call("stub_relaxed") - before).isEqualTo(isRelaxed ? 1 : 0);
+        } finally {
+            System.clearProperty(RelaxedOrdering.SETTING);
+        }
+    }
+
     // ---- settings, ports and causes
 
     @Test
