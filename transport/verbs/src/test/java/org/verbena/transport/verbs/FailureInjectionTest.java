@@ -97,14 +97,14 @@ class FailureInjectionTest {
         LOGGER.setAdditive(true);
     }
 
-    /** How often a run without failures calls a function. */
+    /** How often a run without failures calls a function: the best of three, since a loop that polls in time takes no event. */
     private static int calls(String function) throws Exception {
-        if (CALLS.isEmpty()) {
+        for (int i = 0; i < 3 && !CALLS.containsKey(function); i++) {
             StubDevice.install();
             Play play = new Play();
             play.run();
             assertThat(play.failures).isEmpty();
-            CALLS.putAll(play.calls);
+            play.calls.forEach(CALLS::putIfAbsent);
         }
         return CALLS.getOrDefault(function, 0);
     }
