@@ -6,4 +6,5 @@ module org.verbena.cm {
     requires transitive org.verbena.verbs;
 
     exports org.verbena.cm;
+    exports org.verbena.cm.sync;
 }

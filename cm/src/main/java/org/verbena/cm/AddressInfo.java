@@ -185,37 +185,6 @@ public record AddressInfo(
                 RdmaAddrinfo.connect(info));
     }
 
-    /** The C struct, for rdma_create_ep. */
-    MemorySegment write(Arena arena) {
-        MemorySegment info = arena.allocate(RdmaAddrinfo.LAYOUT);
-        int bits = 0;
-        for (Flag flag : flags) {
-            bits |= flag.value;
-        }
-        RdmaAddrinfo.flags(info, bits);
-        RdmaAddrinfo.qpType(info, queuePairType.value());
-        RdmaAddrinfo.portSpace(info, portSpace.value());
-        InetSocketAddress needed = flags.contains(Flag.PASSIVE) ? source : destination;
-        if (needed == null) {
-            throw new IllegalArgumentException(
-                    "no IP address to " + (flags.contains(Flag.PASSIVE) ? "listen on" : "connect to") + " in " + this);
-        }
-        if (source != null) {
-            RdmaAddrinfo.sourceAddress(info, Sockaddr.write(arena, source));
-        }
-        if (destination != null) {
-            RdmaAddrinfo.destinationAddress(info, Sockaddr.write(arena, destination));
-        }
-        if (route.length > 0) {
-            RdmaAddrinfo.route(info, route, arena);
-        }
-        if (connect.length > 0) {
-            RdmaAddrinfo.connect(info, connect, arena);
-        }
-        RdmaAddrinfo.family(info, Sockaddr.family(Sockaddr.write(arena, needed)));
-        return info;
-    }
-
     /**
      * Routing data for the device, as rdma_getaddrinfo(3) found it.
      *

@@ -19,12 +19,16 @@ import org.verbena.verbs.ffm.Pointers;
 /** The connection manager: its availability, its devices, and name resolution. */
 public final class Cm {
     /**
-     * Devices by the address of their {@code ibv_context}. librdmacm opens each once; it closes one that was removed when no id and no list refers to it. So
-     * these addresses stay good as long as a list that has them is not given back. Changed under its own lock.
+     * Devices by the address of their {@code ibv_context}. librdmacm opens each once; it closes one that was removed
+     * when no id and no list refers to it. So these addresses stay good as long as a list that has them is not given
+     * back. Changed under its own lock.
      */
     private static final Map<Long, Context> DEVICES = new ConcurrentHashMap<>();
 
-    /** The newest list, and those before it that have devices which were removed and are still in use here. Under the lock of the devices. */
+    /**
+     * The newest list, and those before it that have devices which were removed and are still in use here. Under the
+     * lock of the devices.
+     */
     private static final List<DeviceList> LISTS = new ArrayList<>();
 
     /** What {@code rdma_get_devices} gave, and the contexts in it. */
@@ -61,9 +65,10 @@ public final class Cm {
     }
 
     /**
-     * The devices of this machine. They belong to librdmacm and are the same objects that {@link CmId#device} returns. They stay open as long as the
-     * process, unless the device is removed: then the next call of this that finds nothing on it any more closes it, and with
-     * the last id on it librdmacm closes it as well, so that the system can remove it. A device that is added again is another object.
+     * The devices of this machine. They belong to librdmacm and are the same objects that {@link CmId#device} returns.
+     * They stay open as long as the process, unless the device is removed: then the next call of this that finds
+     * nothing on it any more closes it, and with the last id on it librdmacm closes it as well, so that the system can
+     * remove it. A device that is added again is another object.
      *
      * <p>librdmacm lets go of a removed device only while there is another one, and from rdma-core 30 on.
      *

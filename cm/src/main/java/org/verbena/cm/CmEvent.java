@@ -1,10 +1,15 @@
 package org.verbena.cm;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
+import org.verbena.cm.ffm.RdmaCm;
 import org.verbena.cm.ffm.RdmaCmEvent;
 import org.verbena.cm.ffm.RdmaConnParam;
+import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.ffm.IbvEce;
 import org.verbena.verbs.queue.EnhancedConnection;
 
 /**
@@ -14,10 +19,11 @@ import org.verbena.verbs.queue.EnhancedConnection;
  * @param status 0, a negative errno, or a {@link RejectReason#value()}; {@link #describe} has it in words
  * @param id the id that it happened to; of a connection request the new id, which the receiver owns and must close
  * @param listener of a connection request the id that listened; null otherwise
- * @param connection what the peer asked for or answered, on ids for connections; null otherwise. Its private data is that of the
- *     request, the answer or the rejection
+ * @param connection what the peer asked for or answered, on ids for connections; null otherwise. Its private data is
+ *     that of the request, the answer or the rejection
  * @param datagram how to reach the peer or group, on ids for datagrams; null otherwise
- * @param enhancedConnection what the peer's adapter proposed or answered, with a connection request or response; null without
+ * @param enhancedConnection what the peer's adapter proposed or answered, with a connection request or response; null
+ *     without
  * @param group of a multicast event the group, as it was given to {@link CmId#joinMulticast}; null otherwise
  *     <p>Source: rdma_get_cm_event(3)
  */
@@ -50,8 +56,28 @@ public record CmEvent(
                 RdmaConnParam.srq(conn),
                 RdmaConnParam.qpNum(conn) & 0xffffff);
         boolean handshake = type == CmEventType.CONNECT_REQUEST || type == CmEventType.CONNECT_RESPONSE;
-        EnhancedConnection enhanced = handshake ? id.remoteEnhancedConnection() : null;
+        EnhancedConnection enhanced = handshake ? remoteEnhancedConnection(id.pointer()) : null;
         return new CmEvent(type, status, id, listener, connection, null, enhanced, null);
+    }
+
+    /**
+     * What the peer's adapter proposed or answered. Null if nothing, if the id has a queue pair (librdmacm has used it
+     * then), or if librdmacm is older than this.
+     */
+    private static @Nullable EnhancedConnection remoteEnhancedConnection(long id) {
+        if (!RdmaCm.LIBRARY.find("rdma_get_remote_ece").isPresent()) {
+            return null;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment ece = arena.allocate(IbvEce.LAYOUT);
+            if (RdmaCm.getRemoteEce(Errno.newCapture(arena), id, ece.address()) != 0) {
+                return null;
+            }
+            int vendorId = ece.get(ValueLayout.JAVA_INT, IbvEce.VENDOR_ID);
+            return vendorId == 0
+                    ? null
+                    : new EnhancedConnection(vendorId, ece.get(ValueLayout.JAVA_INT, IbvEce.OPTIONS));
+        }
     }
 
     /**

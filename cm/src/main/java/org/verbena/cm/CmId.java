@@ -4,19 +4,16 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
-import java.util.HashMap;
-import java.util.Iterator;
-import java.util.Map;
+import java.net.SocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.stream.Collectors;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.ffm.RdmaCm;
 import org.verbena.cm.ffm.RdmaCmConstants;
-import org.verbena.cm.ffm.RdmaCmEvent;
 import org.verbena.cm.ffm.RdmaCmId;
-import org.verbena.cm.ffm.RdmaCmJoinMcAttrEx;
-import org.verbena.cm.ffm.RdmaConnParam;
 import org.verbena.cm.ffm.Sockaddr;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.ProtectionDomain;
@@ -25,12 +22,10 @@ import org.verbena.verbs.QueuePairAttributes;
 import org.verbena.verbs.QueuePairExtension;
 import org.verbena.verbs.QueuePairOptions;
 import org.verbena.verbs.device.AsyncEventType;
-import org.verbena.verbs.device.TransportType;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.ffm.IbvEce;
 import org.verbena.verbs.ffm.IbvQpAttr;
 import org.verbena.verbs.ffm.LibIbverbs;
-import org.verbena.verbs.ffm.Siw;
 import org.verbena.verbs.queue.EnhancedConnection;
 import org.verbena.verbs.queue.QueuePairState;
 import org.verbena.verbs.queue.QueuePairType;
@@ -40,10 +35,9 @@ import org.verbena.verbs.queue.QueuePairType;
  * service.
  *
  * <pre>{@code
- * active:   create -> resolveAddress -> ADDR_RESOLVED -> resolveRoute -> ROUTE_RESOLVED -> createQueuePair -> connect -> ESTABLISHED
- * passive:  create -> bind -> listen;  CONNECT_REQUEST with a new id -> createQueuePair -> accept -> ESTABLISHED
- * end:      disconnect, or the peer -> DISCONNECTED -> close the queue pair -> close the id
- * }</pre>
+ * active:   create -> resolveAddress -> ADDR_RESOLVED -> resolveRoute -> ROUTE_RESOLVED -> createQueuePair -> connect
+ * -> ESTABLISHED passive:  create -> bind -> listen;  CONNECT_REQUEST with a new id -> createQueuePair -> accept ->
+ * ESTABLISHED end:      disconnect, or the peer -> DISCONNECTED -> close the queue pair -> close the id }</pre>
  *
  * <p>Every step in capitals is an event on the id's {@link EventChannel}; the calls return immediately. An error event
  * ends the attempt: close the id. All methods may be called on any thread. An id has one owner, who closes it; the
@@ -67,18 +61,11 @@ public final class CmId implements AutoCloseable {
 
     private volatile @Nullable Object attachment;
 
-    /** Whether calls wait for their outcome; until the id migrates to a channel of the user's. */
-    private volatile boolean synchronous;
+    /** Under the channel's lock. */
+    private final MulticastGroups groups = new MulticastGroups();
 
-    /** What a synchronous call ended with; under the channel's lock. */
-    private @Nullable CmEvent lastEvent;
-
-    /** Groups by the contexts they were joined with; under the channel's lock. */
-    private final Map<Long, InetSocketAddress> groups = new HashMap<>();
-
-    private CmId(EventChannel channel, long pointer, long token, boolean synchronous) {
+    private CmId(EventChannel channel, long pointer, long token) {
         this.channel = channel;
-        this.synchronous = synchronous;
         this.struct = RdmaCmId.at(pointer);
         PortSpace space = PortSpace.of(RdmaCmId.portSpace(struct));
         this.portSpace = space == null ? PortSpace.IB : space;
@@ -90,7 +77,7 @@ public final class CmId implements AutoCloseable {
 
     /** For the new id of a connection request, under the channel's lock. */
     static CmId adopt(EventChannel channel, long pointer) {
-        return new CmId(channel, pointer, EventChannel.newToken(), false);
+        return new CmId(channel, pointer, EventChannel.newToken());
     }
 
     /**
@@ -115,146 +102,19 @@ public final class CmId implements AutoCloseable {
             }
             long id = pointer.get(ValueLayout.JAVA_LONG, 0);
             try {
-                requireKnownLayout(RdmaCmId.at(id), channelPointer, token, portSpace);
+                RdmaCmId.requireKnownLayout(
+                        RdmaCmId.at(id),
+                        channelPointer,
+                        token,
+                        portSpace.value(),
+                        (portSpace.isDatagram() ? QueuePairType.UD : QueuePairType.RC).value());
             } catch (UnsupportedOperationException unknown) {
                 RdmaCm.destroyId(errno, id);
                 throw unknown;
             }
-            return new CmId(channel, id, token, false);
+            return new CmId(channel, id, token);
         } finally {
             channel.lock.unlock();
-        }
-    }
-
-    /**
-     * Creates a synchronous id: {@link #resolveAddress}, {@link #resolveRoute}, {@link #connect}, {@link #accept} and
-     * {@link #disconnect} wait for their outcome and throw if it is an error. {@link #migrate} to an event channel
-     * makes it asynchronous.
-     *
-     * @param portSpace connections or datagrams
-     * @return to be closed by the caller
-     * @throws CmException as {@link #create}
-     */
-    public static CmId createSynchronous(PortSpace portSpace) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment errno = Errno.newCapture(arena);
-            MemorySegment pointer = arena.allocate(ValueLayout.JAVA_LONG);
-            if (RdmaCm.createId(errno, 0, pointer.address(), 0, portSpace.value()) != 0) {
-                throw new CmException("rdma_create_id(" + portSpace + ")", Errno.get(errno));
-            }
-            return ofSynchronous(pointer.get(ValueLayout.JAVA_LONG, 0));
-        }
-    }
-
-    /**
-     * Creates a synchronous id from an address: if passive, it is bound; if active, its address and route are resolved
-     * when this returns. Unlike C's function this does not create the queue pair: use {@link #createQueuePair}.
-     *
-     * @param address as {@link Cm#addressInfo} found it
-     * @return to be closed by the caller
-     * @throws CmException the address does not resolve, or cannot be bound
-     */
-    public static CmId createEndpoint(AddressInfo address) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment errno = Errno.newCapture(arena);
-            MemorySegment pointer = arena.allocate(ValueLayout.JAVA_LONG);
-            int rc = RdmaCm.createEp(
-                    errno, pointer.address(), address.write(arena).address(), 0, 0);
-            if (rc != 0) {
-                throw new CmException("rdma_create_ep(" + address + ")", Errno.get(errno));
-            }
-            return ofSynchronous(pointer.get(ValueLayout.JAVA_LONG, 0));
-        }
-    }
-
-    private static CmId ofSynchronous(long pointer) {
-        EventChannel channel = EventChannel.ofSynchronousId(RdmaCmId.channel(RdmaCmId.at(pointer)));
-        CmId id = new CmId(channel, pointer, EventChannel.newToken(), true);
-        ReentrantLock lock = id.lock();
-        try (Arena arena = Arena.ofConfined()) {
-            id.takeEvent(Errno.newCapture(arena), id.struct);
-        } finally {
-            lock.unlock();
-        }
-        return id;
-    }
-
-    /**
-     * Waits for the next connection request of a synchronous id that listens.
-     *
-     * @param timeoutMillis how long to wait; negative waits forever
-     * @return the request's id, itself synchronous, to be closed by the caller; {@link #lastEvent} of it is the
-     *     request. Null if none came in time
-     * @throws CmException EINVAL if the id does not listen
-     * @throws IllegalStateException if the id is not synchronous
-     */
-    public @Nullable CmId getRequest(int timeoutMillis) {
-        requireSynchronous("rdma_get_request");
-        // Outside the lock, so that the id can be asked and closed meanwhile.
-        if (Descriptors.awaitReadable(timeoutMillis, channel.descriptor()) == 0) {
-            return null;
-        }
-        ReentrantLock lock = lock();
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment open = requireOpen();
-            MemorySegment errno = Errno.newCapture(arena);
-            MemorySegment pointer = arena.allocate(ValueLayout.JAVA_LONG);
-            if (RdmaCm.getRequest(errno, open.address(), pointer.address()) != 0) {
-                int code = Errno.get(errno);
-                CmEvent told = takeEvent(errno, open);
-                throw told == null
-                        ? new CmException("rdma_get_request()", code)
-                        : told.toException("rdma_get_request()");
-            }
-            return ofSynchronous(pointer.get(ValueLayout.JAVA_LONG, 0));
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private void requireSynchronous(String function) {
-        if (!synchronous) {
-            throw new IllegalStateException(
-                    function + " needs a synchronous id; " + this + " has its events on a channel");
-        }
-    }
-
-    /**
-     * The event that ended the last call of a synchronous id, with the peer's private data and parameters.
-     *
-     * @return null if none has waited yet
-     */
-    public @Nullable CmEvent lastEvent() {
-        ReentrantLock lock = lock();
-        try {
-            return lastEvent;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /**
-     * Whether calls wait for their outcome.
-     *
-     * @return false if events on the id's channel report it
-     */
-    public boolean isSynchronous() {
-        return synchronous;
-    }
-
-    /** Reads back what was just written, at both ends of the struct: a librdmacm with another layout is refused, not trusted. */
-    private static void requireKnownLayout(MemorySegment id, long channel, long context, PortSpace portSpace) {
-        boolean known = RdmaCmId.channel(id) == channel
-                && RdmaCmId.context(id) == context
-                && RdmaCmId.portSpace(id) == portSpace.value()
-                && RdmaCmId.qpType(id) == (portSpace.isDatagram() ? QueuePairType.UD : QueuePairType.RC).value()
-                && RdmaCmId.verbs(id) == 0
-                && RdmaCmId.qp(id) == 0
-                && RdmaCmId.srq(id) == 0;
-        if (!known) {
-            throw new UnsupportedOperationException(
-                    RdmaCm.LIBRARY + " has a layout of struct rdma_cm_id that this version of"
-                            + " Verbena does not know (rdma-core 17 to 64 are known): use a newer Verbena, or an older rdma-core");
         }
     }
 
@@ -273,6 +133,15 @@ public final class CmId implements AutoCloseable {
                 return current.lock;
             }
             current.lock.unlock();
+        }
+    }
+
+    private <T> @Nullable T locked(Supplier<@Nullable T> read) {
+        ReentrantLock lock = lock();
+        try {
+            return read.get();
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -302,12 +171,8 @@ public final class CmId implements AutoCloseable {
             MemorySegment open = needsDevice ? requireDevice(function) : requireOpen();
             MemorySegment errno = Errno.newCapture(arena);
             int rc = call.invoke(errno, open.address(), arena);
-            int code = Errno.get(errno);
-            CmEvent told = synchronous ? takeEvent(errno, open) : null;
             if (rc != 0) {
-                throw told != null && (told.status() != 0 || told.type().isError())
-                        ? told.toException(function + "(" + arguments + ")")
-                        : new CmException(function + "(" + arguments + ")", code);
+                throw new CmException(function + "(" + arguments + ")", Errno.get(errno));
             }
         } finally {
             lock.unlock();
@@ -315,123 +180,59 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Under the lock: copies and acknowledges what a synchronous call left in the id. librdmacm would keep it until the next call, and
-     * make the listening id's destruction wait for it.
-     */
-    private @Nullable CmEvent takeEvent(MemorySegment errno, MemorySegment open) {
-        long event = RdmaCmId.event(open);
-        if (event == 0) {
-            return null;
-        }
-        MemorySegment copied = RdmaCmEvent.at(event);
-        CmEvent told = CmEvent.copy(CmEventType.of(RdmaCmEvent.type(copied)), copied, this, null);
-        RdmaCmId.event(open, 0);
-        RdmaCm.ackCmEvent(errno, event);
-        lastEvent = told;
-        return told;
-    }
-
-    /**
      * Gives the id a local address and, unless it is a wildcard, its device.
      *
-     * @param localAddress resolved; port 0 takes any free one
+     * @param localAddress a resolved {@link InetSocketAddress}, whose port 0 takes any free one, or for {@link
+     *     PortSpace#IB} an {@link InfinibandAddress}
      * @throws CmException EADDRNOTAVAIL or ENODEV if no RDMA device has the address, EADDRINUSE if the port is taken
+     * @throws IllegalArgumentException for another kind of address
      */
-    public void bind(InetSocketAddress localAddress) {
-        call(
-                "rdma_bind_addr",
-                format(localAddress),
-                false,
-                (errno, id, arena) -> RdmaCm.bindAddr(
-                        errno, id, Sockaddr.write(arena, localAddress).address()));
+    public void bind(SocketAddress localAddress) {
+        call("rdma_bind_addr", Addresses.format(localAddress), false, (errno, id, arena) -> RdmaCm.bindAddr(
+                errno, id, Addresses.write(arena, localAddress)));
     }
 
     /**
-     * Gives an id of {@link PortSpace#IB} a local InfiniBand address.
-     *
-     * @param localAddress GID and service id
-     * @throws CmException EINVAL, EADDRNOTAVAIL or ENODEV if no InfiniBand port has the address; RoCE and iWARP have none of this kind
-     */
-    public void bind(InfinibandAddress localAddress) {
-        call(
-                "rdma_bind_addr",
-                localAddress.toString(),
-                false,
-                (errno, id, arena) ->
-                        RdmaCm.bindAddr(errno, id, localAddress.write(arena).address()));
-    }
-
-    /**
-     * Starts to map an InfiniBand address to a device, as {@link #resolveAddress(InetSocketAddress, InetSocketAddress,
-     * int)} does.
-     *
-     * @param localAddress to come from
-     * @param remoteAddress where to
-     * @param timeoutMillis how long the kernel may take
-     * @throws CmException if it is already clear that no route leads there
-     */
-    public void resolveAddress(
-            @Nullable InfinibandAddress localAddress, InfinibandAddress remoteAddress, int timeoutMillis) {
-        requireTimeout(timeoutMillis);
-        call(
-                "rdma_resolve_addr",
-                remoteAddress + ", " + timeoutMillis + " ms",
-                false,
-                (errno, id, arena) -> RdmaCm.resolveAddr(
-                        errno,
-                        id,
-                        localAddress == null ? 0 : localAddress.write(arena).address(),
-                        remoteAddress.write(arena).address(),
-                        timeoutMillis));
-    }
-
-    /**
-     * Starts to map the peer's IP address to a device; {@link CmEventType#ADDR_RESOLVED} or {@link
+     * Starts to map the peer's address to a device; {@link CmEventType#ADDR_RESOLVED} or {@link
      * CmEventType#ADDR_ERROR} follows.
      *
-     * @param localAddress resolved, to come from; null for what the routing table says
-     * @param remoteAddress resolved
+     * @param localAddress to come from, as {@link #bind} takes it; null for what the routing table says
+     * @param remoteAddress the peer's, of the same kind
      * @param timeoutMillis how long the kernel may take
      * @throws CmException ENODEV, ENETUNREACH ... if it is already clear that no route leads there
+     * @throws IllegalArgumentException for another kind of address
      */
     public void resolveAddress(
-            @Nullable InetSocketAddress localAddress, InetSocketAddress remoteAddress, int timeoutMillis) {
-        requireTimeout(timeoutMillis);
+            @Nullable SocketAddress localAddress, SocketAddress remoteAddress, int timeoutMillis) {
+        requireRange("timeoutMillis", timeoutMillis, 1, Integer.MAX_VALUE);
         call(
                 "rdma_resolve_addr",
-                (localAddress == null ? "" : format(localAddress) + " -> ") + format(remoteAddress) + ", "
-                        + timeoutMillis + " ms",
+                (localAddress == null ? "" : Addresses.format(localAddress) + " -> ")
+                        + Addresses.format(remoteAddress) + ", " + timeoutMillis + " ms",
                 false,
                 (errno, id, arena) -> RdmaCm.resolveAddr(
                         errno,
                         id,
-                        localAddress == null
-                                ? 0
-                                : Sockaddr.write(arena, localAddress).address(),
-                        Sockaddr.write(arena, remoteAddress).address(),
+                        localAddress == null ? 0 : Addresses.write(arena, localAddress),
+                        Addresses.write(arena, remoteAddress),
                         timeoutMillis));
     }
 
     /**
-     * Starts to look for the path to the peer; {@link CmEventType#ROUTE_RESOLVED} or {@link CmEventType#ROUTE_ERROR} follows.
+     * Starts to look for the path to the peer; {@link CmEventType#ROUTE_RESOLVED} or {@link CmEventType#ROUTE_ERROR}
+     * follows.
      *
      * @param timeoutMillis how long the kernel may take
      * @throws CmException EINVAL if the address is not resolved
      * @throws IllegalStateException before {@link CmEventType#ADDR_RESOLVED}
      */
     public void resolveRoute(int timeoutMillis) {
-        requireTimeout(timeoutMillis);
+        requireRange("timeoutMillis", timeoutMillis, 1, Integer.MAX_VALUE);
         call(
                 "rdma_resolve_route",
                 timeoutMillis + " ms",
                 true,
                 (errno, id, arena) -> RdmaCm.resolveRoute(errno, id, timeoutMillis));
-    }
-
-    private static void requireTimeout(int timeoutMillis) {
-        if (timeoutMillis <= 0) {
-            throw new IllegalArgumentException("timeoutMillis is " + timeoutMillis + ", but must be positive");
-        }
     }
 
     /**
@@ -471,47 +272,19 @@ public final class CmId implements AutoCloseable {
 
     private QueuePair makeQueuePair(
             ProtectionDomain domain, QueuePairOptions options, @Nullable QueuePairExtension extension) {
-        String function = extension == null ? "rdma_create_qp" : "rdma_create_qp_ex";
         ReentrantLock lock = lock();
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment open = requireDevice(function);
+        try {
+            MemorySegment open = requireDevice(extension == null ? "rdma_create_qp" : "rdma_create_qp_ex");
             if (queuePair != null) {
                 throw new IllegalStateException(this + " has a queue pair already: " + queuePair);
-            }
-            if (domain.context().nativeAddress() != RdmaCmId.verbs(open)) {
-                throw new IllegalArgumentException(
-                        domain + " is not on the id's own context; allocate it on CmId.device()");
             }
             if (datagram != (options.type() == QueuePairType.UD)) {
                 throw new IllegalArgumentException("an id for " + portSpace + " takes "
                         + (datagram ? "UD queue pairs only" : "no UD queue pairs") + ", not " + options.type());
             }
-            MemorySegment errno = Errno.newCapture(arena);
-            MemorySegment attributes =
-                    extension == null ? options.toNative(arena) : QueuePair.toNative(arena, domain, options, extension);
-            int result = extension == null
-                    ? RdmaCm.createQp(errno, open.address(), domain.nativeAddress(), attributes.address())
-                    : RdmaCm.createQpEx(errno, open.address(), attributes.address());
-            if (result != 0) {
-                int code = Errno.get(errno);
-                throw new CmException(
-                        function + "(" + options.type() + ", " + options.capabilities()
-                                + (extension == null ? "" : ", " + extension) + ")",
-                        code,
-                        Siw.remark(domain.context().queryDevice().vendorId(), code));
-            }
-            try {
-                QueuePairOptions granted = options.granted(attributes);
-                long made = RdmaCmId.qp(open);
-                QueuePair created = extension == null
-                        ? QueuePair.wrap(domain, made, granted, this::destroyQueuePair)
-                        : QueuePair.wrap(domain, made, options, granted, extension, this::destroyQueuePair);
-                queuePair = created;
-                return created;
-            } catch (Throwable refused) {
-                RdmaCm.destroyQp(errno, open.address());
-                throw refused;
-            }
+            QueuePair created = QueuePairs.create(open, domain, options, extension, this::destroyQueuePair);
+            queuePair = created;
+            return created;
         } finally {
             lock.unlock();
         }
@@ -526,12 +299,10 @@ public final class CmId implements AutoCloseable {
         ReentrantLock lock = lock();
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment open = requireOpen();
-            leaveGroups(arena, open);
+            groups.leaveAll(arena, open.address());
             int errno = LibIbverbs.destroyQp(RdmaCmId.qp(open));
             if (errno != 0) {
-                String joined = groups.values().stream().map(CmId::format).collect(Collectors.joining(", "));
-                throw new CmException(
-                        "ibv_destroy_qp(" + queuePair + (joined.isEmpty() ? "" : ", joined to " + joined) + ")", errno);
+                throw new CmException("ibv_destroy_qp(" + queuePair + groups + ")", errno);
             }
             RdmaCmId.qp(open, 0);
             queuePair = null;
@@ -541,31 +312,12 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * Under the lock: leaves the groups that can be left. The kernel does not destroy a queue pair that is attached to
-     * a group.
-     */
-    private void leaveGroups(Arena arena, MemorySegment open) {
-        MemorySegment errno = Errno.newCapture(arena);
-        for (Iterator<InetSocketAddress> joined = groups.values().iterator(); joined.hasNext(); ) {
-            long group = Sockaddr.write(arena, joined.next()).address();
-            if (RdmaCm.leaveMulticast(errno, open.address(), group) == 0) {
-                joined.remove();
-            }
-        }
-    }
-
-    /**
      * The queue pair that was created on this id.
      *
      * @return null if there is none, or it was closed
      */
     public @Nullable QueuePair queuePair() {
-        ReentrantLock lock = lock();
-        try {
-            return queuePair;
-        } finally {
-            lock.unlock();
-        }
+        return locked(() -> queuePair);
     }
 
     /**
@@ -590,8 +342,8 @@ public final class CmId implements AutoCloseable {
      */
     public void connect(ConnectionParameters parameters) {
         call("rdma_connect", parameters.toString(), true, (errno, id, arena) -> {
-            checkPrivateData(PrivateDataLimit.CONNECT, parameters.privateData().length);
-            return RdmaCm.connect(errno, id, write(arena, parameters));
+            PrivateDataLimit.CONNECT.check(struct, datagram, parameters.privateData().length);
+            return RdmaCm.connect(errno, id, parameters.write(arena));
         });
     }
 
@@ -606,8 +358,8 @@ public final class CmId implements AutoCloseable {
      */
     public void accept(ConnectionParameters parameters) {
         call("rdma_accept", parameters.toString(), true, (errno, id, arena) -> {
-            checkPrivateData(PrivateDataLimit.ACCEPT, parameters.privateData().length);
-            return RdmaCm.accept(errno, id, write(arena, parameters));
+            PrivateDataLimit.ACCEPT.check(struct, datagram, parameters.privateData().length);
+            return RdmaCm.accept(errno, id, parameters.write(arena));
         });
     }
 
@@ -620,11 +372,7 @@ public final class CmId implements AutoCloseable {
      *     datagrams), 251 on iWARP
      */
     public void reject(byte[] privateData) {
-        call("rdma_reject", privateData.length + " bytes", true, (errno, id, arena) -> {
-            checkPrivateData(PrivateDataLimit.REJECT, privateData.length);
-            MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, privateData);
-            return RdmaCm.reject(errno, id, bytes.address(), (byte) privateData.length);
-        });
+        reject("rdma_reject", RdmaCm::reject, privateData);
     }
 
     /**
@@ -636,10 +384,19 @@ public final class CmId implements AutoCloseable {
      * @throws IllegalArgumentException for private data over the limit, as {@link #reject}
      */
     public void rejectEnhancedConnection(byte[] privateData) {
-        call("rdma_reject_ece", privateData.length + " bytes", true, (errno, id, arena) -> {
-            checkPrivateData(PrivateDataLimit.REJECT, privateData.length);
-            MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, privateData);
-            return RdmaCm.rejectEce(errno, id, bytes.address(), (byte) privateData.length);
+        reject("rdma_reject_ece", RdmaCm::rejectEce, privateData);
+    }
+
+    @FunctionalInterface
+    private interface Rejection {
+        int invoke(MemorySegment errno, long id, long privateData, byte length);
+    }
+
+    private void reject(String function, Rejection rejection, byte[] privateData) {
+        call(function, privateData.length + " bytes", true, (errno, id, arena) -> {
+            PrivateDataLimit.REJECT.check(struct, datagram, privateData.length);
+            long bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, privateData).address();
+            return rejection.invoke(errno, id, bytes, (byte) privateData.length);
         });
     }
 
@@ -659,24 +416,9 @@ public final class CmId implements AutoCloseable {
         });
     }
 
-    /**
-     * Under the lock: what the peer's adapter proposed or answered. Null if nothing, if the id has a queue pair (librdmacm has used it then), or
-     * if librdmacm is older than this.
-     */
-    @Nullable EnhancedConnection remoteEnhancedConnection() {
-        if (!RdmaCm.LIBRARY.find("rdma_get_remote_ece").isPresent()) {
-            return null;
-        }
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment ece = arena.allocate(IbvEce.LAYOUT);
-            if (RdmaCm.getRemoteEce(Errno.newCapture(arena), struct.address(), ece.address()) != 0) {
-                return null;
-            }
-            int vendorId = ece.get(ValueLayout.JAVA_INT, IbvEce.VENDOR_ID);
-            return vendorId == 0
-                    ? null
-                    : new EnhancedConnection(vendorId, ece.get(ValueLayout.JAVA_INT, IbvEce.OPTIONS));
-        }
+    /** Under the lock: the address of the C struct. */
+    long pointer() {
+        return struct.address();
     }
 
     /**
@@ -715,30 +457,6 @@ public final class CmId implements AutoCloseable {
         call("rdma_notify", event.toString(), true, (errno, id, arena) -> RdmaCm.notify(errno, id, event.value()));
     }
 
-    /** The type of membership in a multicast group. The ordinals are not C's values; {@link #value} is. */
-    public enum MulticastMembership {
-        /** Sends and receives. */
-        FULL(0),
-
-        /** Sends only: the queue pair is not attached. */
-        SEND_ONLY(1);
-
-        private final int value;
-
-        MulticastMembership(int value) {
-            this.value = value;
-        }
-
-        /**
-         * The C value.
-         *
-         * @return {@code RDMA_MC_JOIN_FLAG_...}
-         */
-        public int value() {
-            return value;
-        }
-    }
-
     /**
      * Starts to join a multicast group; {@link CmEventType#MULTICAST_JOIN} with the parameters to send to it, or {@link
      * CmEventType#MULTICAST_ERROR}, follows. The id's queue pair is attached to the group.
@@ -752,24 +470,16 @@ public final class CmId implements AutoCloseable {
         ReentrantLock lock = lock();
         try {
             long context = EventChannel.newToken();
-            groups.put(context, group);
+            groups.add(context, group);
             try {
-                if (membership == MulticastMembership.FULL) {
-                    call(
-                            "rdma_join_multicast",
-                            format(group),
-                            true,
-                            (errno, id, arena) -> RdmaCm.joinMulticast(
-                                    errno, id, Sockaddr.write(arena, group).address(), context));
-                } else {
-                    call("rdma_join_multicast_ex", format(group) + ", " + membership, true, (errno, id, arena) -> {
-                        MemorySegment attributes =
-                                RdmaCmJoinMcAttrEx.write(arena, Sockaddr.write(arena, group), membership.value());
-                        return RdmaCm.joinMulticastEx(errno, id, attributes.address(), context);
-                    });
-                }
+                boolean full = membership == MulticastMembership.FULL;
+                call(
+                        full ? "rdma_join_multicast" : "rdma_join_multicast_ex",
+                        Addresses.format(group) + (full ? "" : ", " + membership),
+                        true,
+                        (errno, id, arena) -> MulticastGroups.join(errno, id, arena, group, membership, context));
             } catch (RuntimeException refused) {
-                groups.remove(context);
+                groups.forget(context);
                 throw refused;
             }
         } finally {
@@ -786,13 +496,9 @@ public final class CmId implements AutoCloseable {
     public void leaveMulticast(InetSocketAddress group) {
         ReentrantLock lock = lock();
         try {
-            call(
-                    "rdma_leave_multicast",
-                    format(group),
-                    true,
-                    (errno, id, arena) -> RdmaCm.leaveMulticast(
-                            errno, id, Sockaddr.write(arena, group).address()));
-            groups.values().remove(group);
+            call("rdma_leave_multicast", Addresses.format(group), true, (errno, id, arena) -> RdmaCm.leaveMulticast(
+                    errno, id, Addresses.write(arena, group)));
+            groups.forget(group);
         } finally {
             lock.unlock();
         }
@@ -800,7 +506,7 @@ public final class CmId implements AutoCloseable {
 
     /** Under the lock: the group that was joined with a context. */
     @Nullable InetSocketAddress groupOf(long context) {
-        return groups.get(context);
+        return groups.of(context);
     }
 
     /**
@@ -854,10 +560,6 @@ public final class CmId implements AutoCloseable {
                 target.register(token, this);
                 source.unregister(token);
                 channel = target;
-                if (synchronous) {
-                    synchronous = false;
-                    source.close();
-                }
                 return;
             } finally {
                 second.lock.unlock();
@@ -874,7 +576,7 @@ public final class CmId implements AutoCloseable {
      * @throws CmException if the kernel refuses
      */
     public void setTypeOfService(int typeOfService) {
-        requireRange("typeOfService", typeOfService, 255);
+        requireRange("typeOfService", typeOfService, 0, 255);
         setByteOption("TOS", RdmaCmConstants.RDMA_OPTION_ID_TOS, typeOfService);
     }
 
@@ -905,65 +607,50 @@ public final class CmId implements AutoCloseable {
      * @throws CmException if the kernel refuses
      */
     public void setAckTimeout(int exponent) {
-        requireRange("exponent", exponent, 31);
+        requireRange("exponent", exponent, 0, 31);
         setByteOption("ACK_TIMEOUT", RdmaCmConstants.RDMA_OPTION_ID_ACK_TIMEOUT, exponent);
     }
 
-    private static void requireRange(String name, int value, int max) {
-        if (value < 0 || value > max) {
-            throw new IllegalArgumentException(name + " is " + value + ", but must be 0 to " + max);
+    /**
+     * Sets the path to the peer, in place of {@link #resolveRoute}; {@link CmEventType#ROUTE_RESOLVED} follows.
+     *
+     * @param route as {@link AddressInfo#route} has it
+     * @throws CmException EINVAL before {@link CmEventType#ADDR_RESOLVED}, or if it is no path of the device
+     */
+    public void setRoute(byte[] route) {
+        setOption(
+                "IB_PATH, " + route.length + " bytes",
+                RdmaCmConstants.RDMA_OPTION_IB,
+                RdmaCmConstants.RDMA_OPTION_IB_PATH,
+                route);
+    }
+
+    private static void requireRange(String name, int value, int least, int most) {
+        if (value < least || value > most) {
+            throw new IllegalArgumentException(name + " is " + value + ", but must be " + least + " to " + most);
         }
     }
 
     private void setByteOption(String name, int option, int value) {
-        call(
-                "rdma_set_option",
-                name + ", " + value,
-                false,
-                (errno, id, arena) -> RdmaCm.setOption(
-                        errno,
-                        id,
-                        RdmaCmConstants.RDMA_OPTION_ID,
-                        option,
-                        arena.allocateFrom(ValueLayout.JAVA_BYTE, (byte) value).address(),
-                        Byte.BYTES));
+        setOption(name + ", " + value, RdmaCmConstants.RDMA_OPTION_ID, option, new byte[] {(byte) value});
     }
 
     private void setIntOption(String name, int option, int value) {
-        call(
-                "rdma_set_option",
-                name + ", " + value,
-                false,
-                (errno, id, arena) -> RdmaCm.setOption(
-                        errno,
-                        id,
-                        RdmaCmConstants.RDMA_OPTION_ID,
-                        option,
-                        arena.allocateFrom(ValueLayout.JAVA_INT, value).address(),
-                        Integer.BYTES));
+        byte[] bytes = ByteBuffer.allocate(Integer.BYTES)
+                .order(ByteOrder.nativeOrder())
+                .putInt(value)
+                .array();
+        setOption(name + ", " + value, RdmaCmConstants.RDMA_OPTION_ID, option, bytes);
     }
 
-    /** Under the lock, with a device. */
-    private void checkPrivateData(PrivateDataLimit limit, int lengthBytes) {
-        Context device = Cm.deviceAt(RdmaCmId.verbs(struct));
-        limit.check(
-                lengthBytes,
-                device != null && device.device().transportType() == TransportType.IWARP,
-                datagram,
-                Sockaddr.family(RdmaCmId.localAddress(struct)) == Sockaddr.AF_IB);
-    }
-
-    private static long write(Arena arena, ConnectionParameters parameters) {
-        MemorySegment param = arena.allocate(RdmaConnParam.LAYOUT);
-        RdmaConnParam.privateData(param, parameters.privateData(), arena);
-        RdmaConnParam.responderResources(param, parameters.responderResources());
-        RdmaConnParam.initiatorDepth(param, parameters.initiatorDepth());
-        RdmaConnParam.flowControl(param, parameters.flowControl());
-        RdmaConnParam.retryCount(param, parameters.retryCount());
-        RdmaConnParam.rnrRetryCount(param, parameters.rnrRetryCount());
-        RdmaConnParam.srq(param, parameters.sharedReceiveQueue());
-        RdmaConnParam.qpNum(param, parameters.queuePairNumber());
-        return param.address();
+    private void setOption(String description, int level, int option, byte[] value) {
+        call("rdma_set_option", description, false, (errno, id, arena) -> RdmaCm.setOption(
+                errno,
+                id,
+                level,
+                option,
+                arena.allocateFrom(ValueLayout.JAVA_BYTE, value).address(),
+                value.length));
     }
 
     /**
@@ -994,19 +681,17 @@ public final class CmId implements AutoCloseable {
     }
 
     /**
-     * The device it is bound to. It belongs to librdmacm and is the same object for every id on that device; create protection domains and
-     * completion queues on it. It stays open as {@link Cm#devices()} says.
+     * The device it is bound to. It belongs to librdmacm and is the same object for every id on that device; create
+     * protection domains and completion queues on it. It stays open as {@link Cm#devices()} says.
      *
-     * @return null before {@link CmEventType#ADDR_RESOLVED}, for wildcard listeners, and if the device was removed and let go of
+     * @return null before {@link CmEventType#ADDR_RESOLVED}, for wildcard listeners, and if the device was removed and
+     *     let go of
      */
     public @Nullable Context device() {
-        ReentrantLock lock = lock();
-        try {
+        return locked(() -> {
             long verbs = RdmaCmId.verbs(requireOpen());
             return verbs == 0 ? null : Cm.deviceAt(verbs);
-        } finally {
-            lock.unlock();
-        }
+        });
     }
 
     /**
@@ -1015,12 +700,7 @@ public final class CmId implements AutoCloseable {
      * @return from 1; 0 before there is a device
      */
     public int portNumber() {
-        ReentrantLock lock = lock();
-        try {
-            return RdmaCmId.portNumber(requireOpen());
-        } finally {
-            lock.unlock();
-        }
+        return Objects.requireNonNull(locked(() -> RdmaCmId.portNumber(requireOpen())));
     }
 
     /**
@@ -1029,12 +709,7 @@ public final class CmId implements AutoCloseable {
      * @return null before it is known, and for InfiniBand addresses
      */
     public @Nullable InetSocketAddress localAddress() {
-        ReentrantLock lock = lock();
-        try {
-            return Sockaddr.read(RdmaCmId.localAddress(requireOpen()));
-        } finally {
-            lock.unlock();
-        }
+        return locked(() -> Sockaddr.read(RdmaCmId.localAddress(requireOpen())));
     }
 
     /**
@@ -1043,12 +718,7 @@ public final class CmId implements AutoCloseable {
      * @return null before it is known, for listeners, and for InfiniBand addresses
      */
     public @Nullable InetSocketAddress remoteAddress() {
-        ReentrantLock lock = lock();
-        try {
-            return Sockaddr.read(RdmaCmId.remoteAddress(requireOpen()));
-        } finally {
-            lock.unlock();
-        }
+        return locked(() -> Sockaddr.read(RdmaCmId.remoteAddress(requireOpen())));
     }
 
     /**
@@ -1057,12 +727,7 @@ public final class CmId implements AutoCloseable {
      * @return null if the id has none of this kind
      */
     public @Nullable InfinibandAddress localInfinibandAddress() {
-        ReentrantLock lock = lock();
-        try {
-            return InfinibandAddress.read(RdmaCmId.localAddress(requireOpen()));
-        } finally {
-            lock.unlock();
-        }
+        return locked(() -> InfinibandAddress.read(RdmaCmId.localAddress(requireOpen())));
     }
 
     /**
@@ -1111,29 +776,16 @@ public final class CmId implements AutoCloseable {
                 throw new IllegalStateException(this + " still has " + live + "; close that first");
             }
             // The kernel forgets the groups along with the id, but librdmacm would keep its memory of them.
-            leaveGroups(arena, open);
+            groups.leaveAll(arena, open.address());
             MemorySegment errno = Errno.newCapture(arena);
             struct = MemorySegment.NULL;
             channel.unregister(token);
-            if (synchronous) {
-                // librdmacm closes its descriptor along with the id.
-                channel.close();
-            }
             if (RdmaCm.destroyId(errno, open.address()) != 0) {
                 throw new CmException("rdma_destroy_id()", Errno.get(errno));
             }
         } finally {
             lock.unlock();
         }
-    }
-
-    private static String format(InetSocketAddress address) {
-        return address.isUnresolved()
-                ? address.getHostString() + ":" + address.getPort()
-                : (address.getAddress().getHostAddress().contains(":")
-                                ? "[" + address.getAddress().getHostAddress() + "]"
-                                : address.getAddress().getHostAddress())
-                        + ":" + address.getPort();
     }
 
     @Override

@@ -77,7 +77,6 @@ final class CmStatus {
                     case "rdma_create_event_channel",
                             "rdma_create_id",
                             "rdma_get_devices",
-                            "rdma_create_ep",
                             "rdma_getaddrinfo" ->
                         "this machine has no RDMA device. Load a driver, or make a software device:"
                                 + " modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth0";

@@ -1,5 +1,8 @@
 package org.verbena.cm;
 
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.verbena.cm.ffm.RdmaConnParam;
 import java.util.Arrays;
 
 /**
@@ -182,5 +185,19 @@ public record ConnectionParameters(
                 + responderResources + ", initiatorDepth=" + initiatorDepth + ", flowControl=" + flowControl
                 + ", retryCount=" + retryCount + ", rnrRetryCount=" + rnrRetryCount + ", sharedReceiveQueue="
                 + sharedReceiveQueue + ", queuePairNumber=" + queuePairNumber + "]";
+    }
+
+    /** Writes the C struct, and returns its address. */
+    long write(Arena arena) {
+        MemorySegment param = arena.allocate(RdmaConnParam.LAYOUT);
+        RdmaConnParam.privateData(param, privateData, arena);
+        RdmaConnParam.responderResources(param, responderResources);
+        RdmaConnParam.initiatorDepth(param, initiatorDepth);
+        RdmaConnParam.flowControl(param, flowControl);
+        RdmaConnParam.retryCount(param, retryCount);
+        RdmaConnParam.rnrRetryCount(param, rnrRetryCount);
+        RdmaConnParam.srq(param, sharedReceiveQueue);
+        RdmaConnParam.qpNum(param, queuePairNumber);
+        return param.address();
     }
 }

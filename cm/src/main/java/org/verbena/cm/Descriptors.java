@@ -2,10 +2,9 @@ package org.verbena.cm;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import org.verbena.cm.ffm.Libc;
-import org.verbena.verbs.ffm.CStruct;
+import java.util.Arrays;
 import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.ffm.FileDescriptors;
 
 /**
  * Waits for file descriptors, for programs without an event loop: those of event channels, completion channels and
@@ -33,21 +32,17 @@ public final class Descriptors {
         }
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment errno = Errno.newCapture(arena);
-            MemorySegment fds = arena.allocate(Libc.POLLFD, descriptors.length);
-            for (int i = 0; i < descriptors.length; i++) {
-                long at = i * Libc.POLLFD.byteSize();
-                fds.set(CStruct.I32, at + Libc.POLLFD_FD, descriptors[i]);
-                fds.set(CStruct.U16, at + Libc.POLLFD_EVENTS, Libc.POLLIN);
+            MemorySegment pollfds = FileDescriptors.newPollfds(arena, descriptors);
+            int result = FileDescriptors.poll(errno, pollfds, timeoutMillis);
+            if (result == -Errno.EINTR) {
+                return 0;
             }
-            if (Libc.poll(errno, fds.address(), descriptors.length, timeoutMillis) < 0) {
-                if (Errno.get(errno) == Errno.EINTR) {
-                    return 0;
-                }
-                throw new CmException("poll(" + java.util.Arrays.toString(descriptors) + ")", Errno.get(errno));
+            if (result < 0) {
+                throw new CmException("poll(" + Arrays.toString(descriptors) + ")", -result);
             }
             int ready = 0;
             for (int i = 0; i < descriptors.length; i++) {
-                if (fds.get(ValueLayout.JAVA_SHORT, i * Libc.POLLFD.byteSize() + Libc.POLLFD_REVENTS) != 0) {
+                if (FileDescriptors.isReady(pollfds, i)) {
                     ready |= 1 << i;
                 }
             }

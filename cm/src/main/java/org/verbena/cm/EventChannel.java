@@ -14,12 +14,12 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.cm.ffm.Libc;
 import org.verbena.cm.ffm.RdmaCm;
 import org.verbena.cm.ffm.RdmaCmEvent;
 import org.verbena.cm.ffm.RdmaCmId;
 import org.verbena.cm.ffm.RdmaEventChannel;
 import org.verbena.verbs.ffm.Errno;
+import org.verbena.verbs.ffm.FileDescriptors;
 
 /**
  * Receives the events of ids.
@@ -49,7 +49,10 @@ public final class EventChannel implements AutoCloseable {
     final ReentrantLock lock = new ReentrantLock();
     final long sequence = SEQUENCE.incrementAndGet();
 
-    /** Open ids by their numbers; written under the lock, but for an id that migrates here, which comes before its events. */
+    /**
+     * Open ids by their numbers; written under the lock, but for an id that migrates here, which comes before its
+     * events.
+     */
     private final Map<Long, CmId> ids = new ConcurrentHashMap<>();
 
     /** For {@link #tryGet}, under the lock. */
@@ -59,15 +62,11 @@ public final class EventChannel implements AutoCloseable {
     private final MemorySegment eventPointer = arena.allocate(ValueLayout.JAVA_LONG);
     private final int descriptor;
 
-    /** False for the channel that librdmacm makes for a synchronous id and destroys with it. */
-    private final boolean owned;
-
     /** 0 once closed; written under the lock. */
     private volatile long pointer;
 
-    private EventChannel(long pointer, boolean owned) {
+    private EventChannel(long pointer) {
         this.pointer = pointer;
-        this.owned = owned;
         this.descriptor = RdmaEventChannel.fd(pointer);
     }
 
@@ -75,7 +74,8 @@ public final class EventChannel implements AutoCloseable {
      * Opens a channel.
      *
      * @return to be closed after all ids on it
-     * @throws CmException ENODEV without any RDMA device; ENOENT, EACCES or EPERM if /dev/infiniband/rdma_cm cannot be used
+     * @throws CmException ENODEV without any RDMA device; ENOENT, EACCES or EPERM if /dev/infiniband/rdma_cm cannot be
+     *     used
      * @throws UnsupportedOperationException if librdmacm is missing; see {@link Cm#unavailabilityCause}
      */
     public static EventChannel open() {
@@ -85,20 +85,14 @@ public final class EventChannel implements AutoCloseable {
             if (pointer == 0) {
                 throw new CmException("rdma_create_event_channel()", Errno.get(errno));
             }
-            EventChannel channel = new EventChannel(pointer, true);
-            int flags = Libc.fcntl(errno, channel.descriptor, Libc.F_GETFL, 0);
-            if (flags < 0 || Libc.fcntl(errno, channel.descriptor, Libc.F_SETFL, flags | Libc.O_NONBLOCK) < 0) {
-                int code = Errno.get(errno);
+            EventChannel channel = new EventChannel(pointer);
+            int result = FileDescriptors.setBlocking(errno, channel.descriptor, false);
+            if (result < 0) {
                 channel.close();
-                throw new CmException("fcntl(O_NONBLOCK)", code);
+                throw new CmException("fcntl(O_NONBLOCK)", -result);
             }
             return channel;
         }
-    }
-
-    /** The channel of a synchronous id: blocking, and destroyed with the id. */
-    static EventChannel ofSynchronousId(long pointer) {
-        return new EventChannel(pointer, false);
     }
 
     /**
@@ -117,10 +111,6 @@ public final class EventChannel implements AutoCloseable {
      * @throws IllegalStateException if the channel is closed
      */
     public @Nullable CmEvent tryGet() {
-        if (!owned) {
-            throw new IllegalStateException(
-                    "the channel of a synchronous id is librdmacm's: migrate the id to one of your own");
-        }
         lock.lock();
         try {
             while (true) {
@@ -249,9 +239,7 @@ public final class EventChannel implements AutoCloseable {
                         + (live.size() > 5 ? " ..." : "") + "; close them first");
             }
             pointer = 0;
-            if (owned) {
-                RdmaCm.destroyEventChannel(errno, open);
-            }
+            RdmaCm.destroyEventChannel(errno, open);
             arena.close();
         } finally {
             lock.unlock();

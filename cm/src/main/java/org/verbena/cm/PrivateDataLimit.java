@@ -1,5 +1,11 @@
 package org.verbena.cm;
 
+import java.lang.foreign.MemorySegment;
+import org.verbena.cm.ffm.RdmaCmId;
+import org.verbena.cm.ffm.Sockaddr;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.device.TransportType;
+
 /**
  * The limits of private data in messages of the connection manager. Beyond them the kernel only reports EINVAL.
  *
@@ -43,6 +49,16 @@ enum PrivateDataLimit {
             return ibAddress ? datagramIbAddressBytes : datagramBytes;
         }
         return ibAddress ? connectedIbAddressBytes : connectedBytes;
+    }
+
+    /** Refuses what does not fit, for an id with a device. Under its channel's lock. */
+    void check(MemorySegment id, boolean datagram, int lengthBytes) {
+        Context device = Cm.deviceAt(RdmaCmId.verbs(id));
+        check(
+                lengthBytes,
+                device != null && device.device().transportType() == TransportType.IWARP,
+                datagram,
+                Sockaddr.family(RdmaCmId.localAddress(id)) == Sockaddr.AF_IB);
     }
 
     /** Refuses what does not fit. */

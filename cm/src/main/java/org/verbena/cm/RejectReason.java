@@ -3,8 +3,9 @@ package org.verbena.cm;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Why an InfiniBand or RoCE peer rejected a connection: the status of {@link CmEventType#REJECTED} there. iWARP has no such codes; it
- * reports ECONNREFUSED whatever the reason. Source: InfiniBand Architecture Specification, volume 1, 12.6.7.2
+ * Why an InfiniBand or RoCE peer rejected a connection: the status of {@link CmEventType#REJECTED} there. iWARP has no
+ * such codes; it reports ECONNREFUSED whatever the reason. Source: InfiniBand Architecture Specification, volume 1,
+ * 12.6.7.2
  */
 public enum RejectReason {
 

@@ -15,13 +15,17 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.verbena.cm.ffm.RdmaCm;
 
-/** Keeps docs/coverage-librdmacm.md from rotting: its table has what library and headers have, and names Java methods that are there. */
+/**
+ * Keeps docs/coverage-librdmacm.md from rotting: its table has what library and headers have, and names Java methods
+ * that are there.
+ */
 @Timeout(240)
 class CoverageTest {
     private static final Path TABLE = Path.of("../docs/coverage-librdmacm.md");
@@ -120,11 +124,16 @@ class CoverageTest {
         }
     }
 
-    private static Class<?> find(String simpleName) throws ClassNotFoundException {
-        try {
-            return Class.forName("org.verbena.cm." + simpleName);
-        } catch (ClassNotFoundException inVerbs) {
-            return Class.forName("org.verbena.verbs." + simpleName);
-        }
+    private static Class<?> find(String simpleName) {
+        return Stream.of("org.verbena.cm.", "org.verbena.cm.sync.", "org.verbena.verbs.")
+                .flatMap(folder -> {
+                    try {
+                        return Stream.of(Class.forName(folder + simpleName));
+                    } catch (ClassNotFoundException elsewhere) {
+                        return Stream.empty();
+                    }
+                })
+                .findFirst()
+                .orElseThrow(() -> new AssertionError("there is no class " + simpleName));
     }
 }

@@ -17,8 +17,8 @@ import org.verbena.cm.ffm.RdmaCm;
 import org.verbena.verbs.ffm.Errno;
 
 /**
- * docs/errors-librdmacm.md says what the exceptions say: it is made of the same tables. When they change, this test fails and leaves the new
- * document in target/, to be copied.
+ * docs/errors-librdmacm.md says what the exceptions say: it is made of the same tables. When they change, this test
+ * fails and leaves the new document in target/, to be copied.
  */
 class ErrorsDocumentTest {
     private static final Path DOCUMENT = Path.of("../docs/errors-librdmacm.md");

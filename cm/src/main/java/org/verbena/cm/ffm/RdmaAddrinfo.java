@@ -4,7 +4,6 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 import org.jspecify.annotations.Nullable;
@@ -106,11 +105,6 @@ public final class RdmaAddrinfo {
         return sized(info.get(CStruct.PTR, DST_ADDR), info.get(JAVA_INT, DST_LEN));
     }
 
-    public static void destinationAddress(MemorySegment info, MemorySegment sockaddr) {
-        info.set(CStruct.PTR, DST_ADDR, sockaddr.address());
-        info.set(JAVA_INT, DST_LEN, (int) sockaddr.byteSize());
-    }
-
     public static @Nullable String sourceName(MemorySegment info) {
         return string(info.get(CStruct.PTR, SRC_CANONNAME));
     }
@@ -125,25 +119,10 @@ public final class RdmaAddrinfo {
                 .toArray(JAVA_BYTE);
     }
 
-    /** Points {@code ai_route} at a copy of the bytes. */
-    public static void route(MemorySegment info, byte[] bytes, Arena arena) {
-        // Aligned as struct ibv_path_data is.
-        MemorySegment copy = arena.allocate(Math.max(1, bytes.length), Long.BYTES);
-        MemorySegment.copy(bytes, 0, copy, JAVA_BYTE, 0, bytes.length);
-        info.set(CStruct.PTR, ROUTE, copy.address());
-        info.set(JAVA_LONG, ROUTE_LEN, bytes.length);
-    }
-
     /** {@code ai_connect}, copied. */
     public static byte[] connect(MemorySegment info) {
         return sized(info.get(CStruct.PTR, CONNECT), info.get(JAVA_LONG, CONNECT_LEN))
                 .toArray(JAVA_BYTE);
-    }
-
-    /** Points {@code ai_connect} at a copy of the bytes. */
-    public static void connect(MemorySegment info, byte[] bytes, Arena arena) {
-        info.set(CStruct.PTR, CONNECT, arena.allocateFrom(JAVA_BYTE, bytes).address());
-        info.set(JAVA_LONG, CONNECT_LEN, bytes.length);
     }
 
     /** {@code ai_next}: NULL at the end. */

@@ -8,10 +8,10 @@ import org.verbena.verbs.ffm.NativeFunction;
 import org.verbena.verbs.ffm.NativeLibrary;
 
 /**
- * The functions that librdmacm exports, rsockets aside. The first argument of every method is the segment that receives errno
- * ({@link Errno#newCapture}), the rest is as in C. Unless its prototype says otherwise a function answers 0, or -1 and sets errno.
- * One that the installed version lacks throws {@link UnsupportedOperationException} when called. Source: rdma/rdma_cma.h,
- * rdma/rdma_verbs.h
+ * The functions that librdmacm exports, rsockets aside. The first argument of every method is the segment that receives
+ * errno ({@link Errno#newCapture}), the rest is as in C. Unless its prototype says otherwise a function answers 0, or
+ * -1 and sets errno. One that the installed version lacks throws {@link UnsupportedOperationException} when called.
+ * Source: rdma/rdma_cma.h, rdma/rdma_verbs.h
  */
 public final class RdmaCm {
     /** The library; another file is loaded if the property {@code org.verbena.cm.library} names one. */
@@ -45,7 +45,10 @@ public final class RdmaCm {
     private static final NativeFunction DESTROY_EVENT_CHANNEL = LIBRARY.functionOrThrower(
             "rdma_destroy_event_channel", FunctionDescriptor.ofVoid(CStruct.PTR), Errno.CAPTURE);
 
-    /** {@code void rdma_destroy_event_channel(struct rdma_event_channel *channel);} Source: rdma_destroy_event_channel(3) */
+    /**
+     * {@code void rdma_destroy_event_channel(struct rdma_event_channel *channel);} Source:
+     * rdma_destroy_event_channel(3)
+     */
     public static void destroyEventChannel(MemorySegment errno, long channel) {
         try {
             DESTROY_EVENT_CHANNEL.handle().invokeExact(DESTROY_EVENT_CHANNEL.address(), errno, channel);
@@ -59,7 +62,10 @@ public final class RdmaCm {
             FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.U32),
             Errno.CAPTURE);
 
-    /** {@code int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context, enum rdma_port_space ps);} Source: rdma_create_id(3) */
+    /**
+     * {@code int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context, enum
+     * rdma_port_space ps);} Source: rdma_create_id(3)
+     */
     public static int createId(MemorySegment errno, long channel, long id, long context, int ps) {
         try {
             return (int) CREATE_ID.handle().invokeExact(CREATE_ID.address(), errno, channel, id, context, ps);
@@ -75,20 +81,6 @@ public final class RdmaCm {
     public static int destroyId(MemorySegment errno, long id) {
         try {
             return (int) DESTROY_ID.handle().invokeExact(DESTROY_ID.address(), errno, id);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
-    private static final NativeFunction CREATE_EP = LIBRARY.functionOrThrower(
-            "rdma_create_ep",
-            FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.PTR),
-            Errno.CAPTURE);
-
-    /** {@code int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *res, struct ibv_pd *pd, struct ibv_qp_init_attr *qp_init_attr);} Source: rdma_create_ep(3) */
-    public static int createEp(MemorySegment errno, long id, long res, long pd, long qpInitAttr) {
-        try {
-            return (int) CREATE_EP.handle().invokeExact(CREATE_EP.address(), errno, id, res, pd, qpInitAttr);
         } catch (Throwable thrown) {
             throw NativeLibrary.unexpected(thrown);
         }
@@ -111,7 +103,10 @@ public final class RdmaCm {
             FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.U32),
             Errno.CAPTURE);
 
-    /** {@code int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src_addr, struct sockaddr *dst_addr, int timeout_ms);} Source: rdma_resolve_addr(3) */
+    /**
+     * {@code int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src_addr, struct sockaddr *dst_addr, int
+     * timeout_ms);} Source: rdma_resolve_addr(3)
+     */
     public static int resolveAddr(MemorySegment errno, long id, long srcAddr, long dstAddr, int timeoutMillis) {
         try {
             return (int) RESOLVE_ADDR
@@ -137,7 +132,10 @@ public final class RdmaCm {
     private static final NativeFunction CREATE_QP = LIBRARY.functionOrThrower(
             "rdma_create_qp", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
-    /** {@code int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *qp_init_attr);} Source: rdma_create_qp(3) */
+    /**
+     * {@code int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *qp_init_attr);}
+     * Source: rdma_create_qp(3)
+     */
     public static int createQp(MemorySegment errno, long id, long pd, long qpInitAttr) {
         try {
             return (int) CREATE_QP.handle().invokeExact(CREATE_QP.address(), errno, id, pd, qpInitAttr);
@@ -149,7 +147,10 @@ public final class RdmaCm {
     private static final NativeFunction CREATE_QP_EX = LIBRARY.functionOrThrower(
             "rdma_create_qp_ex", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
-    /** {@code int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *qp_init_attr);} Source: rdma_create_qp(3) */
+    /**
+     * {@code int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *qp_init_attr);} Source:
+     * rdma_create_qp(3)
+     */
     public static int createQpEx(MemorySegment errno, long id, long qpInitAttr) {
         try {
             return (int) CREATE_QP_EX.handle().invokeExact(CREATE_QP_EX.address(), errno, id, qpInitAttr);
@@ -206,18 +207,6 @@ public final class RdmaCm {
         }
     }
 
-    private static final NativeFunction GET_REQUEST = LIBRARY.functionOrThrower(
-            "rdma_get_request", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
-
-    /** {@code int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id);} Source: rdma_get_request(3) */
-    public static int getRequest(MemorySegment errno, long listen, long id) {
-        try {
-            return (int) GET_REQUEST.handle().invokeExact(GET_REQUEST.address(), errno, listen, id);
-        } catch (Throwable thrown) {
-            throw NativeLibrary.unexpected(thrown);
-        }
-    }
-
     private static final NativeFunction ACCEPT = LIBRARY.functionOrThrower(
             "rdma_accept", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
@@ -233,7 +222,10 @@ public final class RdmaCm {
     private static final NativeFunction REJECT = LIBRARY.functionOrThrower(
             "rdma_reject", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.U8), Errno.CAPTURE);
 
-    /** {@code int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len);} Source: rdma_reject(3) */
+    /**
+     * {@code int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len);} Source:
+     * rdma_reject(3)
+     */
     public static int reject(MemorySegment errno, long id, long privateData, byte privateDataLen) {
         try {
             return (int) REJECT.handle().invokeExact(REJECT.address(), errno, id, privateData, privateDataLen);
@@ -245,7 +237,10 @@ public final class RdmaCm {
     private static final NativeFunction REJECT_ECE = LIBRARY.functionOrThrower(
             "rdma_reject_ece", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.U8), Errno.CAPTURE);
 
-    /** {@code int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len);} Source: rdma_reject(3) */
+    /**
+     * {@code int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len);} Source:
+     * rdma_reject(3)
+     */
     public static int rejectEce(MemorySegment errno, long id, long privateData, byte privateDataLen) {
         try {
             return (int) REJECT_ECE.handle().invokeExact(REJECT_ECE.address(), errno, id, privateData, privateDataLen);
@@ -283,7 +278,10 @@ public final class RdmaCm {
             FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR),
             Errno.CAPTURE);
 
-    /** {@code int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context);} Source: rdma_join_multicast(3) */
+    /**
+     * {@code int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context);} Source:
+     * rdma_join_multicast(3)
+     */
     public static int joinMulticast(MemorySegment errno, long id, long addr, long context) {
         try {
             return (int) JOIN_MULTICAST.handle().invokeExact(JOIN_MULTICAST.address(), errno, id, addr, context);
@@ -297,7 +295,10 @@ public final class RdmaCm {
             FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR),
             Errno.CAPTURE);
 
-    /** {@code int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *mc_join_attr, void *context);} Source: rdma_join_multicast_ex(3) */
+    /**
+     * {@code int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *mc_join_attr, void
+     * *context);} Source: rdma_join_multicast_ex(3)
+     */
     public static int joinMulticastEx(MemorySegment errno, long id, long joinAttr, long context) {
         try {
             return (int)
@@ -310,7 +311,9 @@ public final class RdmaCm {
     private static final NativeFunction LEAVE_MULTICAST = LIBRARY.functionOrThrower(
             "rdma_leave_multicast", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
-    /** {@code int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr);} Source: rdma_leave_multicast(3) */
+    /**
+     * {@code int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr);} Source: rdma_leave_multicast(3)
+     */
     public static int leaveMulticast(MemorySegment errno, long id, long addr) {
         try {
             return (int) LEAVE_MULTICAST.handle().invokeExact(LEAVE_MULTICAST.address(), errno, id, addr);
@@ -322,7 +325,10 @@ public final class RdmaCm {
     private static final NativeFunction GET_CM_EVENT = LIBRARY.functionOrThrower(
             "rdma_get_cm_event", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
-    /** {@code int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event);} Source: rdma_get_cm_event(3) */
+    /**
+     * {@code int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event);} Source:
+     * rdma_get_cm_event(3)
+     */
     public static int getCmEvent(MemorySegment errno, long channel, long event) {
         try {
             return (int) GET_CM_EVENT.handle().invokeExact(GET_CM_EVENT.address(), errno, channel, event);
@@ -372,7 +378,10 @@ public final class RdmaCm {
             FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.U32, CStruct.U32, CStruct.PTR, CStruct.SIZE),
             Errno.CAPTURE);
 
-    /** {@code int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval, size_t optlen);} Source: rdma_set_option(3) */
+    /**
+     * {@code int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval, size_t optlen);} Source:
+     * rdma_set_option(3)
+     */
     public static int setOption(MemorySegment errno, long id, int level, int optname, long optval, long optlen) {
         try {
             return (int)
@@ -385,7 +394,10 @@ public final class RdmaCm {
     private static final NativeFunction MIGRATE_ID = LIBRARY.functionOrThrower(
             "rdma_migrate_id", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
-    /** {@code int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel);} Source: rdma_migrate_id(3) */
+    /**
+     * {@code int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel);} Source:
+     * rdma_migrate_id(3)
+     */
     public static int migrateId(MemorySegment errno, long id, long channel) {
         try {
             return (int) MIGRATE_ID.handle().invokeExact(MIGRATE_ID.address(), errno, id, channel);
@@ -399,7 +411,10 @@ public final class RdmaCm {
             FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.PTR),
             Errno.CAPTURE);
 
-    /** {@code int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints, struct rdma_addrinfo **res);} Source: rdma_getaddrinfo(3) */
+    /**
+     * {@code int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints, struct
+     * rdma_addrinfo **res);} Source: rdma_getaddrinfo(3)
+     */
     public static int getaddrinfo(MemorySegment errno, long node, long service, long hints, long res) {
         try {
             return (int) GETADDRINFO.handle().invokeExact(GETADDRINFO.address(), errno, node, service, hints, res);
@@ -425,7 +440,10 @@ public final class RdmaCm {
             FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR),
             Errno.CAPTURE);
 
-    /** {@code int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_attr, int *qp_attr_mask);} Source: rdma_init_qp_attr(3) */
+    /**
+     * {@code int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_attr, int *qp_attr_mask);} Source:
+     * rdma_init_qp_attr(3)
+     */
     public static int initQpAttr(MemorySegment errno, long id, long qpAttr, long qpAttrMask) {
         try {
             return (int) INIT_QP_ATTR.handle().invokeExact(INIT_QP_ATTR.address(), errno, id, qpAttr, qpAttrMask);

@@ -85,7 +85,10 @@ public final class RdmaCmEvent {
         return event.asSlice(UD, UD_PARAM.byteSize());
     }
 
-    /** {@code private_data} of a {@code rdma_ud_param}, copied. For multicast events it is the context of the join, and not to be read. */
+    /**
+     * {@code private_data} of a {@code rdma_ud_param}, copied. For multicast events it is the context of the join, and
+     * not to be read.
+     */
     public static byte[] udPrivateData(MemorySegment ud) {
         int length = Byte.toUnsignedInt(ud.get(JAVA_BYTE, UD_PRIVATE_DATA_LEN));
         long data = ud.get(CStruct.PTR, UD_PRIVATE_DATA);

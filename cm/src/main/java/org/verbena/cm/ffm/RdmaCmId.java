@@ -8,7 +8,10 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 import org.verbena.verbs.ffm.CStruct;
 
-/** {@code struct rdma_cm_id} and what it holds: {@code rdma_route}, {@code rdma_addr}, {@code rdma_ib_addr}. Source: rdma/rdma_cma.h */
+/**
+ * {@code struct rdma_cm_id} and what it holds: {@code rdma_route}, {@code rdma_addr}, {@code rdma_ib_addr}. Source:
+ * rdma/rdma_cma.h
+ */
 @SuppressWarnings("restricted") // gives pointers from C their sizes
 public final class RdmaCmId {
     /** {@code struct rdma_ib_addr}. */
@@ -56,7 +59,6 @@ public final class RdmaCmId {
     private static final long DST_ADDR = CStruct.offset(LAYOUT, "route.addr.dst_addr");
     private static final long PS = CStruct.offset(LAYOUT, "ps");
     private static final long PORT_NUM = CStruct.offset(LAYOUT, "port_num");
-    private static final long EVENT = CStruct.offset(LAYOUT, "event");
     private static final long SEND_CQ_CHANNEL = CStruct.offset(LAYOUT, "send_cq_channel");
     private static final long SEND_CQ = CStruct.offset(LAYOUT, "send_cq");
     private static final long RECV_CQ_CHANNEL = CStruct.offset(LAYOUT, "recv_cq_channel");
@@ -122,15 +124,6 @@ public final class RdmaCmId {
         return Byte.toUnsignedInt(id.get(JAVA_BYTE, PORT_NUM));
     }
 
-    /** {@code struct rdma_cm_event *event}: what a synchronous id got last. */
-    public static long event(MemorySegment id) {
-        return id.get(CStruct.PTR, EVENT);
-    }
-
-    /** {@code struct rdma_cm_event *event}. */
-    public static void event(MemorySegment id, long value) {
-        id.set(CStruct.PTR, EVENT, value);
-    }
 
     /** {@code struct ibv_comp_channel *send_cq_channel}. */
     public static long sendCqChannel(MemorySegment id) {
@@ -165,5 +158,25 @@ public final class RdmaCmId {
     /** {@code enum ibv_qp_type qp_type}. */
     public static int qpType(MemorySegment id) {
         return id.get(JAVA_INT, QP_TYPE);
+    }
+
+    /**
+     * Reads back what was just written, at both ends of the struct.
+     *
+     * @throws UnsupportedOperationException librdmacm has another layout, which is refused and not trusted
+     */
+    public static void requireKnownLayout(MemorySegment id, long channel, long context, int portSpace, int qpType) {
+        boolean known = channel(id) == channel
+                && context(id) == context
+                && portSpace(id) == portSpace
+                && qpType(id) == qpType
+                && verbs(id) == 0
+                && qp(id) == 0
+                && srq(id) == 0;
+        if (!known) {
+            throw new UnsupportedOperationException(RdmaCm.LIBRARY
+                    + " has a layout of struct rdma_cm_id that this version of Verbena does not know (rdma-core 17 to"
+                    + " 64 are known): use a newer Verbena, or an older rdma-core");
+        }
     }
 }

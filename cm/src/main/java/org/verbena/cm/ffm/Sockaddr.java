@@ -14,7 +14,10 @@ import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.ffm.CStruct;
 
-/** {@code struct sockaddr} and its kinds for IPv4, IPv6 and InfiniBand. Source: sockaddr(3type), ip(7), ipv6(7), infiniband/ib.h */
+/**
+ * {@code struct sockaddr} and its kinds for IPv4, IPv6 and InfiniBand. Source: sockaddr(3type), ip(7), ipv6(7),
+ * infiniband/ib.h
+ */
 public final class Sockaddr {
     public static final int AF_UNSPEC = 0;
     public static final int AF_INET = 2;

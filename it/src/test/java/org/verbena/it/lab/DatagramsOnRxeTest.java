@@ -38,7 +38,7 @@ import org.verbena.api.RdmaDatagramAddress;
 import org.verbena.api.RdmaDatagramChannel;
 import org.verbena.api.RdmaDatagramPacket;
 import org.verbena.api.RdmaEventLoopGroup;
-import org.verbena.cm.CmEndpoint;
+import org.verbena.cm.sync.CmEndpoint;
 import org.verbena.cm.CmId;
 import org.verbena.cm.DatagramParameters;
 import org.verbena.cm.EventChannel;

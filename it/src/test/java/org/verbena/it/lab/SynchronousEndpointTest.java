@@ -2,7 +2,6 @@ package org.verbena.it.lab;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
-import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -18,8 +17,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.verbena.cm.AddressInfo;
 import org.verbena.cm.Cm;
-import org.verbena.cm.CmEndpoint;
-import org.verbena.cm.CmEvent;
+import org.verbena.cm.sync.CmEndpoint;
+import org.verbena.cm.sync.SynchronousId;
 import org.verbena.cm.CmEventType;
 import org.verbena.cm.CmException;
 import org.verbena.cm.CmId;
@@ -69,7 +68,7 @@ class SynchronousEndpointTest {
     }
 
     /** Ends a connection that the other side ends as well, perhaps first. */
-    private static void disconnect(CmId id) {
+    private static void disconnect(SynchronousId id) {
         try {
             id.disconnect();
         } catch (CmException alreadyOver) {
@@ -107,16 +106,16 @@ class SynchronousEndpointTest {
     @EnumSource
     void readsAndWrites(LabDevice device) throws Exception {
         int port = PORT + 4 + device.ordinal();
-        try (CmId listener = CmId.createEndpoint(passive(device, port));
+        try (SynchronousId listener = SynchronousId.of(passive(device, port));
                 Arena arena = Arena.ofShared()) {
-            listener.listen(4);
+            listener.id().listen(4);
             MemorySegment theirs = arena.allocate(64);
             theirs.setString(0, "to be read");
             CompletableFuture<String> writtenThere = new CompletableFuture<>();
             // The server gives the region's address and key as private data of its answer.
             FutureTask<Void> serving = serve(() -> {
-                try (CmId id = Objects.requireNonNull(listener.getRequest(WAIT_MILLIS));
-                        CmEndpoint endpoint = CmEndpoint.create(id, 2, 2);
+                try (SynchronousId id = Objects.requireNonNull(listener.request(WAIT_MILLIS));
+                        CmEndpoint endpoint = CmEndpoint.create(id.id(), 2, 2);
                         MemoryRegion readable = endpoint.registerForRead(theirs.asSlice(0, 32));
                         MemoryRegion writable = endpoint.registerForWrite(theirs.asSlice(32, 32));
                         MemoryRegion messages = endpoint.registerMessages(arena.allocate(8))) {
@@ -133,8 +132,8 @@ class SynchronousEndpointTest {
                     disconnect(id);
                 }
             });
-            try (CmId id = CmId.createEndpoint(active(device, port));
-                    CmEndpoint endpoint = CmEndpoint.create(id, 4, 2);
+            try (SynchronousId id = SynchronousId.of(active(device, port));
+                    CmEndpoint endpoint = CmEndpoint.create(id.id(), 4, 2);
                     MemoryRegion region = endpoint.registerMessages(arena.allocate(64))) {
                 id.connect(ConnectionParameters.DEFAULT);
                 java.nio.ByteBuffer keys = java.nio.ByteBuffer.wrap(
@@ -161,15 +160,15 @@ class SynchronousEndpointTest {
     void receivesFromASharedQueue() throws Exception {
         LabDevice device = LabDevice.RXE;
         int port = PORT + 6;
-        try (CmId listener = CmId.createEndpoint(passive(device, port));
+        try (SynchronousId listener = SynchronousId.of(passive(device, port));
                 Arena arena = Arena.ofShared()) {
-            listener.listen(4);
+            listener.id().listen(4);
             CompletableFuture<Integer> receivedBytes = new CompletableFuture<>();
             FutureTask<Void> serving = serve(() -> {
-                try (CmId id = Objects.requireNonNull(listener.getRequest(WAIT_MILLIS));
-                        var domain = Objects.requireNonNull(id.device()).allocateProtectionDomain();
+                try (SynchronousId id = Objects.requireNonNull(listener.request(WAIT_MILLIS));
+                        var domain = Objects.requireNonNull(id.id().device()).allocateProtectionDomain();
                         SharedReceiveQueue shared = domain.createSharedReceiveQueue(4, 1);
-                        CmEndpoint endpoint = CmEndpoint.create(id, 2, 4, shared);
+                        CmEndpoint endpoint = CmEndpoint.create(id.id(), 2, 4, shared);
                         MemoryRegion region = endpoint.registerMessages(arena.allocate(64))) {
                     endpoint.postReceive(1, region, 0, 64);
                     id.accept(ConnectionParameters.DEFAULT);
@@ -179,8 +178,8 @@ class SynchronousEndpointTest {
                     disconnect(id);
                 }
             });
-            try (CmId id = CmId.createEndpoint(active(device, port));
-                    CmEndpoint endpoint = CmEndpoint.create(id, 1, 1);
+            try (SynchronousId id = SynchronousId.of(active(device, port));
+                    CmEndpoint endpoint = CmEndpoint.create(id.id(), 1, 1);
                     MemoryRegion region = endpoint.registerMessages(arena.allocate(48))) {
                 id.connect(ConnectionParameters.DEFAULT);
                 endpoint.postSend(1, region, 0, 48, SendFlags.SIGNALED);
@@ -196,11 +195,11 @@ class SynchronousEndpointTest {
     @ParameterizedTest
     @EnumSource
     void throwsWhatAnEventTells(LabDevice device) {
-        try (CmId id = CmId.createEndpoint(active(device, 7699));
-                CmEndpoint endpoint = CmEndpoint.create(id, 1, 1, 16)) {
-            assertThat(endpoint.id()).isSameAs(id);
-            assertThat(id.portSpace()).isEqualTo(PortSpace.TCP);
-            assertThat(id.queuePair()).isSameAs(endpoint.queuePair());
+        try (SynchronousId id = SynchronousId.of(active(device, 7699));
+                CmEndpoint endpoint = CmEndpoint.create(id.id(), 1, 1, 16)) {
+            assertThat(endpoint.id()).isSameAs(id.id());
+            assertThat(id.id().portSpace()).isEqualTo(PortSpace.TCP);
+            assertThat(id.id().queuePair()).isSameAs(endpoint.queuePair());
             assertThat(endpoint.queuePair().sendQueue().maxInlineBytes()).isGreaterThanOrEqualTo(16);
             // siw asks the peer within the call, so there is no event.
             assertThatExceptionOfType(CmException.class)
@@ -216,7 +215,7 @@ class SynchronousEndpointTest {
         }
         assertThatExceptionOfType(CmException.class)
                 .isThrownBy(() -> {
-                    try (CmId id = CmId.createSynchronous(PortSpace.TCP)) {
+                    try (SynchronousId id = SynchronousId.create(PortSpace.TCP)) {
                         id.resolveAddress(null, new InetSocketAddress(device.silentAddress(), 1), 500);
                     }
                 })
@@ -243,21 +242,6 @@ class SynchronousEndpointTest {
             assertThat(Objects.requireNonNull(client.device()).device().name()).isEqualTo(LabDevice.RXE.deviceName());
             assertThat(Objects.requireNonNull(client.localInfinibandAddress()).gid())
                     .isEqualTo(gid);
-        }
-    }
-
-    @Test
-    void goesAsynchronousWhenItMigrates() {
-        try (EventChannel events = EventChannel.open();
-                CmId id = CmId.createSynchronous(PortSpace.TCP)) {
-            id.resolveAddress(null, new InetSocketAddress(LabDevice.RXE.address(), PORT), 2000);
-            assertThatIllegalStateException().isThrownBy(() -> id.channel().tryGet());
-            id.migrate(events);
-            assertThat(id.isSynchronous()).isFalse();
-            id.resolveRoute(2000);
-            CmEvent event = ConnectedPair.expect(events, CmEventType.ROUTE_RESOLVED);
-            assertThat(event.id()).isSameAs(id);
-            assertThatIllegalStateException().isThrownBy(() -> id.getRequest(0));
         }
     }
 }

@@ -2,7 +2,7 @@ package org.verbena.tools.interop.endpoint;
 
 import java.lang.foreign.Arena;
 import org.jspecify.annotations.Nullable;
-import org.verbena.cm.CmEndpoint;
+import org.verbena.cm.sync.CmEndpoint;
 import org.verbena.cm.CmId;
 import org.verbena.samples.command.CommandFailure;
 import org.verbena.verbs.MemoryRegion;

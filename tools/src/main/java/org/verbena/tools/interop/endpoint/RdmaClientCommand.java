@@ -4,7 +4,7 @@ import java.io.PrintWriter;
 import java.util.concurrent.Callable;
 import org.verbena.cm.AddressInfo;
 import org.verbena.cm.Cm;
-import org.verbena.cm.CmId;
+import org.verbena.cm.sync.SynchronousId;
 import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.PortSpace;
 import org.verbena.samples.command.PortNumber;
@@ -51,8 +51,8 @@ public final class RdmaClientCommand implements Callable<Integer> {
         out.println("rdma_client: start");
         AddressInfo found = Cm.addressInfo(server, "" + port, AddressInfo.Hints.active(PortSpace.TCP))
                 .getFirst();
-        try (CmId id = CmId.createEndpoint(found);
-                MessageExchange exchange = new MessageExchange(id)) {
+        try (SynchronousId id = SynchronousId.of(found);
+                MessageExchange exchange = new MessageExchange(id.id())) {
             id.connect(ConnectionParameters.DEFAULT);
             exchange.send();
             exchange.awaitMessage();

@@ -6,7 +6,7 @@ import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.AddressInfo;
 import org.verbena.cm.Cm;
-import org.verbena.cm.CmId;
+import org.verbena.cm.sync.SynchronousId;
 import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.PortSpace;
 import org.verbena.samples.command.CommandFailure;
@@ -51,13 +51,13 @@ public final class RdmaServerCommand implements Callable<Integer> {
         out.println("rdma_server: start");
         AddressInfo own = Cm.addressInfo(address, "" + port, AddressInfo.Hints.passive(PortSpace.TCP))
                 .getFirst();
-        try (CmId listener = CmId.createEndpoint(own)) {
-            listener.listen(BACKLOG);
+        try (SynchronousId listener = SynchronousId.of(own)) {
+            listener.id().listen(BACKLOG);
             ServerSignals.endWithZero();
-            out.println("rdma-server listens on " + Objects.requireNonNull(listener.localAddress()));
+            out.println("rdma-server listens on " + Objects.requireNonNull(listener.id().localAddress()));
             out.flush();
-            try (CmId id = nextRequest(listener);
-                    MessageExchange exchange = new MessageExchange(id)) {
+            try (SynchronousId id = nextRequest(listener);
+                    MessageExchange exchange = new MessageExchange(id.id())) {
                 id.accept(ConnectionParameters.DEFAULT);
                 exchange.awaitMessage();
                 exchange.send();
@@ -68,9 +68,9 @@ public final class RdmaServerCommand implements Callable<Integer> {
         return CommandLine.ExitCode.OK;
     }
 
-    private static CmId nextRequest(CmId listener) {
+    private static SynchronousId nextRequest(SynchronousId listener) {
         while (!Thread.interrupted()) {
-            CmId id = listener.getRequest(SLEEP_MILLIS);
+            SynchronousId id = listener.request(SLEEP_MILLIS);
             if (id != null) {
                 return id;
             }

@@ -125,17 +125,6 @@ final class ConnectionLoop {
     }
 
     /**
-     * Takes in an id that was made elsewhere. This loop's thread.
-     *
-     * @param id synchronous until now
-     * @param sink receives its events
-     */
-    void join(CmId id, CmEventSink sink) {
-        id.attach(sink);
-        id.migrate(channel);
-    }
-
-    /**
      * Gives an id an event channel of its own, since one call at a time is made on a channel and this one's next call may block. This loop's thread.
      *
      * @param id with a route

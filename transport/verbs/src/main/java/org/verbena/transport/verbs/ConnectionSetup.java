@@ -128,7 +128,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
                 made = provider.connectionLoop().newId(this);
                 id = made;
             } else {
-                provider.connectionLoop().join(made, this);
+                made.attach(this);
             }
             if (options.trafficClass() != 0) {
                 made.setTypeOfService(options.trafficClass());

@@ -6,7 +6,6 @@ import java.util.Objects;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.verbena.cm.CmId;
-import org.verbena.cm.PortSpace;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
@@ -39,7 +38,7 @@ final class VerbsBinding implements LocalBinding {
     static VerbsBinding of(VerbsProvider provider, InetSocketAddress wanted) {
         CmId made = null;
         try {
-            made = CmId.createSynchronous(PortSpace.TCP);
+            made = provider.connectionLoop().newId(event -> {}); // until it connects, nothing that happens to it matters
             made.bind(wanted);
             return new VerbsBinding(provider, made, Objects.requireNonNull(made.localAddress()));
         } catch (NativeRdmaException refused) {

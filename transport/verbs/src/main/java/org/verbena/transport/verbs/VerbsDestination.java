@@ -10,7 +10,7 @@ import org.slf4j.LoggerFactory;
 import org.verbena.cm.CmEvent;
 import org.verbena.cm.CmEventType;
 import org.verbena.cm.CmId;
-import org.verbena.cm.CmId.MulticastMembership;
+import org.verbena.cm.MulticastMembership;
 import org.verbena.cm.ConnectionParameters;
 import org.verbena.cm.DatagramParameters;
 import org.verbena.transport.ConnectionException;

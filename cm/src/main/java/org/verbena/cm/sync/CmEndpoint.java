@@ -1,5 +1,10 @@
-package org.verbena.cm;
+package org.verbena.cm.sync;
 
+import org.verbena.cm.CmId;
+import org.verbena.cm.ConnectionParameters;
+import org.verbena.cm.DatagramParameters;
+import org.verbena.cm.Descriptors;
+import org.verbena.cm.PortSpace;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -27,8 +32,8 @@ import org.verbena.verbs.queue.QueuePairType;
  * {@link QueuePair} directly.
  *
  * <pre>{@code
- * try (CmId id = CmId.createEndpoint(address);
- *         CmEndpoint endpoint = CmEndpoint.create(id, 4, 4)) {
+ * try (SynchronousId id = SynchronousId.of(address);
+ *         CmEndpoint endpoint = CmEndpoint.create(id.id(), 4, 4)) {
  *     MemoryRegion region = endpoint.registerMessages(segment);
  *     endpoint.postReceive(1, region, 0, 64);
  *     id.connect(ConnectionParameters.DEFAULT);
