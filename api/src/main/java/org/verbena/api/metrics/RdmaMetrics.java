@@ -6,6 +6,7 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.TimeGauge;
 import io.micrometer.core.instrument.binder.BaseUnits;
 import io.micrometer.core.instrument.binder.MeterBinder;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongSupplier;
@@ -31,6 +32,60 @@ public final class RdmaMetrics implements MeterBinder {
      * between two.
      */
     private static final long FRESH_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
+
+    /** What kind of meter a figure is, and its unit. */
+    private enum Kind {
+        NOW(null),
+        BYTES_NOW(BaseUnits.BYTES),
+        SO_FAR(null),
+        BYTES_SO_FAR(BaseUnits.BYTES),
+        NANOS(null);
+
+        private final @Nullable String unit;
+
+        Kind(@Nullable String unit) {
+            this.unit = unit;
+        }
+    }
+
+    /** A meter. */
+    private record Row(String name, String description, Kind kind, ToLongFunction<ProviderStatistics> figure) {}
+
+    private static final List<Row> ROWS = List.of(
+            new Row("verbena.connections", "connections now", Kind.NOW, ProviderStatistics::openConnections),
+            new Row("verbena.connections.begun", "connections so far", Kind.SO_FAR, ProviderStatistics::connections),
+            new Row("verbena.connections.lost", "connections that did not come up, or were lost", Kind.SO_FAR, ProviderStatistics::lostConnections),
+            new Row("verbena.connections.plain", "plain TCP connections of servers now", Kind.NOW, ProviderStatistics::openPlainConnections),
+            new Row("verbena.connections.plain.begun", "plain TCP connections of servers so far", Kind.SO_FAR, ProviderStatistics::plainConnections),
+            new Row("verbena.listens.failed", "times that a server could not listen with this provider", Kind.SO_FAR, ProviderStatistics::failedListens),
+            new Row("verbena.messages.sent", "messages sent", Kind.SO_FAR, s -> s.messages().messagesSent()),
+            new Row("verbena.messages.received", "messages delivered", Kind.SO_FAR, s -> s.messages().messagesReceived()),
+            new Row("verbena.bytes.sent", "bytes of messages sent", Kind.BYTES_SO_FAR, s -> s.messages().bytesSent()),
+            new Row("verbena.bytes.received", "bytes of messages delivered", Kind.BYTES_SO_FAR, s -> s.messages().bytesReceived()),
+            new Row("verbena.bytes.copied", "bytes of messages copied to be sent", Kind.BYTES_SO_FAR, s -> s.messages().copiedBytes()),
+            new Row("verbena.registrations", "messages registered to be sent", Kind.SO_FAR, s -> s.messages().registrations()),
+            new Row("verbena.rendezvous.sent", "messages read by peers", Kind.SO_FAR, s -> s.messages().rendezvousSent()),
+            new Row("verbena.rendezvous.received", "messages read from peers", Kind.SO_FAR, s -> s.messages().rendezvousReceived()),
+            new Row("verbena.onesided", "reads, writes and atomics completed", Kind.SO_FAR, s -> s.messages().oneSidedOperations()),
+            new Row("verbena.stalls.credit", "waits for peers' credits", Kind.SO_FAR, s -> s.messages().creditStalls()),
+            new Row("verbena.stalls.credit.time", "total time of waits for peers' credits", Kind.NANOS, s -> s.messages().creditStallNanos()),
+            new Row("verbena.stalls.slot", "waits for the send queue or the read depth", Kind.SO_FAR, s -> s.messages().slotStalls()),
+            new Row("verbena.stalls.memory", "waits for registered memory", Kind.SO_FAR, s -> s.messages().memoryStalls()),
+            new Row("verbena.stalls.transfer", "waits of long reads and writes for their turn among connections", Kind.SO_FAR, s -> s.messages().transferStalls()),
+            new Row("verbena.receives.low", "times that receives ran low", Kind.SO_FAR, s -> s.messages().receiveQueueLow()),
+            new Row("verbena.credits", "messages that peers would accept now", Kind.NOW, s -> s.messages().credits()),
+            new Row("verbena.credits.granted", "messages that peers may send now", Kind.NOW, s -> s.messages().creditsGranted()),
+            new Row("verbena.bytes.queued", "bytes of messages not yet completed", Kind.BYTES_NOW, s -> s.messages().queuedBytes()),
+            new Row("verbena.requests.expired", "requests dropped because their time was over", Kind.SO_FAR, ProviderStatistics::expiredRequests),
+            new Row("verbena.requests.overloaded", "requests refused because the server was overloaded", Kind.SO_FAR, ProviderStatistics::overloadedRequests),
+            new Row("verbena.requests.abandoned", "requests dropped because their connection was gone", Kind.SO_FAR, ProviderStatistics::abandonedRequests),
+            new Row("verbena.polls", "polls of completion queues", Kind.SO_FAR, s -> s.loops().polls()),
+            new Row("verbena.polls.empty", "polls that found no completion", Kind.SO_FAR, s -> s.loops().emptyPolls()),
+            new Row("verbena.completions", "completions", Kind.SO_FAR, s -> s.loops().completions()),
+            new Row("verbena.memory.registered", "registered memory", Kind.BYTES_NOW, s -> s.loops().registeredBytes()),
+            new Row("verbena.buffers.send.used", "memory of send buffers in use", Kind.BYTES_NOW, s -> s.sendBuffers().usedBytes()),
+            new Row("verbena.buffers.receive.used", "memory of receive buffers in use", Kind.BYTES_NOW, s -> s.receiveBuffers().usedBytes()),
+            new Row("verbena.buffers.refused", "buffer allocations that the pools refused", Kind.SO_FAR, s -> s.sendBuffers().refusals() + s.receiveBuffers().refusals()));
 
     /** Figures and when they were taken. */
     private record Taken(ProviderStatistics figures, long nanos) {}
@@ -58,202 +113,29 @@ public final class RdmaMetrics implements MeterBinder {
 
     @Override
     public void bindTo(MeterRegistry registry) {
-        gauge(registry, "verbena.connections", "connections now", null, ProviderStatistics::openConnections);
-        counter(registry, "verbena.connections.begun", "connections so far", null, ProviderStatistics::connections);
-        counter(
-                registry,
-                "verbena.connections.lost",
-                "connections that did not come up, or were lost",
-                null,
-                ProviderStatistics::lostConnections);
-        gauge(
-                registry,
-                "verbena.connections.plain",
-                "plain TCP connections of servers now",
-                null,
-                ProviderStatistics::openPlainConnections);
-        counter(
-                registry,
-                "verbena.connections.plain.begun",
-                "plain TCP connections of servers so far",
-                null,
-                ProviderStatistics::plainConnections);
-        counter(
-                registry,
-                "verbena.listens.failed",
-                "times that a server could not listen with this provider",
-                null,
-                ProviderStatistics::failedListens);
-        counter(
-                registry,
-                "verbena.messages.sent",
-                "messages sent",
-                null,
-                s -> s.messages().messagesSent());
-        counter(
-                registry,
-                "verbena.messages.received",
-                "messages delivered",
-                null,
-                s -> s.messages().messagesReceived());
-        counter(
-                registry,
-                "verbena.bytes.sent",
-                "bytes of messages sent",
-                BaseUnits.BYTES,
-                s -> s.messages().bytesSent());
-        counter(
-                registry,
-                "verbena.bytes.received",
-                "bytes of messages delivered",
-                BaseUnits.BYTES,
-                s -> s.messages().bytesReceived());
-        counter(
-                registry,
-                "verbena.bytes.copied",
-                "bytes of messages copied to be sent",
-                BaseUnits.BYTES,
-                s -> s.messages().copiedBytes());
-        counter(
-                registry,
-                "verbena.registrations",
-                "messages registered to be sent",
-                null,
-                s -> s.messages().registrations());
-        counter(
-                registry,
-                "verbena.rendezvous.sent",
-                "messages read by peers",
-                null,
-                s -> s.messages().rendezvousSent());
-        counter(
-                registry,
-                "verbena.rendezvous.received",
-                "messages read from peers",
-                null,
-                s -> s.messages().rendezvousReceived());
-        counter(
-                registry,
-                "verbena.onesided",
-                "reads, writes and atomics completed",
-                null,
-                s -> s.messages().oneSidedOperations());
-        counter(
-                registry,
-                "verbena.stalls.credit",
-                "waits for peers' credits",
-                null,
-                s -> s.messages().creditStalls());
-        TimeGauge.builder(
-                        "verbena.stalls.credit.time",
-                        provider,
-                        TimeUnit.NANOSECONDS,
-                        of(s -> s.messages().creditStallNanos()))
-                .description("total time of waits for peers' credits")
-                .tag(TAG, provider.name())
-                .register(registry);
-        counter(
-                registry,
-                "verbena.stalls.slot",
-                "waits for the send queue or the read depth",
-                null,
-                s -> s.messages().slotStalls());
-        counter(
-                registry,
-                "verbena.stalls.memory",
-                "waits for registered memory",
-                null,
-                s -> s.messages().memoryStalls());
-        counter(
-                registry,
-                "verbena.stalls.transfer",
-                "waits of long reads and writes for their turn among connections",
-                null,
-                s -> s.messages().transferStalls());
-        counter(
-                registry,
-                "verbena.receives.low",
-                "times that receives ran low",
-                null,
-                s -> s.messages().receiveQueueLow());
-        gauge(
-                registry,
-                "verbena.credits",
-                "messages that peers would accept now",
-                null,
-                s -> s.messages().credits());
-        gauge(
-                registry,
-                "verbena.credits.granted",
-                "messages that peers may send now",
-                null,
-                s -> s.messages().creditsGranted());
-        gauge(
-                registry,
-                "verbena.bytes.queued",
-                "bytes of messages not yet completed",
-                BaseUnits.BYTES,
-                s -> s.messages().queuedBytes());
-        counter(
-                registry,
-                "verbena.requests.expired",
-                "requests dropped because their time was over",
-                null,
-                ProviderStatistics::expiredRequests);
-        counter(
-                registry,
-                "verbena.requests.overloaded",
-                "requests refused because the server was overloaded",
-                null,
-                ProviderStatistics::overloadedRequests);
-        counter(
-                registry,
-                "verbena.requests.abandoned",
-                "requests dropped because their connection was gone",
-                null,
-                ProviderStatistics::abandonedRequests);
-        counter(
-                registry,
-                "verbena.polls",
-                "polls of completion queues",
-                null,
-                s -> s.loops().polls());
-        counter(
-                registry,
-                "verbena.polls.empty",
-                "polls that found no completion",
-                null,
-                s -> s.loops().emptyPolls());
-        counter(
-                registry,
-                "verbena.completions",
-                "completions",
-                null,
-                s -> s.loops().completions());
-        gauge(
-                registry,
-                "verbena.memory.registered",
-                "registered memory",
-                BaseUnits.BYTES,
-                s -> s.loops().registeredBytes());
-        gauge(
-                registry,
-                "verbena.buffers.send.used",
-                "memory of send buffers in use",
-                BaseUnits.BYTES,
-                s -> s.sendBuffers().usedBytes());
-        gauge(
-                registry,
-                "verbena.buffers.receive.used",
-                "memory of receive buffers in use",
-                BaseUnits.BYTES,
-                s -> s.receiveBuffers().usedBytes());
-        counter(
-                registry,
-                "verbena.buffers.refused",
-                "buffer allocations that the pools refused",
-                null,
-                s -> s.sendBuffers().refusals() + s.receiveBuffers().refusals());
+        for (Row row : ROWS) {
+            // Meters hold their object weakly, and providers live as long as the process.
+            ToDoubleFunction<RdmaProvider> figure = any -> row.figure.applyAsLong(figures());
+            switch (row.kind) {
+                case NOW, BYTES_NOW ->
+                    Gauge.builder(row.name, provider, figure)
+                            .description(row.description)
+                            .baseUnit(row.kind.unit)
+                            .tag(TAG, provider.name())
+                            .register(registry);
+                case SO_FAR, BYTES_SO_FAR ->
+                    FunctionCounter.builder(row.name, provider, figure)
+                            .description(row.description)
+                            .baseUnit(row.kind.unit)
+                            .tag(TAG, provider.name())
+                            .register(registry);
+                case NANOS ->
+                    TimeGauge.builder(row.name, provider, TimeUnit.NANOSECONDS, figure)
+                            .description(row.description)
+                            .tag(TAG, provider.name())
+                            .register(registry);
+            }
+        }
     }
 
     /** One snapshot for all meters of a scrape: it sums up all connections. */
@@ -265,36 +147,5 @@ public final class RdmaMetrics implements MeterBinder {
             last.set(taken);
         }
         return taken.figures;
-    }
-
-    /** Meters hold their object weakly, and providers live as long as the process. */
-    private ToDoubleFunction<RdmaProvider> of(ToLongFunction<ProviderStatistics> figure) {
-        return provider -> figure.applyAsLong(figures());
-    }
-
-    private void counter(
-            MeterRegistry registry,
-            String name,
-            String description,
-            @Nullable String unit,
-            ToLongFunction<ProviderStatistics> figure) {
-        FunctionCounter.builder(name, provider, of(figure))
-                .description(description)
-                .baseUnit(unit)
-                .tag(TAG, provider.name())
-                .register(registry);
-    }
-
-    private void gauge(
-            MeterRegistry registry,
-            String name,
-            String description,
-            @Nullable String unit,
-            ToLongFunction<ProviderStatistics> figure) {
-        Gauge.builder(name, provider, of(figure))
-                .description(description)
-                .baseUnit(unit)
-                .tag(TAG, provider.name())
-                .register(registry);
     }
 }
