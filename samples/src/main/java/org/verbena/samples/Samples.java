@@ -7,8 +7,6 @@ import java.util.Map;
 import org.verbena.samples.command.RootCommand;
 import org.verbena.samples.echo.EchoClient;
 import org.verbena.samples.echo.EchoServer;
-import org.verbena.samples.echo.NettyEchoClient;
-import org.verbena.samples.echo.NettyEchoServer;
 import org.verbena.samples.files.RecvFile;
 import org.verbena.samples.files.SendFile;
 import org.verbena.samples.grpc.GrpcClient;
@@ -35,10 +33,8 @@ public final class Samples extends RootCommand {
                 List.of("echo-server", "echo-client", "table-server", "table-client"));
         groups.put("Files and values", List.of("recv-file", "send-file", "kv-server", "kv-client"));
         groups.put(
-                "Netty, gRPC and HTTP",
+                "gRPC and HTTP",
                 List.of(
-                        "netty-echo-server",
-                        "netty-echo-client",
                         "grpc-server",
                         "grpc-client",
                         "http-server",
@@ -90,8 +86,6 @@ public final class Samples extends RootCommand {
         return switch (name) {
             case "echo-server" -> EchoServer.class;
             case "echo-client" -> EchoClient.class;
-            case "netty-echo-server" -> NettyEchoServer.class;
-            case "netty-echo-client" -> NettyEchoClient.class;
             case "table-server" -> TableServer.class;
             case "table-client" -> TableClient.class;
             case "send-file" -> SendFile.class;

@@ -46,7 +46,7 @@ final class PerfReport {
 
     void begin(boolean isLatency, boolean isBidirectional, boolean isCompared, PerfOrigin origin, RdmaChannel channel) {
         conditions = new Conditions();
-        members.putAll(Json.components(origin));
+        members.putAll(components(origin));
         members.put("local", channel.localAddress());
         members.put("remote", channel.remoteAddress());
         if (isCsv()) {
@@ -76,7 +76,7 @@ final class PerfReport {
      * @param compared what a C program has measured; null if none was asked for
      */
     void row(PerfFigures figures, Map<Double, Double> percentiles, @Nullable Compared compared) {
-        Map<String, @Nullable Object> row = Json.components(figures);
+        Map<String, @Nullable Object> row = components(figures);
         if (isCsv()) {
             String cells = row.values().stream().map(PerfReport::cell).collect(Collectors.joining(","));
             print(compared == null ? cells : cells + "," + compared.cells());
@@ -94,6 +94,19 @@ final class PerfReport {
         }
         row.put("percentiles", percentiles);
         rows.add(row);
+    }
+
+    /** What a record has, by name, in its order. */
+    private static Map<String, @Nullable Object> components(Record record) {
+        Map<String, @Nullable Object> values = new LinkedHashMap<>();
+        for (RecordComponent component : record.getClass().getRecordComponents()) {
+            try {
+                values.put(component.getName(), component.getAccessor().invoke(record));
+            } catch (ReflectiveOperationException impossible) {
+                throw new IllegalStateException(impossible);
+            }
+        }
+        return values;
     }
 
     private static String cell(@Nullable Object value) {

@@ -7,7 +7,6 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.api.PrivateDataEvent;
 import org.verbena.api.RdmaChannelOption;
-import org.verbena.samples.echo.EchoHandler;
 
 /** The server's end of a client's sends; see {@link SendProtocol}. */
 final class SendServing extends EchoHandler {

@@ -11,7 +11,6 @@ import io.netty.util.ReferenceCountUtil;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.samples.echo.EchoHandler;
 
 /** The server's end of a stream: does with it what its first byte says, and is gone then. */
 final class StreamServing extends ChannelInboundHandlerAdapter {

@@ -1,4 +1,4 @@
-package org.verbena.samples.echo;
+package org.verbena.tools.perf;
 
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
