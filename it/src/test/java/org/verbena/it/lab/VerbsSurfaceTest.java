@@ -35,6 +35,8 @@ import org.verbena.verbs.EthernetAddress;
 import org.verbena.verbs.packet.Flow;
 import org.verbena.verbs.packet.FlowAction;
 import org.verbena.verbs.packet.FlowEffect;
+import org.verbena.verbs.packet.FlowField;
+import org.verbena.verbs.packet.FlowHeader;
 import org.verbena.verbs.packet.FlowMatch;
 import org.verbena.verbs.packet.FlowRule;
 import org.verbena.verbs.packet.FlowRuleType;
@@ -526,7 +528,7 @@ class VerbsSurfaceTest {
                 ProtectionDomain domain = context.allocateProtectionDomain();
                 CompletionQueue completions = context.createCompletionQueue(16);
                 QueuePair queuePair = domain.createQueuePair(QueuePairOptions.reliable(completions, SIZES))) {
-            FlowRule rule = FlowRule.steering(1, FlowMatch.udp().destinationPort(4791), FlowEffect.drop());
+            FlowRule rule = FlowRule.steering(1, FlowMatch.of(FlowHeader.UDP).field(FlowField.DESTINATION_PORT, 4791), FlowEffect.drop());
             assertUnsupported("ibv_create_flow", () -> Flow.create(queuePair, rule));
             assertUnsupported("ibv_create_flow", () -> Flow.create(queuePair, FlowRule.of(FlowRuleType.SNIFFER, 1)));
             assertUnsupported("ibv_create_counters", () -> Counters.create(context));

@@ -30,7 +30,7 @@ public record EspParameters(
         @Nullable EspAssociation association,
         @Nullable EspKey key,
         int replayWindowPackets,
-        List<FlowMatch<?>> encapsulation,
+        List<FlowMatch> encapsulation,
         OptionalInt extendedSequenceNumber) {
     /** {@code IBV_FLOW_ACTION_ESP_MASK_ESN}. */
     static final int WITH_ESN = 1;
@@ -107,7 +107,7 @@ public record EspParameters(
             attr.set(CStruct.PTR, IbvFlowActionEspAttr.REPLAY_PTR, replay.address());
         }
         long next = 0;
-        for (FlowMatch<?> header : encapsulation.reversed()) {
+        for (FlowMatch header : encapsulation.reversed()) {
             next = encapsulation(arena, header, next).address();
         }
         attr.set(CStruct.PTR, IbvFlowActionEspAttr.ESP_ENCAP, next);
@@ -132,7 +132,7 @@ public record EspParameters(
         return esp;
     }
 
-    private static MemorySegment encapsulation(Arena arena, FlowMatch<?> header, long next) {
+    private static MemorySegment encapsulation(Arena arena, FlowMatch header, long next) {
         MemorySegment filter = arena.allocate(header.filterBytes(), Integer.BYTES);
         header.writeValue(filter);
         MemorySegment encap = arena.allocate(IbUverbsFlowActionEspEncap.LAYOUT);

@@ -4,7 +4,6 @@ import org.verbena.verbs.CompletionReader;
 import org.verbena.verbs.PacketObject;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
-import org.verbena.verbs.packet.ffm.IbvFlowSpecActionDrop;
 import org.verbena.verbs.packet.ffm.IbvFlowSpecActionHandle;
 import org.verbena.verbs.packet.ffm.IbvFlowSpecActionTag;
 import org.verbena.verbs.packet.ffm.IbvFlowSpecCounterAction;
@@ -71,12 +70,7 @@ public final class FlowEffect extends FlowSpec {
 
     @Override
     long sizeBytes() {
-        return switch (type) {
-            case ACTION_TAG -> IbvFlowSpecActionTag.SIZE;
-            case ACTION_DROP -> IbvFlowSpecActionDrop.SIZE;
-            case ACTION_HANDLE -> IbvFlowSpecActionHandle.SIZE;
-            default -> IbvFlowSpecCounterAction.SIZE;
-        };
+        return type.sizeBytes();
     }
 
     @Override

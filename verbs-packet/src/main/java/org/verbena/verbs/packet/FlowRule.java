@@ -15,7 +15,11 @@ import org.verbena.verbs.ffm.Ranges;
  * Selects the packets that a queue pair receives by their headers; {@link Flow#create} activates it.
  *
  * <pre>{@code
- * FlowRule.steering(1, FlowMatch.ethernet().destination(mac), FlowMatch.udp().destinationPort(5000), FlowEffect.count(counters));
+ * FlowRule.steering(
+ *         1,
+ *         FlowMatch.of(FlowHeader.ETHERNET).field(FlowField.DESTINATION_MAC, mac),
+ *         FlowMatch.of(FlowHeader.UDP).field(FlowField.DESTINATION_PORT, 5000),
+ *         FlowEffect.count(counters));
  * }</pre>
  *
  * <p>Source: ibv_create_flow(3)
@@ -24,7 +28,7 @@ import org.verbena.verbs.ffm.Ranges;
  * @param priority rules with a lower one are looked at first; 0 to 65535
  * @param port of the device, 1 to 255
  * @param flags special behaviour
- * @param specs its parts, at most 255; their order matters only with {@link FlowMatch#mpls()}
+ * @param specs its parts, at most 255; their order matters only with {@link FlowHeader#MPLS}
  */
 public record FlowRule(FlowRuleType type, int priority, int port, Set<FlowFlag> flags, List<FlowSpec> specs) {
     /** C counts parts in one byte. */

@@ -86,7 +86,7 @@ class FlowTest {
 
     @Test
     void theHeadOfARuleArrivesAsGiven() {
-        FlowRule rule = FlowRule.steering(255, FlowMatch.tcp())
+        FlowRule rule = FlowRule.steering(255, FlowMatch.of(FlowHeader.TCP))
                 .withPriority(0xffff)
                 .withFlags(Set.of(FlowFlag.DONT_TRAP, FlowFlag.EGRESS));
         try (Flow flow = Flow.create(queuePair, rule)) {
@@ -103,52 +103,52 @@ class FlowTest {
 
     @Test
     void everyHeaderArrivesInNetworkOrderWithItsMask() throws Exception {
-        assertThat(seen(FlowMatch.ethernet()
-                        .destination(MAC)
-                        .source(MAC, HEX.parseHex("ffffff000000"))
-                        .etherType(0x0800)
-                        .vlan(0x123)))
+        assertThat(seen(FlowMatch.of(FlowHeader.ETHERNET)
+                        .field(FlowField.DESTINATION_MAC, MAC)
+                        .field(FlowField.SOURCE_MAC, MAC, HEX.parseHex("ffffff000000"))
+                        .field(FlowField.ETHER_TYPE, 0x0800)
+                        .field(FlowField.VLAN, 0x123)))
                 .isEqualTo("eth dst_mac=661122334455 &=ffffffffffff src_mac=661122000000 &=ffffff000000"
                         + " ether_type=0800 &=ffff vlan_tag=0123 &=0fff");
-        assertThat(seen(FlowMatch.ethernet().source(MAC)))
+        assertThat(seen(FlowMatch.of(FlowHeader.ETHERNET).field(FlowField.SOURCE_MAC, MAC)))
                 .isEqualTo("eth dst_mac=000000000000 &=000000000000 src_mac=661122334455 &=ffffffffffff"
                         + " ether_type=0000 &=0000 vlan_tag=0000 &=0000");
-        assertThat(seen(FlowMatch.ethernet().vlanTag(0xe001, 0xe000)))
+        assertThat(seen(FlowMatch.of(FlowHeader.ETHERNET).field(FlowField.VLAN_TAG, 0xe001, 0xe000)))
                 .isEqualTo("eth dst_mac=000000000000 &=000000000000 src_mac=000000000000 &=000000000000"
                         + " ether_type=0000 &=0000 vlan_tag=e000 &=e000");
-        assertThat(seen(FlowMatch.ipv4().source(ipv4("10.1.2.3"), 9).destination(ipv4("192.168.1.255"), 32)))
+        assertThat(seen(FlowMatch.of(FlowHeader.IPV4).prefix(FlowField.IPV4_SOURCE, ipv4("10.1.2.3"), 9).prefix(FlowField.IPV4_DESTINATION, ipv4("192.168.1.255"), 32)))
                 .isEqualTo("ipv4 src_ip=0a000000 &=ff800000 dst_ip=c0a801ff &=ffffffff");
-        assertThat(seen(FlowMatch.ipv4()
-                        .source(ipv4("10.1.2.3"), 32)
-                        .protocol(17)
-                        .typeOfService(0xfc)
-                        .timeToLive(64)
-                        .flags(2)))
+        assertThat(seen(FlowMatch.of(FlowHeader.IPV4)
+                        .prefix(FlowField.IPV4_SOURCE, ipv4("10.1.2.3"), 32)
+                        .field(FlowField.IPV4_PROTOCOL, 17)
+                        .field(FlowField.IPV4_TYPE_OF_SERVICE, 0xfc)
+                        .field(FlowField.IPV4_TIME_TO_LIVE, 64)
+                        .field(FlowField.IPV4_FLAGS, 2)))
                 .isEqualTo("ipv4_ext src_ip=0a010203 &=ffffffff dst_ip=00000000 &=00000000"
                         + " proto=11 &=ff tos=fc &=ff ttl=40 &=ff flags=02 &=ff");
-        assertThat(seen(FlowMatch.ipv6()
-                        .source(ipv6("fd00:1:2:3::4"), 64)
-                        .destination(ipv6("fd77::1"), 128)
-                        .flowLabel(0xabcde)
-                        .nextHeader(6)
-                        .trafficClass(1)
-                        .hopLimit(255)))
+        assertThat(seen(FlowMatch.of(FlowHeader.IPV6)
+                        .prefix(FlowField.IPV6_SOURCE, ipv6("fd00:1:2:3::4"), 64)
+                        .prefix(FlowField.IPV6_DESTINATION, ipv6("fd77::1"), 128)
+                        .field(FlowField.IPV6_FLOW_LABEL, 0xabcde)
+                        .field(FlowField.IPV6_NEXT_HEADER, 6)
+                        .field(FlowField.IPV6_TRAFFIC_CLASS, 1)
+                        .field(FlowField.IPV6_HOP_LIMIT, 255)))
                 .isEqualTo("ipv6 src_ip=fd000001000200030000000000000000 &=ffffffffffffffff0000000000000000"
                         + " dst_ip=fd770000000000000000000000000001 &=ffffffffffffffffffffffffffffffff"
                         + " flow_label=000abcde &=000fffff next_hdr=06 &=ff traffic_class=01 &=ff hop_limit=ff &=ff");
-        assertThat(seen(FlowMatch.udp().destinationPort(4791).sourcePort(0xc000, 0xf000)))
+        assertThat(seen(FlowMatch.of(FlowHeader.UDP).field(FlowField.DESTINATION_PORT, 4791).field(FlowField.SOURCE_PORT, 0xc000, 0xf000)))
                 .isEqualTo("udp dst_port=12b7 &=ffff src_port=c000 &=f000");
-        assertThat(seen(FlowMatch.tcp().destinationPort(0x8000, 0x8000).sourcePort(80)))
+        assertThat(seen(FlowMatch.of(FlowHeader.TCP).field(FlowField.DESTINATION_PORT, 0x8000, 0x8000).field(FlowField.SOURCE_PORT, 80)))
                 .isEqualTo("tcp dst_port=8000 &=8000 src_port=0050 &=ffff");
-        assertThat(seen(FlowMatch.vxlan().network(0x123456))).isEqualTo("vxlan tunnel_id=00123456 &=00ffffff");
-        assertThat(seen(FlowMatch.gre()
-                        .flagsAndVersion(0x2000, 0xb007)
-                        .protocol(0x6558)
-                        .key(0xfedcba98)))
+        assertThat(seen(FlowMatch.of(FlowHeader.VXLAN).field(FlowField.VXLAN_NETWORK, 0x123456))).isEqualTo("vxlan tunnel_id=00123456 &=00ffffff");
+        assertThat(seen(FlowMatch.of(FlowHeader.GRE)
+                        .field(FlowField.GRE_FLAGS_AND_VERSION, 0x2000, 0xb007)
+                        .field(FlowField.GRE_PROTOCOL, 0x6558)
+                        .field(FlowField.GRE_KEY, 0xfedcba98L)))
                 .isEqualTo("gre c_ks_res0_ver=2000 &=b007 protocol=6558 &=ffff key=fedcba98 &=ffffffff");
-        assertThat(seen(FlowMatch.mpls().label(0xabcde))).isEqualTo("mpls label=abcde000 &=fffff000");
-        assertThat(seen(FlowMatch.mpls().entry(-1, 0x1ff))).isEqualTo("mpls label=000001ff &=000001ff");
-        assertThat(seen(FlowMatch.esp().securityParametersIndex(-2).sequenceNumber(7)))
+        assertThat(seen(FlowMatch.of(FlowHeader.MPLS).field(FlowField.MPLS_LABEL, 0xabcde))).isEqualTo("mpls label=abcde000 &=fffff000");
+        assertThat(seen(FlowMatch.of(FlowHeader.MPLS).field(FlowField.MPLS_ENTRY, 0xffffffffL, 0x1ff))).isEqualTo("mpls label=000001ff &=000001ff");
+        assertThat(seen(FlowMatch.of(FlowHeader.ESP).field(FlowField.ESP_PARAMETERS_INDEX, 0xfffffffeL).field(FlowField.ESP_SEQUENCE_NUMBER, 7)))
                 .isEqualTo("esp spi=fffffffe &=ffffffff seq=00000007 &=ffffffff");
     }
 
@@ -158,8 +158,8 @@ class FlowTest {
         try (Counters counters = Counters.create(context);
                 FlowAction action = FlowAction.create(context, decrypting())) {
             assertThat(seen(
-                            FlowMatch.mpls(),
-                            FlowMatch.ethernet().inner().etherType(1),
+                            FlowMatch.of(FlowHeader.MPLS),
+                            FlowMatch.of(FlowHeader.ETHERNET).inner().field(FlowField.ETHER_TYPE, 1),
                             FlowEffect.tag(0xabcdef),
                             FlowEffect.drop(),
                             FlowEffect.change(action),
@@ -172,35 +172,43 @@ class FlowTest {
 
     @Test
     void aRuleMayHaveAsManyPartsAsCCanCountAndNoMore() {
-        FlowSpec[] most = Collections.nCopies(255, FlowMatch.ipv6()).toArray(FlowSpec[]::new);
+        FlowSpec[] most = Collections.nCopies(255, FlowMatch.of(FlowHeader.IPV6)).toArray(FlowSpec[]::new);
         assertThat(seen(most).split("ipv6")).hasSize(256);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> FlowRule.steering(
-                        1, Collections.nCopies(256, FlowMatch.ipv6()).toArray(FlowSpec[]::new)))
+                        1, Collections.nCopies(256, FlowMatch.of(FlowHeader.IPV6)).toArray(FlowSpec[]::new)))
                 .withMessageContaining("256 is outside 0 to 255");
     }
 
     @Test
     void valuesThatDoNotFitAFieldAreRefused() {
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> FlowMatch.udp().destinationPort(65536))
-                .withMessageContaining("destinationPort 0x10000")
+                .isThrownBy(() -> FlowMatch.of(FlowHeader.UDP).field(FlowField.DESTINATION_PORT, 65536))
+                .withMessageContaining("DESTINATION_PORT 0x10000")
                 .withMessageContaining("16 bits");
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.udp().sourcePort(-1));
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.udp().sourcePort(1, 65536));
+        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.UDP).field(FlowField.SOURCE_PORT, -1));
+        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.UDP).field(FlowField.SOURCE_PORT, 1, 65536));
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> FlowMatch.ethernet().destination(new byte[5]));
+                .isThrownBy(() -> FlowMatch.of(FlowHeader.ETHERNET).field(FlowField.DESTINATION_MAC, new byte[5]));
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> FlowMatch.ethernet().source(MAC, new byte[7]));
+                .isThrownBy(() -> FlowMatch.of(FlowHeader.ETHERNET).field(FlowField.SOURCE_MAC, MAC, new byte[7]));
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> FlowMatch.ethernet().vlan(4096));
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.ipv4().protocol(256));
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.ipv4().source(ipv4("10.0.0.1"), 33));
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.ipv6().source(ipv6("fd77::1"), 129));
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.ipv6().flowLabel(1 << 20));
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.vxlan().network(1 << 24));
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.mpls().label(1 << 20));
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.gre().protocol(1 << 16));
+                .isThrownBy(() -> FlowMatch.of(FlowHeader.ETHERNET).field(FlowField.VLAN, 4096));
+        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.IPV4).field(FlowField.IPV4_PROTOCOL, 256));
+        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.IPV4).prefix(FlowField.IPV4_SOURCE, ipv4("10.0.0.1"), 33));
+        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.IPV6).prefix(FlowField.IPV6_SOURCE, ipv6("fd77::1"), 129));
+        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.IPV6).field(FlowField.IPV6_FLOW_LABEL, 1 << 20));
+        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.VXLAN).field(FlowField.VXLAN_NETWORK, 1 << 24));
+        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.MPLS).field(FlowField.MPLS_LABEL, 1 << 20));
+        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.GRE).field(FlowField.GRE_PROTOCOL, 1 << 16));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> FlowMatch.of(FlowHeader.TCP).field(FlowField.VLAN, 1))
+                .withMessageContaining("VLAN is no field of TCP");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> FlowMatch.of(FlowHeader.IPV6).field(FlowField.IPV6_SOURCE, 1))
+                .withMessageContaining("16 bytes");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> FlowMatch.of(FlowHeader.IPV4).prefix(FlowField.IPV4_SOURCE, ipv6("fd77::1"), 32));
         assertThatIllegalArgumentException().isThrownBy(() -> FlowRule.of(FlowRuleType.SNIFFER, 0));
         assertThatIllegalArgumentException().isThrownBy(() -> FlowRule.of(FlowRuleType.SNIFFER, 256));
         assertThatIllegalArgumentException()
@@ -297,7 +305,7 @@ class FlowTest {
     @Test
     void countersThatAreAttachedToAFlowOutliveIt() {
         Counters counters = Counters.create(context);
-        Flow flow = Flow.create(queuePair, FlowRule.steering(1, FlowMatch.tcp()));
+        Flow flow = Flow.create(queuePair, FlowRule.steering(1, FlowMatch.of(FlowHeader.TCP)));
         counters.attachTo(flow, CounterKind.PACKETS, 0);
         counters.attachTo(flow, CounterKind.BYTES, 1);
         assertCalled("stub_attach_counters", 1, 1, 0, flow.nativeAddress(), counters.nativeAddress());
@@ -330,8 +338,8 @@ class FlowTest {
                 material,
                 64,
                 List.of(
-                        FlowMatch.ipv4().source(ipv4("10.0.0.1"), 32).destination(ipv4("10.0.0.2"), 32),
-                        FlowMatch.udp().destinationPort(4500)),
+                        FlowMatch.of(FlowHeader.IPV4).prefix(FlowField.IPV4_SOURCE, ipv4("10.0.0.1"), 32).prefix(FlowField.IPV4_DESTINATION, ipv4("10.0.0.2"), 32),
+                        FlowMatch.of(FlowHeader.UDP).field(FlowField.DESTINATION_PORT, 4500)),
                 OptionalInt.of(0xfedcba98));
         try (FlowAction action = FlowAction.create(context, parameters)) {
             assertThat(Stub.text("stub_text"))
@@ -370,14 +378,14 @@ class FlowTest {
                 .withMessageContaining("needs an association and a key");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> new EspParameters(
-                        null, null, 0, Collections.nCopies(17, FlowMatch.udp()), OptionalInt.empty()));
+                        null, null, 0, Collections.nCopies(17, FlowMatch.of(FlowHeader.UDP)), OptionalInt.empty()));
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> new EspParameters(null, null, -1, List.of(), OptionalInt.empty()));
     }
 
     @Test
     void refusalsSayWhatToDo() {
-        FlowRule rule = FlowRule.steering(1, FlowMatch.tcp());
+        FlowRule rule = FlowRule.steering(1, FlowMatch.of(FlowHeader.TCP));
         Stub.failNext("stub_create_flow", Errno.EPERM);
         assertThatThrownBy(() -> Flow.create(queuePair, rule)).hasMessageContaining("CAP_NET_RAW");
         Stub.failNext("stub_create_flow", Errno.EINVAL);
