@@ -14,7 +14,10 @@ import org.verbena.verbs.ffm.VerbsContext;
  * library with another layout is refused: using it would crash the JVM or corrupt memory.
  */
 final class AbiCheck {
-    /** What {@code abi_compat} holds in every context since rdma-core 12: the context is the tail of a {@code verbs_context}. */
+    /**
+     * What {@code abi_compat} holds in every context since rdma-core 12: the context is the tail of a {@code
+     * verbs_context}.
+     */
     private static final long EXTENDED = -1L;
 
     /** No {@code verbs_context} of rdma-core 12 to 60 is as small, or as large. */

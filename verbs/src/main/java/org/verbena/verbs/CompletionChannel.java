@@ -99,8 +99,8 @@ public final class CompletionChannel extends VerbsObject {
     }
 
     /**
-     * Takes an event if there is one. The queue has to be armed again to make another. Events are acknowledged in batches, the rest of them
-     * when their queue closes. Does not block.
+     * Takes an event if there is one. The queue has to be armed again to make another. Events are acknowledged in
+     * batches, the rest of them when their queue closes. Does not block.
      *
      * @return the queue that has completions, or null if there is no event
      * @throws VerbsException the device is gone
@@ -116,8 +116,9 @@ public final class CompletionChannel extends VerbsObject {
     }
 
     /**
-     * Waits for an event, for as long as it takes: the cheapest way to wait, with one system call, for threads that do nothing else. It ends with the next event,
-     * and breaking a queue pair makes one (its work is flushed); nothing else ends it, and until then this channel cannot be closed.
+     * Waits for an event, for as long as it takes: the cheapest way to wait, with one system call, for threads that do
+     * nothing else. It ends with the next event, and breaking a queue pair makes one (its work is flushed); nothing
+     * else ends it, and until then this channel cannot be closed.
      *
      * @return the queue that has completions
      * @throws VerbsException the device is gone

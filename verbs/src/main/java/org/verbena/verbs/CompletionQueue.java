@@ -33,8 +33,8 @@ public final class CompletionQueue extends VerbsObject {
     private static final int MASK_FLAGS = 1;
 
     /**
-     * After how many events they are acknowledged. Acknowledging takes a mutex, so it is done rarely; C counts in 32 bits, so it could be
-     * far rarer.
+     * After how many events they are acknowledged. Acknowledging takes a mutex, so it is done rarely; C counts in 32
+     * bits, so it could be far rarer.
      */
     static final int EVENTS_PER_ACKNOWLEDGEMENT = 64;
 
@@ -191,8 +191,8 @@ public final class CompletionQueue extends VerbsObject {
     }
 
     /**
-     * Takes completions off the queue. Does not allocate, and blocks only where the driver does: on some, a completion with an error makes a
-     * system call.
+     * Takes completions off the queue. Does not allocate, and blocks only where the driver does: on some, a completion
+     * with an error makes a system call.
      *
      * @param into where they go, replacing what was there
      * @return how many there were, 0 to its capacity; fewer than the capacity means that the queue was emptied

@@ -62,8 +62,8 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Takes a context that another library opened, such as librdmacm's {@code cm_id->verbs}. Closing it here leaves it open there; keep one
-     * of these per C context, because objects find their parents by it.
+     * Takes a context that another library opened, such as librdmacm's {@code cm_id->verbs}. Closing it here leaves it
+     * open there; keep one of these per C context, because objects find their parents by it.
      *
      * @param ibvContext address of an {@code ibv_context}; it stays valid until this is closed
      * @return the context
@@ -341,7 +341,7 @@ public final class Context extends VerbsObject {
                 Context::closeDevice);
     }
 
-    /** Gives back what could not be wrapped. */
+    /** Closes a context that could not be wrapped. */
     static void closeDevice(long context) {
         try (Arena arena = Arena.ofConfined()) {
             LibIbverbs.closeDevice(Errno.newCapture(arena), context);
@@ -683,8 +683,8 @@ public final class Context extends VerbsObject {
     }
 
     /**
-     * Looks up a function of {@code verbs_context}, as verbs_get_ctx_op does: the struct grows at its top, so a function is there if the
-     * provider's struct is long enough to reach up to it, and its pointer is set.
+     * Looks up a function of {@code verbs_context}, as verbs_get_ctx_op does: the struct grows at its top, so a
+     * function is there if the provider's struct is long enough to reach up to it, and its pointer is set.
      *
      * @param offset in {@code verbs_context} as bound here
      * @return the pointer, or 0

@@ -92,8 +92,9 @@ public record Device(
     }
 
     /**
-     * The kernel driver of the function that the device is on: for an adapter whose network driver makes the RDMA device that one, {@code
-     * mlx5_core} or {@code ice}. Reads {@link #sysfsPath()}. For what follows from it see {@link Context#driverFamily()}.
+     * The kernel driver of the function that the device is on: for an adapter whose network driver makes the RDMA
+     * device that one, {@code mlx5_core} or {@code ice}. Reads {@link #sysfsPath()}. For what follows from it see
+     * {@link Context#driverFamily()}.
      *
      * @return its name; null for devices without hardware, and where sysfs is not to be read
      */

@@ -12,8 +12,8 @@ import org.verbena.verbs.ffm.VerbsContext;
 import org.verbena.verbs.ffm.VerbsOps;
 
 /**
- * Memory on the adapter itself. Work requests reach it through a region ({@link ProtectionDomain#registerDeviceMemory}), the processor by
- * copying.
+ * Memory on the adapter itself. Work requests reach it through a region ({@link
+ * ProtectionDomain#registerDeviceMemory}), the processor by copying.
  *
  * <p>Source: ibv_alloc_dm(3)
  */

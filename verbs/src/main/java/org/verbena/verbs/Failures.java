@@ -7,7 +7,10 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.verbena.verbs.ffm.Errno;
 
-/** Where the sentences of {@link VerbsException} come from: what usually makes a call fail with an errno, and what to do. */
+/**
+ * Where the sentences of {@link VerbsException} come from: what usually makes a call fail with an errno, and what to
+ * do.
+ */
 enum Failures {
     /** A system without the RDMA subsystem. */
     NO_SUBSYSTEM(
@@ -296,7 +299,7 @@ enum Failures {
     /**
      * The limit in force.
      *
-     * @return a remark for the end of a sentence, empty where it cannot be told
+     * @return a remark for the end of a sentence, empty where nothing is known
      */
     private static String memlockLimit() {
         try {

@@ -18,10 +18,11 @@ import org.verbena.verbs.memory.WindowType;
 import org.verbena.verbs.work.SendFlags;
 
 /**
- * A window into a memory region, with a key of its own that can be taken back: the peer gets the window's key instead of the region's.
+ * A window into a memory region, with a key of its own that can be taken back: the peer gets the window's key instead
+ * of the region's.
  *
- * <p>Type 1 is bound with {@link #bind}, type 2 with {@link SendQueue#bindWindow}; the region must be registered with MW_BIND. A bind takes
- * effect when its work request completes.
+ * <p>Type 1 is bound with {@link #bind}, type 2 with {@link SendQueue#bindWindow}; the region must be registered with
+ * MW_BIND. A bind takes effect when its work request completes.
  *
  * <p>Source: ibv_alloc_mw(3), ibv_bind_mw(3)
  */

@@ -65,8 +65,8 @@ public final class ProtectionDomain extends VerbsObject {
     }
 
     /**
-     * Whether memory registered in one of two domains can be used by queue pairs of the other: they are the same C object, wrapped twice, or
-     * one is the other's parent domain.
+     * Whether memory registered in one of two domains can be used by queue pairs of the other: they are the same C
+     * object, wrapped twice, or one is the other's parent domain.
      *
      * @param other a domain
      * @return true if so

@@ -46,7 +46,7 @@ import org.verbena.verbs.work.WorkRequestOpcode;
  *                 2  AV, PATH_MTU, DEST_QPN, RQ_PSN, MAX_DEST_RD_ATOMIC, MIN_RNR_TIMER
  *                 3  SQ_PSN, TIMEOUT, RETRY_CNT, RNR_RETRY, MAX_QP_RD_ATOMIC
  *                 4, 5  nothing; 4 allows EN_SQD_ASYNC_NOTIFY
- *   UC and XRC_SEND lack the last two of 2; UC needs SQ_PSN alone in 3; XRC_RECV needs SQ_PSN and TIMEOUT in 3
+ *   UC and XRC_SEND lack the last two of 2; UC needs only SQ_PSN in 3; XRC_RECV needs SQ_PSN and TIMEOUT in 3
  *   UD:  1  PORT, PKEY_INDEX, QKEY    2  nothing    3  SQ_PSN
  *   RAW_PACKET:  1  PORT              2, 3  nothing
  * }</pre>
@@ -208,7 +208,8 @@ public final class QueuePair extends VerbsObject {
     }
 
     /**
-     * The C struct of an extended queue pair, for bindings of libraries that create such, as librdmacm's {@code rdma_create_qp_ex}.
+     * The C struct of an extended queue pair, for bindings of libraries that create such, as librdmacm's {@code
+     * rdma_create_qp_ex}.
      *
      * @param arena owns the struct
      * @param domain where it will be created

@@ -60,7 +60,8 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * Reads the C struct, for bindings of libraries that make attributes, such as librdmacm's {@code rdma_init_qp_attr}.
+     * Reads the C struct, for bindings of libraries that make attributes, such as librdmacm's {@code
+     * rdma_init_qp_attr}.
      *
      * @param attr an {@code ibv_qp_attr}
      * @param mask which of its attributes are set, as C's bits
@@ -406,7 +407,7 @@ public final class QueuePairAttributes {
         /**
          * Sets the peer's rights.
          *
-         * @param flags some of REMOTE_READ, REMOTE_WRITE, REMOTE_ATOMIC; none to allow sends alone
+         * @param flags some of REMOTE_READ, REMOTE_WRITE, REMOTE_ATOMIC; none to allow only sends
          * @return this
          */
         public Builder accessFlags(AccessFlag... flags) {
@@ -464,10 +465,11 @@ public final class QueuePairAttributes {
         }
 
         /**
-         * Sets the alternate path to the peer, for automatic path migration: InfiniBand alone, on devices with {@link
-         * DeviceCapability#AUTO_PATH_MIG}. Both sides give one and go to {@link MigrationState#REARM}; once armed, a path
-         * that fails is left for the other with {@link AsyncEventType#PATH_MIG}, or {@link AsyncEventType#PATH_MIG_ERR} if
-         * that fails. Linux refuses it with EINVAL on RoCE, even where the device claims the capability.
+         * Sets the alternate path to the peer, for automatic path migration: only for InfiniBand, on devices with {@link
+         * DeviceCapability#AUTO_PATH_MIG}. Both sides give one and go to {@link MigrationState#REARM}; once armed, a
+         * path that fails is left for the other with {@link AsyncEventType#PATH_MIG}, or {@link
+         * AsyncEventType#PATH_MIG_ERR} if that fails. Linux refuses it with EINVAL on RoCE, even where the device
+         * claims the capability.
          *
          * @param address of the peer, by the alternate port
          * @param pkeyIndex the index of its P_Key, 0 to 65535

@@ -463,15 +463,15 @@ public final class SendQueue extends WorkQueue {
     }
 
     /**
-     * Adds an element that the caller has checked: it lies in an open region of this queue's protection domain, with the
-     * right that the work request needs. A device fails an invalid one, and its queue pair with it.
+     * Adds an element that the caller has checked: it lies in an open region of this queue's protection domain, with
+     * the right that the work request needs. A device fails an invalid one, and its queue pair with it.
      *
      * @param address where it begins, from {@link MemoryRegion#address()} on
      * @param lengthBytes how long it is, 0 or more
      * @param localKey the region's {@link MemoryRegion#localKey()}
      * @return this
-     * @throws IllegalArgumentException too many elements, or longer than {@link #maxInlineBytes()} with INLINE; the work
-     *     request is not staged
+     * @throws IllegalArgumentException too many elements, or longer than {@link #maxInlineBytes()} with INLINE; the
+     *     work request is not staged
      */
     public SendQueue uncheckedPiece(long address, int lengthBytes, int localKey) {
         current();

@@ -3,7 +3,8 @@ package org.verbena.verbs;
 import org.verbena.verbs.ffm.LibIbverbs;
 
 /**
- * A hold on the receiving side of an XRC connection that another process created: it lives for as long as one of its holders does.
+ * A hold on the receiving side of an XRC connection that another process created: it lives for as long as one of its
+ * holders does.
  *
  * <p>Source: ibv_open_qp(3)
  */

@@ -34,7 +34,10 @@ public final class TagList extends WorkQueue {
     private static final int LOCAL_WRITE = AccessFlag.LOCAL_WRITE.value();
     private static final int ADD = TagOperation.ADD.value();
 
-    /** Which slots hold an addition that the device took, one bit each: there are {@link #MAX_STAGED_WRS} slots at the most. */
+    /**
+     * Which slots hold an addition that the device took, one bit each: there are {@link #MAX_STAGED_WRS} slots at the
+     * most.
+     */
     private long added;
 
     /** The highest handle that the device gave, unsigned; -1 before the first. Devices look handles up in a table. */

@@ -28,8 +28,8 @@ public final class Verbs {
     private Verbs() {}
 
     /**
-     * Why nothing here can work now: the library is missing or of an unknown ABI, native access is denied, or there is no RDMA device.
-     * Devices come and go, so the answer may change.
+     * Why nothing here can work now: the library is missing or of an unknown ABI, native access is denied, or there is
+     * no RDMA device. Devices come and go, so the answer may change.
      *
      * @return null if there is a device; the message says what to do
      */
@@ -94,8 +94,8 @@ public final class Verbs {
     }
 
     /**
-     * Prepares the process for fork(2): registered memory is kept from children. Costs time at each registration; not needed on kernels
-     * from 5.12 on. To be called before anything is registered.
+     * Prepares the process for fork(2): registered memory is kept from children. Costs time at each registration; not
+     * needed on kernels from 5.12 on. To be called before anything is registered.
      *
      * @throws VerbsException the system refused, or it is too late
      */

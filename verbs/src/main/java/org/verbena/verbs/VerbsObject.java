@@ -54,7 +54,8 @@ public abstract sealed class VerbsObject implements AutoCloseable
      * Wraps a C object; {@link #own} calls this.
      *
      * @param address of it
-     * @param parents what it lies on, and what therefore outlives it; {@link #make} keeps each open until {@code own} returns
+     * @param parents what it lies on, and what therefore outlives it; {@link #make} keeps each open until {@code own}
+     *     returns
      */
     VerbsObject(long address, VerbsObject... parents) {
         this.address = address;

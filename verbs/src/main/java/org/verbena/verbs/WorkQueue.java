@@ -15,7 +15,9 @@ import org.verbena.verbs.memory.AccessFlag;
  *
  * <pre>{@code
  *   slot 0 -> slot 1 -> slot 2 -> ...           each with its SGEs behind all slots
- *   ^ head               ^ tail                 head to tail is staged; a flush cuts the link at the tail and posts from the head
+ *   ^ head               ^ tail
+ *
+ *   Head to tail is staged. A flush cuts the link at the tail and posts from the head.
  * }</pre>
  *
  * <p>When a flush returns, the device has copied what it accepted. What it refuses stays staged, from the refused one
@@ -326,8 +328,9 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
     abstract int post(MemorySegment pointer, long queue, long first, long refused);
 
     /**
-     * Sorts out a refusal. Conventions differ: errno (most), its negative (siw), -1 with the work requests in the queue but the kernel not
-     * told (siw), and 0 with a refused work request named (siw, when the queue overflows behind some that fitted).
+     * Finds out which work requests the device refused. Drivers report it in four ways: by errno (most); by its
+     * negative (siw); by -1, with the work requests in the queue and the kernel not notified (siw); and by 0, with a
+     * refused work request named (siw, when the queue overflows behind some that fitted).
      *
      * @param result what the call returned
      * @param refused which work request it named, 0 for none
@@ -350,7 +353,9 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
         };
     }
 
-    /** Frees the native memory, when the owner is destroyed: from then on its address is 0, and nothing can be begun. */
+    /**
+     * Frees the native memory, when the owner is destroyed: from then on its address is 0, and nothing can be begun.
+     */
     final void free() {
         discard();
         NativeHeap.free(memory);

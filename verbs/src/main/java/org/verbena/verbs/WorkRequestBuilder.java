@@ -532,7 +532,8 @@ public final class WorkRequestBuilder {
      *
      * @param pieces native memory, all of each
      * @return this
-     * @throws IllegalArgumentException too many, longer than may be inline, on the heap, or a read or atomic: abort the batch
+     * @throws IllegalArgumentException too many, longer than may be inline, on the heap, or a read or atomic: abort the
+     *     batch
      */
     public WorkRequestBuilder inlineList(MemorySegment... pieces) {
         if (pieces.length > maxSges) {

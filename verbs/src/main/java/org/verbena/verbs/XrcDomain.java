@@ -24,7 +24,7 @@ public final class XrcDomain extends VerbsObject {
     /** {@code IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS}: both must be there. */
     private static final int FD_AND_OFLAGS = 3;
 
-    /** Whoever may open the file may receive into the domain's queues. */
+    /** A process that may open the file may receive into the domain's queues. */
     private static final int OWNER_AND_GROUP_READ = 0440;
 
     private final Context context;

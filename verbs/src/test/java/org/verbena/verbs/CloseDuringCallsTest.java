@@ -17,8 +17,8 @@ import org.verbena.verbs.memory.AccessFlag;
 import org.verbena.verbs.memory.WindowType;
 
 /**
- * No call about an object is under way in C while the object is closed. The stub holds each call in turn, another thread
- * closes the object meanwhile, and has to be refused.
+ * No call about an object is under way in C while the object is closed. The stub holds each call in turn, another
+ * thread closes the object meanwhile, and has to be refused.
  */
 @Timeout(240)
 class CloseDuringCallsTest {

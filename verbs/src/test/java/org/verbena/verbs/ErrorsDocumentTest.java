@@ -11,8 +11,8 @@ import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.work.CompletionStatus;
 
 /**
- * {@code docs/errors.md} says what the exceptions say: its tables for verbs are made from the same enums. Run {@link Maker} after changing
- * a text.
+ * {@code docs/errors.md} says what the exceptions say: its tables for verbs are made from the same enums. Run {@link
+ * Maker} after changing a text.
  */
 class ErrorsDocumentTest {
     private static final Path DOCUMENT = Path.of("../docs/errors.md");

@@ -11,8 +11,8 @@ import java.nio.file.Path;
 import org.verbena.verbs.ffm.CProbe;
 
 /**
- * The stub library of {@code src/test/c}, compiled and put in libibverbs' place. A test class calls {@link #install} before it touches
- * anything of libibverbs; one library serves the whole JVM.
+ * The stub library of {@code src/test/c}, compiled and put in libibverbs' place. A test class calls {@link #install}
+ * before it touches anything of libibverbs; one library serves the whole JVM.
  */
 @SuppressWarnings("restricted") // loads and calls a library
 public final class Stub {

@@ -1,20 +1,20 @@
 package org.verbena.verbs.packet;
 
-import org.verbena.verbs.Context;
-import org.verbena.verbs.PacketObject;
-import org.verbena.verbs.VerbsException;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.PacketObject;
+import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.ffm.CStruct;
-import org.verbena.verbs.packet.ffm.IbvCounterAttachAttr;
-import org.verbena.verbs.packet.ffm.IbvCounters;
-import org.verbena.verbs.packet.ffm.IbvCountersInitAttr;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsContext;
-import org.verbena.verbs.packet.ffm.PacketOps;
 import org.verbena.verbs.internal.Seam;
+import org.verbena.verbs.packet.ffm.IbvCounterAttachAttr;
+import org.verbena.verbs.packet.ffm.IbvCounters;
+import org.verbena.verbs.packet.ffm.IbvCountersInitAttr;
+import org.verbena.verbs.packet.ffm.PacketOps;
 
 /**
  * Counters of the device for flows. Any thread.
@@ -45,8 +45,7 @@ public final class Counters extends PacketObject {
         super(Seam.PACKET, address, context);
         this.context = context;
         this.destroyFunction = destroyFunction;
-        expect(
-                "ibv_counters.context", context.nativeAddress(), Pointers.readLong(address + IbvCounters.CONTEXT));
+        expect("ibv_counters.context", context.nativeAddress(), Pointers.readLong(address + IbvCounters.CONTEXT));
     }
 
     /**
@@ -101,8 +100,8 @@ public final class Counters extends PacketObject {
     private void attach(CounterKind kind, int index, @Nullable Flow flow) {
         Ranges.check("index", index, 0, MAX_INDEX);
         runWhileOpen(arena -> {
-            MemorySegment function = operation(context, 
-                    "ibv_attach_counters_point_flow", VerbsContext.ATTACH_COUNTERS_POINT_FLOW);
+            MemorySegment function =
+                    operation(context, "ibv_attach_counters_point_flow", VerbsContext.ATTACH_COUNTERS_POINT_FLOW);
             MemorySegment attr = arena.allocate(IbvCounterAttachAttr.LAYOUT);
             attr.set(CStruct.ENUM, IbvCounterAttachAttr.COUNTER_DESC, kind.value());
             attr.set(CStruct.U32, IbvCounterAttachAttr.INDEX, index);

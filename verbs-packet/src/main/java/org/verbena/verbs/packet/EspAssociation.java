@@ -4,14 +4,14 @@ import java.util.Set;
 import org.verbena.verbs.ffm.Ranges;
 
 /**
- * A security association of IPsec. All but the flags is read with FULL_OFFLOAD alone.
+ * A security association of IPsec. Devices read what is not a flag only with FULL_OFFLOAD.
  *
  * <p>Source: ibv_flow_action_esp(3)
  *
  * @param securityParametersIndex what packets carry to name it, 32 bits
  * @param sequenceNumber the lower 32 bits of the first sequence number
  * @param paddingBytes how much padding hides the length of traffic, 0 for none
- * @param flags how packets are dealt with
+ * @param flags how the device treats packets
  * @param hardLimitPackets after how many packets the rest is dropped, 0 for no limit
  */
 public record EspAssociation(
@@ -26,7 +26,7 @@ public record EspAssociation(
     /**
      * For packets whose ESP headers the program writes and reads.
      *
-     * @param flags how packets are dealt with
+     * @param flags how the device treats packets
      * @return the association
      */
     public static EspAssociation inlineCrypto(Set<EspFlag> flags) {

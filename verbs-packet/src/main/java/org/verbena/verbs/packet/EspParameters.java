@@ -7,13 +7,13 @@ import java.util.OptionalInt;
 import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.ffm.CStruct;
+import org.verbena.verbs.ffm.NativeConstant;
+import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.packet.ffm.IbUverbsFlowActionEsp;
 import org.verbena.verbs.packet.ffm.IbUverbsFlowActionEspEncap;
 import org.verbena.verbs.packet.ffm.IbUverbsFlowActionEspKeymatAesGcm;
 import org.verbena.verbs.packet.ffm.IbUverbsFlowActionEspReplayBmp;
 import org.verbena.verbs.packet.ffm.IbvFlowActionEspAttr;
-import org.verbena.verbs.ffm.NativeConstant;
-import org.verbena.verbs.ffm.Ranges;
 
 /**
  * How a {@link FlowAction} changes ESP packets.
@@ -23,7 +23,8 @@ import org.verbena.verbs.ffm.Ranges;
  * @param association the security association; may be null to keep what there is
  * @param key the key; may be null to keep what there is
  * @param replayWindowPackets within how many packets repeated ones are recognised, with FULL_OFFLOAD; 0 for not at all
- * @param encapsulation headers that go around packets in tunnel mode, outermost first, with FULL_OFFLOAD: their values, masks are not used
+ * @param encapsulation headers that go around packets in tunnel mode, outermost first, with FULL_OFFLOAD: their values,
+ *     masks are not used
  * @param extendedSequenceNumber the upper 32 bits of the first sequence number, if these are extended
  */
 public record EspParameters(

@@ -1,18 +1,18 @@
 package org.verbena.verbs.packet;
 
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.PacketObject;
 import org.verbena.verbs.QueuePair;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.VerbsObject;
-import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
-import java.util.List;
-import org.verbena.verbs.packet.ffm.IbvFlow;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.VerbsContext;
-import org.verbena.verbs.packet.ffm.PacketOps;
 import org.verbena.verbs.internal.Seam;
+import org.verbena.verbs.packet.ffm.IbvFlow;
+import org.verbena.verbs.packet.ffm.PacketOps;
 
 /**
  * An active {@link FlowRule}. Closing it deactivates the rule; its queue pair, counters and actions must stay open at

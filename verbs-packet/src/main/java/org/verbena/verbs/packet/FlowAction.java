@@ -1,17 +1,18 @@
 package org.verbena.verbs.packet;
 
+import java.lang.foreign.MemorySegment;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.PacketObject;
 import org.verbena.verbs.VerbsException;
-import java.lang.foreign.MemorySegment;
-import org.verbena.verbs.packet.ffm.IbvFlowAction;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.VerbsContext;
-import org.verbena.verbs.packet.ffm.PacketOps;
 import org.verbena.verbs.internal.Seam;
+import org.verbena.verbs.packet.ffm.IbvFlowAction;
+import org.verbena.verbs.packet.ffm.PacketOps;
 
 /**
- * A change that flows make to packets: IPsec's decryption or encryption. {@link FlowEffect#change} names it. Any thread.
+ * A change that flows make to packets: IPsec's decryption or encryption. {@link FlowEffect#change} names it. Any
+ * thread.
  *
  * <p>Source: ibv_flow_action_esp(3)
  */
@@ -23,8 +24,7 @@ public final class FlowAction extends PacketObject {
         super(Seam.PACKET, address, context);
         this.context = context;
         this.destroyFunction = destroyFunction;
-        expect(
-                "ibv_flow_action.context", context.nativeAddress(), Pointers.readLong(address + IbvFlowAction.CONTEXT));
+        expect("ibv_flow_action.context", context.nativeAddress(), Pointers.readLong(address + IbvFlowAction.CONTEXT));
     }
 
     /**
@@ -42,8 +42,7 @@ public final class FlowAction extends PacketObject {
         return make(context, arena -> {
             MemorySegment function =
                     operation(context, "ibv_create_flow_action_esp", VerbsContext.CREATE_FLOW_ACTION_ESP);
-            MemorySegment destroy =
-                    operation(context, "ibv_destroy_flow_action", VerbsContext.DESTROY_FLOW_ACTION);
+            MemorySegment destroy = operation(context, "ibv_destroy_flow_action", VerbsContext.DESTROY_FLOW_ACTION);
             long action = parameters.apply(
                     arena,
                     attr -> create(

@@ -1,9 +1,9 @@
 package org.verbena.verbs.packet;
 
-import org.verbena.verbs.CompletionReader;
-import org.verbena.verbs.PacketObject;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.CompletionReader;
+import org.verbena.verbs.PacketObject;
 import org.verbena.verbs.packet.ffm.IbvFlowSpecActionHandle;
 import org.verbena.verbs.packet.ffm.IbvFlowSpecActionTag;
 import org.verbena.verbs.packet.ffm.IbvFlowSpecCounterAction;

@@ -17,9 +17,9 @@ import org.verbena.verbs.packet.ffm.IbvFlowIpv4ExtFilter;
  * FlowMatch.of(FlowHeader.UDP).field(FlowField.DESTINATION_PORT, 4791);
  * }</pre>
  *
- * <p>Numbers are in host order; they are passed to the device in network order. Most devices match a field as a whole or
- * not at all, and refuse other masks. An IPv4 header of which more than addresses matter goes to the device as {@code
- * IBV_FLOW_SPEC_IPV4_EXT}.
+ * <p>Numbers are in host order; they are passed to the device in network order. Most devices match a field as a whole
+ * or not at all, and refuse other masks. An IPv4 header of which more than addresses matter goes to the device as
+ * {@code IBV_FLOW_SPEC_IPV4_EXT}.
  *
  * <p>Source: ibv_create_flow(3)
  */

@@ -1,15 +1,15 @@
 package org.verbena.verbs.packet;
 
-import org.verbena.verbs.PacketObject;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import org.verbena.verbs.PacketObject;
 import org.verbena.verbs.ffm.CStruct;
-import org.verbena.verbs.packet.ffm.IbvFlowAttr;
 import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.ffm.Ranges;
+import org.verbena.verbs.packet.ffm.IbvFlowAttr;
 
 /**
  * Selects the packets that a queue pair receives by their headers; {@link Flow#create} activates it.

@@ -1,13 +1,13 @@
 package org.verbena.verbs.packet;
 
-import org.verbena.verbs.PacketObject;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.jspecify.annotations.Nullable;
+import org.verbena.verbs.PacketObject;
 
 /**
- * A part of a {@link FlowRule}: a header that packets must have ({@link FlowMatch}), or what is done with those that match
- * ({@link FlowEffect}).
+ * A part of a {@link FlowRule}: a header that packets must have ({@link FlowMatch}), or what is done with those that
+ * match ({@link FlowEffect}).
  *
  * <p>Source: ibv_create_flow(3)
  */

@@ -1,25 +1,26 @@
 package org.verbena.verbs.packet;
 
-import org.verbena.verbs.Context;
-import org.verbena.verbs.PacketObject;
-import org.verbena.verbs.VerbsException;
-import org.verbena.verbs.VerbsObject;
 import java.lang.foreign.MemorySegment;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Set;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.PacketObject;
+import org.verbena.verbs.VerbsException;
+import org.verbena.verbs.VerbsObject;
 import org.verbena.verbs.ffm.CStruct;
-import org.verbena.verbs.packet.ffm.IbvRwqIndTable;
-import org.verbena.verbs.packet.ffm.IbvRwqIndTableInitAttr;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsContext;
-import org.verbena.verbs.packet.ffm.PacketOps;
 import org.verbena.verbs.internal.Seam;
+import org.verbena.verbs.packet.ffm.IbvRwqIndTable;
+import org.verbena.verbs.packet.ffm.IbvRwqIndTableInitAttr;
+import org.verbena.verbs.packet.ffm.PacketOps;
 
 /**
- * Which {@link ReceiveWorkQueue} a packet goes to: its {@link ReceiveHash hash} picks an entry. The queues stay open at least as long.
+ * Which {@link ReceiveWorkQueue} a packet goes to: its {@link ReceiveHash hash} picks an entry. The queues stay open at
+ * least as long.
  *
  * <p>Source: ibv_create_rwq_ind_table(3)
  */
@@ -67,10 +68,8 @@ public final class IndirectionTable extends PacketObject {
         }
         VerbsObject[] parents = distinct.toArray(VerbsObject[]::new);
         return make(parents, arena -> {
-            MemorySegment function =
-                    operation(context, "ibv_create_rwq_ind_table", VerbsContext.CREATE_RWQ_IND_TABLE);
-            MemorySegment destroy =
-                    operation(context, "ibv_destroy_rwq_ind_table", VerbsContext.DESTROY_RWQ_IND_TABLE);
+            MemorySegment function = operation(context, "ibv_create_rwq_ind_table", VerbsContext.CREATE_RWQ_IND_TABLE);
+            MemorySegment destroy = operation(context, "ibv_destroy_rwq_ind_table", VerbsContext.DESTROY_RWQ_IND_TABLE);
             MemorySegment table = arena.allocate(CStruct.PTR, entries);
             for (int i = 0; i < entries; i++) {
                 table.setAtIndex(CStruct.PTR, i, queues.get(i).nativeAddress());

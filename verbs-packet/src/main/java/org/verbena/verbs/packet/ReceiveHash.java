@@ -1,12 +1,12 @@
 package org.verbena.verbs.packet;
 
-import org.verbena.verbs.ReceiveSpreading;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.EnumSet;
 import java.util.Objects;
 import java.util.Set;
+import org.verbena.verbs.ReceiveSpreading;
 import org.verbena.verbs.ffm.CStruct;
 import org.verbena.verbs.ffm.IbvQpInitAttrEx;
 import org.verbena.verbs.ffm.IbvRxHashConf;

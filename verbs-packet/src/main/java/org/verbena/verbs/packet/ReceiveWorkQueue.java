@@ -1,5 +1,9 @@
 package org.verbena.verbs.packet;
 
+import java.lang.foreign.MemorySegment;
+import java.util.Collections;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.CompletionQueue;
 import org.verbena.verbs.Context;
 import org.verbena.verbs.PacketObject;
@@ -7,25 +11,21 @@ import org.verbena.verbs.ProtectionDomain;
 import org.verbena.verbs.ReceiveQueue;
 import org.verbena.verbs.VerbsException;
 import org.verbena.verbs.VerbsObject;
-import java.lang.foreign.MemorySegment;
-import java.util.Collections;
-import java.util.Set;
-import org.jspecify.annotations.Nullable;
 import org.verbena.verbs.ffm.CStruct;
-import org.verbena.verbs.packet.ffm.IbvWq;
-import org.verbena.verbs.packet.ffm.IbvWqAttr;
-import org.verbena.verbs.packet.ffm.IbvWqInitAttr;
 import org.verbena.verbs.ffm.NativeConstant;
 import org.verbena.verbs.ffm.Pointers;
 import org.verbena.verbs.ffm.Pthreads;
 import org.verbena.verbs.ffm.Ranges;
 import org.verbena.verbs.ffm.VerbsContext;
-import org.verbena.verbs.packet.ffm.PacketOps;
 import org.verbena.verbs.internal.Seam;
+import org.verbena.verbs.packet.ffm.IbvWq;
+import org.verbena.verbs.packet.ffm.IbvWqAttr;
+import org.verbena.verbs.packet.ffm.IbvWqInitAttr;
+import org.verbena.verbs.packet.ffm.PacketOps;
 
 /**
- * Receives without a queue pair of their own: an {@link IndirectionTable} spreads packets over several of these. Posting belongs to one
- * thread at a time, and so does closing it.
+ * Receives without a queue pair of their own: an {@link IndirectionTable} spreads packets over several of these.
+ * Posting belongs to one thread at a time, and so does closing it.
  *
  * <pre>{@code
  *   RESET --> RDY --> ERR --> RESET      with moveTo; it begins in RESET
@@ -243,8 +243,7 @@ public final class ReceiveWorkQueue extends PacketObject {
             attr.set(CStruct.ENUM, IbvWqAttr.CURR_WQ_STATE, assumed.value());
             attr.set(CStruct.U32, IbvWqAttr.FLAGS, NativeConstant.mask(on));
             attr.set(CStruct.U32, IbvWqAttr.FLAGS_MASK, NativeConstant.mask(on) | NativeConstant.mask(off));
-            check(
-                    "ibv_modify_wq", this + ", " + what, PacketOps.modifyWq(function, nativeAddress(), attr.address()));
+            check("ibv_modify_wq", this + ", " + what, PacketOps.modifyWq(function, nativeAddress(), attr.address()));
         });
     }
 

@@ -24,8 +24,8 @@ import org.verbena.verbs.VerbsObject;
 /** No call about an object is under way in C while the object is closed. */
 @Timeout(240)
 class CloseDuringCallsTest {
-    private static final List<Class<?>> TYPES = List.of(
-            Flow.class, FlowAction.class, Counters.class, ReceiveWorkQueue.class, IndirectionTable.class);
+    private static final List<Class<?>> TYPES =
+            List.of(Flow.class, FlowAction.class, Counters.class, ReceiveWorkQueue.class, IndirectionTable.class);
 
     private static final EspParameters ESP = EspParameters.of(
             EspAssociation.inlineCrypto(Set.of()), new EspKey(new byte[16], new byte[4], new byte[8], 16));
@@ -50,10 +50,7 @@ class CloseDuringCallsTest {
     void everyCallKeepsItsObjectOpen() throws Exception {
         assertThat(probe.heldCalls(TYPES, this::make))
                 .containsExactlyInAnyOrder(
-                        "Counters.attach",
-                        "Counters.read",
-                        "FlowAction.modify",
-                        "ReceiveWorkQueue.moveTo");
+                        "Counters.attach", "Counters.read", "FlowAction.modify", "ReceiveWorkQueue.moveTo");
     }
 
     private VerbsObject make(Class<?> type) {
@@ -73,8 +70,6 @@ class CloseDuringCallsTest {
             return probe.keep(Flow.create(queuePair, FlowRule.steering(1)));
         }
         ReceiveWorkQueue queue = probe.keep(ReceiveWorkQueue.create(domain, 3, 1, completions, Set.of()));
-        return type == ReceiveWorkQueue.class
-                ? queue
-                : probe.keep(IndirectionTable.create(context, List.of(queue)));
+        return type == ReceiveWorkQueue.class ? queue : probe.keep(IndirectionTable.create(context, List.of(queue)));
     }
 }

@@ -2,7 +2,6 @@ package org.verbena.verbs.packet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.verbena.verbs.Verbs;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;

@@ -5,16 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import org.verbena.verbs.CompletionQueue;
-import org.verbena.verbs.Context;
-import org.verbena.verbs.ProtectionDomain;
-import org.verbena.verbs.QueuePair;
-import org.verbena.verbs.QueuePairCapabilities;
-import org.verbena.verbs.QueuePairOptions;
-import org.verbena.verbs.Stub;
-import org.verbena.verbs.Verbs;
-import org.verbena.verbs.VerbsException;
-import org.verbena.verbs.VerbsObject;
 import java.net.Inet4Address;
 import java.net.Inet6Address;
 import java.net.InetAddress;
@@ -28,6 +18,16 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.verbs.CompletionQueue;
+import org.verbena.verbs.Context;
+import org.verbena.verbs.ProtectionDomain;
+import org.verbena.verbs.QueuePair;
+import org.verbena.verbs.QueuePairCapabilities;
+import org.verbena.verbs.QueuePairOptions;
+import org.verbena.verbs.Stub;
+import org.verbena.verbs.Verbs;
+import org.verbena.verbs.VerbsException;
+import org.verbena.verbs.VerbsObject;
 import org.verbena.verbs.ffm.Errno;
 import org.verbena.verbs.queue.QueuePairType;
 
@@ -116,7 +116,9 @@ class FlowTest {
         assertThat(seen(FlowMatch.of(FlowHeader.ETHERNET).field(FlowField.VLAN_TAG, 0xe001, 0xe000)))
                 .isEqualTo("eth dst_mac=000000000000 &=000000000000 src_mac=000000000000 &=000000000000"
                         + " ether_type=0000 &=0000 vlan_tag=e000 &=e000");
-        assertThat(seen(FlowMatch.of(FlowHeader.IPV4).prefix(FlowField.IPV4_SOURCE, ipv4("10.1.2.3"), 9).prefix(FlowField.IPV4_DESTINATION, ipv4("192.168.1.255"), 32)))
+        assertThat(seen(FlowMatch.of(FlowHeader.IPV4)
+                        .prefix(FlowField.IPV4_SOURCE, ipv4("10.1.2.3"), 9)
+                        .prefix(FlowField.IPV4_DESTINATION, ipv4("192.168.1.255"), 32)))
                 .isEqualTo("ipv4 src_ip=0a000000 &=ff800000 dst_ip=c0a801ff &=ffffffff");
         assertThat(seen(FlowMatch.of(FlowHeader.IPV4)
                         .prefix(FlowField.IPV4_SOURCE, ipv4("10.1.2.3"), 32)
@@ -136,19 +138,28 @@ class FlowTest {
                 .isEqualTo("ipv6 src_ip=fd000001000200030000000000000000 &=ffffffffffffffff0000000000000000"
                         + " dst_ip=fd770000000000000000000000000001 &=ffffffffffffffffffffffffffffffff"
                         + " flow_label=000abcde &=000fffff next_hdr=06 &=ff traffic_class=01 &=ff hop_limit=ff &=ff");
-        assertThat(seen(FlowMatch.of(FlowHeader.UDP).field(FlowField.DESTINATION_PORT, 4791).field(FlowField.SOURCE_PORT, 0xc000, 0xf000)))
+        assertThat(seen(FlowMatch.of(FlowHeader.UDP)
+                        .field(FlowField.DESTINATION_PORT, 4791)
+                        .field(FlowField.SOURCE_PORT, 0xc000, 0xf000)))
                 .isEqualTo("udp dst_port=12b7 &=ffff src_port=c000 &=f000");
-        assertThat(seen(FlowMatch.of(FlowHeader.TCP).field(FlowField.DESTINATION_PORT, 0x8000, 0x8000).field(FlowField.SOURCE_PORT, 80)))
+        assertThat(seen(FlowMatch.of(FlowHeader.TCP)
+                        .field(FlowField.DESTINATION_PORT, 0x8000, 0x8000)
+                        .field(FlowField.SOURCE_PORT, 80)))
                 .isEqualTo("tcp dst_port=8000 &=8000 src_port=0050 &=ffff");
-        assertThat(seen(FlowMatch.of(FlowHeader.VXLAN).field(FlowField.VXLAN_NETWORK, 0x123456))).isEqualTo("vxlan tunnel_id=00123456 &=00ffffff");
+        assertThat(seen(FlowMatch.of(FlowHeader.VXLAN).field(FlowField.VXLAN_NETWORK, 0x123456)))
+                .isEqualTo("vxlan tunnel_id=00123456 &=00ffffff");
         assertThat(seen(FlowMatch.of(FlowHeader.GRE)
                         .field(FlowField.GRE_FLAGS_AND_VERSION, 0x2000, 0xb007)
                         .field(FlowField.GRE_PROTOCOL, 0x6558)
                         .field(FlowField.GRE_KEY, 0xfedcba98L)))
                 .isEqualTo("gre c_ks_res0_ver=2000 &=b007 protocol=6558 &=ffff key=fedcba98 &=ffffffff");
-        assertThat(seen(FlowMatch.of(FlowHeader.MPLS).field(FlowField.MPLS_LABEL, 0xabcde))).isEqualTo("mpls label=abcde000 &=fffff000");
-        assertThat(seen(FlowMatch.of(FlowHeader.MPLS).field(FlowField.MPLS_ENTRY, 0xffffffffL, 0x1ff))).isEqualTo("mpls label=000001ff &=000001ff");
-        assertThat(seen(FlowMatch.of(FlowHeader.ESP).field(FlowField.ESP_PARAMETERS_INDEX, 0xfffffffeL).field(FlowField.ESP_SEQUENCE_NUMBER, 7)))
+        assertThat(seen(FlowMatch.of(FlowHeader.MPLS).field(FlowField.MPLS_LABEL, 0xabcde)))
+                .isEqualTo("mpls label=abcde000 &=fffff000");
+        assertThat(seen(FlowMatch.of(FlowHeader.MPLS).field(FlowField.MPLS_ENTRY, 0xffffffffL, 0x1ff)))
+                .isEqualTo("mpls label=000001ff &=000001ff");
+        assertThat(seen(FlowMatch.of(FlowHeader.ESP)
+                        .field(FlowField.ESP_PARAMETERS_INDEX, 0xfffffffeL)
+                        .field(FlowField.ESP_SEQUENCE_NUMBER, 7)))
                 .isEqualTo("esp spi=fffffffe &=ffffffff seq=00000007 &=ffffffff");
     }
 
@@ -172,11 +183,13 @@ class FlowTest {
 
     @Test
     void aRuleMayHaveAsManyPartsAsCCanCountAndNoMore() {
-        FlowSpec[] most = Collections.nCopies(255, FlowMatch.of(FlowHeader.IPV6)).toArray(FlowSpec[]::new);
+        FlowSpec[] most =
+                Collections.nCopies(255, FlowMatch.of(FlowHeader.IPV6)).toArray(FlowSpec[]::new);
         assertThat(seen(most).split("ipv6")).hasSize(256);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> FlowRule.steering(
-                        1, Collections.nCopies(256, FlowMatch.of(FlowHeader.IPV6)).toArray(FlowSpec[]::new)))
+                        1,
+                        Collections.nCopies(256, FlowMatch.of(FlowHeader.IPV6)).toArray(FlowSpec[]::new)))
                 .withMessageContaining("256 is outside 0 to 255");
     }
 
@@ -186,21 +199,30 @@ class FlowTest {
                 .isThrownBy(() -> FlowMatch.of(FlowHeader.UDP).field(FlowField.DESTINATION_PORT, 65536))
                 .withMessageContaining("DESTINATION_PORT 0x10000")
                 .withMessageContaining("16 bits");
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.UDP).field(FlowField.SOURCE_PORT, -1));
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.UDP).field(FlowField.SOURCE_PORT, 1, 65536));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> FlowMatch.of(FlowHeader.UDP).field(FlowField.SOURCE_PORT, -1));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> FlowMatch.of(FlowHeader.UDP).field(FlowField.SOURCE_PORT, 1, 65536));
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> FlowMatch.of(FlowHeader.ETHERNET).field(FlowField.DESTINATION_MAC, new byte[5]));
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> FlowMatch.of(FlowHeader.ETHERNET).field(FlowField.SOURCE_MAC, MAC, new byte[7]));
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> FlowMatch.of(FlowHeader.ETHERNET).field(FlowField.VLAN, 4096));
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.IPV4).field(FlowField.IPV4_PROTOCOL, 256));
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.IPV4).prefix(FlowField.IPV4_SOURCE, ipv4("10.0.0.1"), 33));
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.IPV6).prefix(FlowField.IPV6_SOURCE, ipv6("fd77::1"), 129));
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.IPV6).field(FlowField.IPV6_FLOW_LABEL, 1 << 20));
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.VXLAN).field(FlowField.VXLAN_NETWORK, 1 << 24));
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.MPLS).field(FlowField.MPLS_LABEL, 1 << 20));
-        assertThatIllegalArgumentException().isThrownBy(() -> FlowMatch.of(FlowHeader.GRE).field(FlowField.GRE_PROTOCOL, 1 << 16));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> FlowMatch.of(FlowHeader.IPV4).field(FlowField.IPV4_PROTOCOL, 256));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> FlowMatch.of(FlowHeader.IPV4).prefix(FlowField.IPV4_SOURCE, ipv4("10.0.0.1"), 33));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> FlowMatch.of(FlowHeader.IPV6).prefix(FlowField.IPV6_SOURCE, ipv6("fd77::1"), 129));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> FlowMatch.of(FlowHeader.IPV6).field(FlowField.IPV6_FLOW_LABEL, 1 << 20));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> FlowMatch.of(FlowHeader.VXLAN).field(FlowField.VXLAN_NETWORK, 1 << 24));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> FlowMatch.of(FlowHeader.MPLS).field(FlowField.MPLS_LABEL, 1 << 20));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> FlowMatch.of(FlowHeader.GRE).field(FlowField.GRE_PROTOCOL, 1 << 16));
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> FlowMatch.of(FlowHeader.TCP).field(FlowField.VLAN, 1))
                 .withMessageContaining("VLAN is no field of TCP");
@@ -223,8 +245,10 @@ class FlowTest {
         Counters counters = Counters.create(context);
         FlowAction action = FlowAction.create(context, decrypting());
         // Twice the same counters are one parent.
-        Flow flow = Flow.create(queuePair, FlowRule.steering(
-                1, FlowEffect.count(counters), FlowEffect.count(counters), FlowEffect.change(action)));
+        Flow flow = Flow.create(
+                queuePair,
+                FlowRule.steering(
+                        1, FlowEffect.count(counters), FlowEffect.count(counters), FlowEffect.change(action)));
         for (VerbsObject parent : List.of(counters, action, queuePair, context)) {
             assertThatIllegalStateException().isThrownBy(parent::close);
             assertThat(parent.isOpen()).isTrue();
@@ -338,7 +362,9 @@ class FlowTest {
                 material,
                 64,
                 List.of(
-                        FlowMatch.of(FlowHeader.IPV4).prefix(FlowField.IPV4_SOURCE, ipv4("10.0.0.1"), 32).prefix(FlowField.IPV4_DESTINATION, ipv4("10.0.0.2"), 32),
+                        FlowMatch.of(FlowHeader.IPV4)
+                                .prefix(FlowField.IPV4_SOURCE, ipv4("10.0.0.1"), 32)
+                                .prefix(FlowField.IPV4_DESTINATION, ipv4("10.0.0.2"), 32),
                         FlowMatch.of(FlowHeader.UDP).field(FlowField.DESTINATION_PORT, 4500)),
                 OptionalInt.of(0xfedcba98));
         try (FlowAction action = FlowAction.create(context, parameters)) {
@@ -373,8 +399,8 @@ class FlowTest {
         assertThatIllegalArgumentException().isThrownBy(() -> new EspKey(new byte[24], salt, new byte[7], 16));
         assertThatIllegalArgumentException().isThrownBy(() -> new EspKey(new byte[24], salt, vector, 10));
         assertThatIllegalArgumentException()
-                .isThrownBy(
-                        () -> FlowAction.create(context, EspParameters.window(EspAssociation.inlineCrypto(Set.of()), 1)))
+                .isThrownBy(() ->
+                        FlowAction.create(context, EspParameters.window(EspAssociation.inlineCrypto(Set.of()), 1)))
                 .withMessageContaining("needs an association and a key");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> new EspParameters(

@@ -5,8 +5,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * The drivers of RDMA devices, and what is special about each: the one place for facts that no query returns.
  *
- * <p>A fact is from the driver's source: the providers of rdma-core 65 (providers/NAME) and the kernel's drivers. {@link #OTHER} has the
- * value that is safe for every driver. {@code docs/adapters.md} says of each family what is known and who has run it.
+ * <p>A fact is from the driver's source: the providers of rdma-core 65 (providers/NAME) and the kernel's drivers.
+ * {@link #OTHER} has the value that is safe for every driver. {@code docs/adapters.md} says of each family what is
+ * known and who has run it.
  */
 public enum DriverFamily {
     /** Nvidia ConnectX-4 and later, BlueField: mlx5. */
@@ -16,13 +17,15 @@ public enum DriverFamily {
     MLX4("Nvidia mlx4", "", true),
 
     /**
-     * Intel E810, E830 and X722: irdma. The device's parent is the Ethernet function, so its driver is that of the network.
+     * Intel E810, E830 and X722: irdma. The device's parent is the Ethernet function, so its driver is that of the
+     * network.
      */
     IRDMA("Intel irdma", "", true),
 
     /**
-     * Broadcom NetXtreme: bnxt_re. The kernel announces memory windows, and the library has no function to make one. When the kernel refuses
-     * to resize a completion queue the library frees the ring in use (bnxt_re/verbs.c, bnxt_re_resize_cq), so Verbena never resizes one.
+     * Broadcom NetXtreme: bnxt_re. The kernel announces memory windows, and the library has no function to make one.
+     * When the kernel refuses to resize a completion queue the library frees the ring in use (bnxt_re/verbs.c,
+     * bnxt_re_resize_cq), so Verbena never resizes one.
      */
     BNXT_RE("Broadcom bnxt_re", "it announces memory windows and makes none: Verbena uses plain regions here", true),
 
@@ -36,8 +39,8 @@ public enum DriverFamily {
     MANA("Microsoft MANA", "connections only where rdma_cm finds the device; else Verbena uses soft here", false),
 
     /**
-     * Huawei Kunpeng: hns. Polling a completion with an error modifies the queue pair by a system call (hns/hns_roce_u_hw_v2.c,
-     * hns_roce_flush_cqe).
+     * Huawei Kunpeng: hns. Polling a completion with an error modifies the queue pair by a system call
+     * (hns/hns_roce_u_hw_v2.c, hns_roce_flush_cqe).
      */
     HNS("Huawei hns", "polling an error enters the kernel, so polls are ordinary calls here", false),
 
@@ -114,15 +117,16 @@ public enum DriverFamily {
     /**
      * Its title, and what follows from the driver for a program, to be shown to people.
      *
-     * @return "Amazon EFA: no reliable connections by rdma_cm: Verbena uses soft here", or the title where nothing follows
+     * @return "Amazon EFA: no reliable connections by rdma_cm: Verbena uses soft here", or the title where nothing
+     *     follows
      */
     public String describe() {
         return consequence.isEmpty() ? title : title + ": " + consequence;
     }
 
     /**
-     * Whether {@code ibv_poll_cq} never enters the kernel, so that it can be called without telling the JVM: a call that
-     * blocks would hold up garbage collection.
+     * Whether {@code ibv_poll_cq} never enters the kernel, so that it can be called without telling the JVM: a call
+     * that blocks would hold up garbage collection.
      *
      * @return false if it does, or is not known
      */

@@ -11,10 +11,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * How C lays structs out on 64-bit Linux: each member at the next multiple of its alignment, the whole padded to the largest.
- * Layouts carry C's names, so that a test can ask a C compiler about every one of them.
+ * How C lays structs out on 64-bit Linux: each member at the next multiple of its alignment, the whole padded to the
+ * largest. Layouts carry C's names, so that a test can ask a C compiler about every one of them.
  *
- * <p>Pointers and {@code size_t} are {@code long} here: the data path passes addresses, which costs no liveness check a call.
+ * <p>Pointers and {@code size_t} are {@code long} here: the data path passes addresses, which costs no liveness check a
+ * call.
  */
 public final class CStruct {
     public static final ValueLayout.OfByte U8 = ValueLayout.JAVA_BYTE;
@@ -101,7 +102,8 @@ public final class CStruct {
     }
 
     /**
-     * Where a member is, as C's offsetof: members of unions and structs without a name are members of what is around them.
+     * Where a member is, as C's offsetof: members of unions and structs without a name are members of what is around
+     * them.
      *
      * @param layout a struct
      * @param path C's name, dotted for members of members

@@ -5,8 +5,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
 /**
- * The functions that C headers call inline through pointers in {@code ibv_cq_ex}. The pointer is the first argument of each; it is
- * read once, when its owner is made. Source: infiniband/verbs.h
+ * The functions that C headers call inline through pointers in {@code ibv_cq_ex}. The pointer is the first argument of
+ * each; it is read once, when its owner is made. Source: infiniband/verbs.h
  */
 public final class CompletionQueueOps {
     private static final MethodHandle START_POLL =

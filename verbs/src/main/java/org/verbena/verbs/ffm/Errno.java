@@ -79,8 +79,8 @@ public final class Errno {
     private Errno() {}
 
     /**
-     * Makes a segment for {@link #CAPTURE}. It belongs to the calling thread for as long as a call uses it: never put it into a static
-     * field, or one thread reads another's errno.
+     * Makes a segment for {@link #CAPTURE}. It belongs to the calling thread for as long as a call uses it: never put
+     * it into a static field, or one thread reads another's errno.
      *
      * @param arena owns the segment
      * @return the segment

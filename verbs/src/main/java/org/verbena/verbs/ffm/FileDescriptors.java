@@ -8,8 +8,8 @@ import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 
 /**
- * The system calls on file descriptors that C libraries open, or take. This module's and cm's only binding of them. A call
- * that fails returns its errno as a negative number. Source: open(2), close(2), fcntl(2), poll(2)
+ * The system calls on file descriptors that C libraries open, or take. This module's and cm's only binding of them. A
+ * call that fails returns its errno as a negative number. Source: open(2), close(2), fcntl(2), poll(2)
  */
 @SuppressWarnings("restricted") // binds functions of the C library
 public final class FileDescriptors {
@@ -39,10 +39,8 @@ public final class FileDescriptors {
             Errno.CAPTURE);
 
     /** {@code int poll(struct pollfd *fds, nfds_t nfds, int timeout)} */
-    private static final MethodHandle POLL = bind(
-            "poll",
-            FunctionDescriptor.of(CStruct.I32, CStruct.PTR, CStruct.U64, CStruct.I32),
-            Errno.CAPTURE);
+    private static final MethodHandle POLL =
+            bind("poll", FunctionDescriptor.of(CStruct.I32, CStruct.PTR, CStruct.U64, CStruct.I32), Errno.CAPTURE);
 
     /** {@code int open(const char *pathname, int flags, ... mode_t mode)} */
     private static final MethodHandle OPEN = bind(

@@ -2,7 +2,10 @@ package org.verbena.verbs.ffm;
 
 import java.lang.foreign.StructLayout;
 
-/** {@code struct ibv_context_ops}: the functions that a provider implements and that headers call inline. Source: infiniband/verbs.h */
+/**
+ * {@code struct ibv_context_ops}: the functions that a provider implements and that headers call inline. Source:
+ * infiniband/verbs.h
+ */
 public final class IbvContextOps {
     public static final StructLayout LAYOUT = CStruct.struct(
             "ibv_context_ops",

@@ -2,7 +2,10 @@ package org.verbena.verbs.ffm;
 
 import java.lang.foreign.StructLayout;
 
-/** {@code struct ibv_qp_init_attr_ex}: what a queue pair is created with, with what came later. Source: infiniband/verbs.h */
+/**
+ * {@code struct ibv_qp_init_attr_ex}: what a queue pair is created with, with what came later. Source:
+ * infiniband/verbs.h
+ */
 public final class IbvQpInitAttrEx {
     public static final StructLayout LAYOUT = CStruct.struct(
             "ibv_qp_init_attr_ex",

@@ -2,7 +2,10 @@ package org.verbena.verbs.ffm;
 
 import java.lang.foreign.StructLayout;
 
-/** {@code struct ibv_srq_init_attr_ex}: what a shared receive queue is created with, with what came later. Source: infiniband/verbs.h */
+/**
+ * {@code struct ibv_srq_init_attr_ex}: what a shared receive queue is created with, with what came later. Source:
+ * infiniband/verbs.h
+ */
 public final class IbvSrqInitAttrEx {
     public static final StructLayout LAYOUT = CStruct.struct(
             "ibv_srq_init_attr_ex",

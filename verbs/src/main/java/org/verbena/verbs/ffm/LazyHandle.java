@@ -6,9 +6,9 @@ import java.lang.invoke.MethodHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A handle of a C function's prototype that is linked when it is first asked for. Linking makes the JVM generate classes, and a
- * program calls few of the functions that there are. The compiler does not take it for a constant, so a function that is called
- * for each message has a {@link NativeLibrary#functionPointer} instead.
+ * A handle of a C function's prototype that is linked when it is first asked for. Linking makes the JVM generate
+ * classes, and a program calls few of the functions that there are. The compiler does not take it for a constant, so a
+ * function that is called for each message has a {@link NativeLibrary#functionPointer} instead.
  */
 public final class LazyHandle {
     private final FunctionDescriptor descriptor;

@@ -4,8 +4,8 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The functions that libibverbs exports. A function that the installed version lacks throws
- * {@link UnsupportedOperationException} when called. Those that set {@code errno} take the segment that receives it first.
+ * The functions that libibverbs exports. A function that the installed version lacks throws {@link
+ * UnsupportedOperationException} when called. Those that set {@code errno} take the segment that receives it first.
  * Source: infiniband/verbs.h
  */
 public final class LibIbverbs {
@@ -137,7 +137,10 @@ public final class LibIbverbs {
     private static final NativeFunction QUERY_PORT = LIBRARY.functionOrThrower(
             "ibv_query_port", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.U8, CStruct.PTR), Errno.CAPTURE);
 
-    /** {@code int ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *port_attr);} */
+    /**
+     * {@code int ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr
+     * *port_attr);}
+     */
     public static int queryPort(MemorySegment errno, long context, byte portNum, long portAttr) {
         try {
             return (int) QUERY_PORT.handle().invokeExact(QUERY_PORT.address(), errno, context, portNum, portAttr);
@@ -151,7 +154,10 @@ public final class LibIbverbs {
             FunctionDescriptor.of(
                     CStruct.U32, CStruct.PTR, CStruct.U32, CStruct.U32, CStruct.PTR, CStruct.U32, CStruct.U64));
 
-    /** {@code int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_index, struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size);} */
+    /**
+     * {@code int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_index, struct
+     * ibv_gid_entry *entry, uint32_t flags, size_t entry_size);}
+     */
     public static int queryGidEx(long context, int portNum, int gidIndex, long entry, int flags, long entrySize) {
         try {
             return (int) QUERY_GID_EX
@@ -166,7 +172,10 @@ public final class LibIbverbs {
             "_ibv_query_gid_table",
             FunctionDescriptor.of(CStruct.U64, CStruct.PTR, CStruct.PTR, CStruct.U64, CStruct.U32, CStruct.U64));
 
-    /** {@code ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max_entries, uint32_t flags, size_t entry_size);} */
+    /**
+     * {@code ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t
+     * max_entries, uint32_t flags, size_t entry_size);}
+     */
     public static long queryGidTable(long context, long entries, long maxEntries, int flags, long entrySize) {
         try {
             return (long) QUERY_GID_TABLE
@@ -248,7 +257,10 @@ public final class LibIbverbs {
             FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.U64, CStruct.U64, CStruct.U32),
             Errno.CAPTURE);
 
-    /** {@code struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access);} */
+    /**
+     * {@code struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int
+     * access);}
+     */
     public static long regMrIova2(MemorySegment errno, long pd, long addr, long length, long iova, int access) {
         try {
             return (long)
@@ -299,7 +311,10 @@ public final class LibIbverbs {
             FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.U32),
             Errno.CAPTURE);
 
-    /** {@code struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel, int comp_vector);} */
+    /**
+     * {@code struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct
+     * ibv_comp_channel *channel, int comp_vector);}
+     */
     public static long createCq(
             MemorySegment errno, long context, int cqe, long cqContext, long channel, int compVector) {
         try {
@@ -436,7 +451,10 @@ public final class LibIbverbs {
     private static final NativeFunction QUERY_QP = LIBRARY.functionOrThrower(
             "ibv_query_qp", FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.U32, CStruct.PTR));
 
-    /** {@code int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask, struct ibv_qp_init_attr *init_attr);} */
+    /**
+     * {@code int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask, struct ibv_qp_init_attr
+     * *init_attr);}
+     */
     public static int queryQp(long qp, long attr, int attrMask, long initAttr) {
         try {
             return (int) QUERY_QP.handle().invokeExact(QUERY_QP.address(), qp, attr, attrMask, initAttr);
@@ -666,7 +684,9 @@ public final class LibIbverbs {
             FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.U64, CStruct.U64, CStruct.U32),
             Errno.CAPTURE);
 
-    /** {@code struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access);} */
+    /**
+     * {@code struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access);}
+     */
     public static long regMrIova(MemorySegment errno, long pd, long addr, long length, long iova, int access) {
         try {
             return (long)
@@ -682,7 +702,10 @@ public final class LibIbverbs {
                     CStruct.PTR, CStruct.PTR, CStruct.U64, CStruct.U64, CStruct.U64, CStruct.U32, CStruct.U32),
             Errno.CAPTURE);
 
-    /** {@code struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access);} */
+    /**
+     * {@code struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+     * int access);}
+     */
     public static long regDmabufMr(
             MemorySegment errno, long pd, long offset, long length, long iova, int fd, int access) {
         try {
@@ -700,7 +723,9 @@ public final class LibIbverbs {
                     CStruct.U32, CStruct.PTR, CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.U64, CStruct.U32),
             Errno.CAPTURE);
 
-    /** {@code int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access);} */
+    /**
+     * {@code int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access);}
+     */
     public static int reregMr(MemorySegment errno, long mr, int flags, long pd, long addr, long length, int access) {
         try {
             return (int) REREG_MR.handle().invokeExact(REREG_MR.address(), errno, mr, flags, pd, addr, length, access);
@@ -726,7 +751,10 @@ public final class LibIbverbs {
             FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.U8, CStruct.PTR, CStruct.PTR, CStruct.PTR),
             Errno.CAPTURE);
 
-    /** {@code int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ibv_wc *wc, struct ibv_grh *grh, struct ibv_ah_attr *ah_attr);} */
+    /**
+     * {@code int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ibv_wc *wc, struct ibv_grh
+     * *grh, struct ibv_ah_attr *ah_attr);}
+     */
     public static int initAhFromWc(MemorySegment errno, long context, byte portNum, long wc, long grh, long ahAttr) {
         try {
             return (int) INIT_AH_FROM_WC
@@ -742,7 +770,10 @@ public final class LibIbverbs {
             FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.U8),
             Errno.CAPTURE);
 
-    /** {@code struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port_num);} */
+    /**
+     * {@code struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t
+     * port_num);}
+     */
     public static long createAhFromWc(MemorySegment errno, long pd, long wc, long grh, byte portNum) {
         try {
             return (long)
@@ -793,7 +824,10 @@ public final class LibIbverbs {
             FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.PTR),
             Errno.CAPTURE);
 
-    /** {@code int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t *eth_mac, uint16_t *vid);} */
+    /**
+     * {@code int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t *eth_mac,
+     * uint16_t *vid);}
+     */
     public static int resolveEthL2FromGid(MemorySegment errno, long context, long attr, long ethMac, long vid) {
         try {
             return (int) RESOLVE_ETH_L2_FROM_GID

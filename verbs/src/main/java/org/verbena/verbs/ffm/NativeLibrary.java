@@ -10,8 +10,8 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A shared library that may be missing. Absence is a value: {@link #unavailabilityCause()} says what to install, and nothing
- * is thrown while classes load.
+ * A shared library that may be missing. Absence is a value: {@link #unavailabilityCause()} says what to install, and
+ * nothing is thrown while classes load.
  */
 @SuppressWarnings("restricted") // loading libraries and making downcalls is what this class is for
 public final class NativeLibrary {

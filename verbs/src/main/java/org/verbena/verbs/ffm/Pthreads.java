@@ -5,7 +5,8 @@ import java.lang.foreign.Linker;
 import java.lang.invoke.MethodHandle;
 
 /**
- * What C's inline functions do to the locks of structs that providers leave blank. Source: pthread_mutex_init(3), pthread_cond_init(3)
+ * What C's inline functions do to the locks of structs that providers leave blank. Source: pthread_mutex_init(3),
+ * pthread_cond_init(3)
  */
 @SuppressWarnings("restricted") // binds functions of the C library
 public final class Pthreads {

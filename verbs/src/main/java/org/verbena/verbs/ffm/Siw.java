@@ -1,21 +1,26 @@
 package org.verbena.verbs.ffm;
 
 /**
- * What soft iWARP of Linux does otherwise than others.
+ * What Linux' soft iWARP does differently from other drivers.
  *
- * <p>It refuses a queue without saying why. A queue's memory is mapped at an offset of the device's context that counts up page by page, and
- * libsiw takes the offset 0x90000, the 145th page, for "no queue": {@code SIW_INVAL_UOBJ_KEY} of rdma/siw-abi.h. It gives the queue up then, and
- * leaves errno as it was. Queues of one page each always meet that offset, a pair of them with the 72nd queue pair; larger ones may step over it.
+ * <p>It refuses a queue without saying why. A queue's memory is mapped at an offset of the device's context that counts
+ * up page by page, and libsiw takes the offset 0x90000, the 145th page, for "no queue": {@code SIW_INVAL_UOBJ_KEY} of
+ * rdma/siw-abi.h. It gives the queue up then, and leaves errno as it was. Queues of one page each always meet that
+ * offset, a pair of them with the 72nd queue pair; larger ones may step over it.
  *
- * <p>It sends wrong bytes. What is at most {@link #SHORT_BYTES} long and lies on two pages is copied by the length that lies on the second page as if that were
- * on the first ({@code siw_try_1seg} of siw_qp_tx.c), unless the call that posts it sends it too: so reads are answered wrongly, and a write or send that had to wait is
- * sent wrongly unless it is inline.
+ * <p>It sends wrong bytes. What is at most {@link #SHORT_BYTES} long and lies on two pages is copied by the length that
+ * lies on the second page as if that were on the first ({@code siw_try_1seg} of siw_qp_tx.c), unless the call that
+ * posts it sends it too: so reads are answered wrongly, and a write or send that had to wait is sent wrongly unless it
+ * is inline.
  */
 public final class Siw {
     /** What is longer is sent as it should be. */
     public static final int SHORT_BYTES = 32;
 
-    /** Of a completion queue with more pages of 4 KiB than there are before the refused one: 32 bytes each, rounded up to a power of two. */
+    /**
+     * Of a completion queue with more pages of 4 KiB than there are before the refused one: 32 bytes each, rounded up
+     * to a power of two.
+     */
     public static final int ENTRIES_BEYOND_REFUSED_PAGE = 1 << 15;
 
     private static final int VENDOR_ID = 0x626d74;

@@ -2,7 +2,10 @@ package org.verbena.verbs.ffm;
 
 import java.lang.foreign.StructLayout;
 
-/** {@code struct verbs_context}: an open device with the functions that came later; it grows at its top. Source: infiniband/verbs.h */
+/**
+ * {@code struct verbs_context}: an open device with the functions that came later; it grows at its top. Source:
+ * infiniband/verbs.h
+ */
 public final class VerbsContext {
     public static final StructLayout LAYOUT = CStruct.struct(
             "verbs_context",

@@ -6,8 +6,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
 /**
- * The functions that C headers call inline through pointers in {@code ibv_context.ops} and {@code verbs_context}. The pointer
- * is the first argument of each; it is read once, when its owner is opened.
+ * The functions that C headers call inline through pointers in {@code ibv_context.ops} and {@code verbs_context}. The
+ * pointer is the first argument of each; it is read once, when its owner is opened.
  *
  * <p>Only poll_cq is a critical call, and only on drivers whose library stays in user space there ({@code
  * DriverFamily}). rxe and siw enter the kernel to post, and a blocked critical call stops the garbage collector.
@@ -18,7 +18,10 @@ public final class VerbsOps {
     private static final LazyHandle QUERY_PORT =
             new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.U8, CStruct.PTR, CStruct.U64));
 
-    /** {@code int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *port_attr, size_t port_attr_len);} */
+    /**
+     * {@code int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *port_attr, size_t
+     * port_attr_len);}
+     */
     public static int queryPort(MemorySegment function, long context, byte portNum, long portAttr, long portAttrLen) {
         try {
             return (int) QUERY_PORT.get().invokeExact(function, context, portNum, portAttr, portAttrLen);
@@ -66,7 +69,9 @@ public final class VerbsOps {
     private static final MethodHandle POST_SRQ_RECV =
             NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR));
 
-    /** {@code int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *recv_wr, struct ibv_recv_wr **bad_recv_wr);} */
+    /**
+     * {@code int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *recv_wr, struct ibv_recv_wr **bad_recv_wr);}
+     */
     public static int postSrqRecv(MemorySegment function, long srq, long recvWr, long badRecvWr) {
         try {
             return (int) POST_SRQ_RECV.invokeExact(function, srq, recvWr, badRecvWr);
@@ -90,7 +95,10 @@ public final class VerbsOps {
     private static final MethodHandle POLL_CQ_IN_KERNEL =
             NativeLibrary.functionPointer(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.U32, CStruct.PTR));
 
-    /** The same, where it may enter the kernel: {@code int poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);} */
+    /**
+     * The same, where it may enter the kernel: {@code int poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc
+     * *wc);}
+     */
     public static int pollCqInKernel(MemorySegment function, long cq, int numEntries, long wc) {
         try {
             return (int) POLL_CQ_IN_KERNEL.invokeExact(function, cq, numEntries, wc);
@@ -137,7 +145,10 @@ public final class VerbsOps {
     private static final LazyHandle ADVISE_MR = new LazyHandle(
             FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.U32, CStruct.U32, CStruct.PTR, CStruct.U32));
 
-    /** {@code int advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sg_list, uint32_t num_sges);} */
+    /**
+     * {@code int advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge
+     * *sg_list, uint32_t num_sges);}
+     */
     public static int adviseMr(MemorySegment function, long pd, int advice, int flags, long sgList, int numSges) {
         try {
             return (int) ADVISE_MR.get().invokeExact(function, pd, advice, flags, sgList, numSges);
@@ -162,7 +173,10 @@ public final class VerbsOps {
             FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.U64, CStruct.U64, CStruct.U32),
             Errno.CAPTURE);
 
-    /** {@code struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm_offset, size_t length, unsigned int access);} */
+    /**
+     * {@code struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm_offset, size_t length, unsigned
+     * int access);}
+     */
     public static long regDmMr(
             MemorySegment function, MemorySegment errno, long pd, long dm, long dmOffset, long length, int access) {
         try {
@@ -234,7 +248,10 @@ public final class VerbsOps {
     private static final LazyHandle ALLOC_PARENT_DOMAIN =
             new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
-    /** {@code struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);} */
+    /**
+     * {@code struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr
+     * *attr);}
+     */
     public static long allocParentDomain(MemorySegment function, MemorySegment errno, long context, long attr) {
         try {
             return (long) ALLOC_PARENT_DOMAIN.get().invokeExact(function, errno, context, attr);
@@ -317,7 +334,10 @@ public final class VerbsOps {
     private static final LazyHandle QUERY_DEVICE_EX =
             new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR, CStruct.U64));
 
-    /** {@code int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input, struct ibv_device_attr_ex *attr, size_t attr_size);} */
+    /**
+     * {@code int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input, struct
+     * ibv_device_attr_ex *attr, size_t attr_size);}
+     */
     public static int queryDeviceEx(MemorySegment function, long context, long input, long attr, long attrSize) {
         try {
             return (int) QUERY_DEVICE_EX.get().invokeExact(function, context, input, attr, attrSize);
@@ -341,7 +361,9 @@ public final class VerbsOps {
     private static final LazyHandle CREATE_QP_EX =
             new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
-    /** {@code struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *qp_init_attr_ex);} */
+    /**
+     * {@code struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *qp_init_attr_ex);}
+     */
     public static long createQpEx(MemorySegment function, MemorySegment errno, long context, long qpInitAttrEx) {
         try {
             return (long) CREATE_QP_EX.get().invokeExact(function, errno, context, qpInitAttrEx);
@@ -365,7 +387,10 @@ public final class VerbsOps {
     private static final LazyHandle CREATE_SRQ_EX =
             new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
-    /** {@code struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *srq_init_attr_ex);} */
+    /**
+     * {@code struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex
+     * *srq_init_attr_ex);}
+     */
     public static long createSrqEx(MemorySegment function, MemorySegment errno, long context, long srqInitAttrEx) {
         try {
             return (long) CREATE_SRQ_EX.get().invokeExact(function, errno, context, srqInitAttrEx);

@@ -5,8 +5,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
 /**
- * The functions that C headers call inline through pointers in {@code ibv_qp_ex}. The pointer is the first argument of each; it is
- * read once, when its owner is made. Source: infiniband/verbs.h
+ * The functions that C headers call inline through pointers in {@code ibv_qp_ex}. The pointer is the first argument of
+ * each; it is read once, when its owner is made. Source: infiniband/verbs.h
  */
 public final class WorkRequestOps {
     private static final MethodHandle WR_CALL = NativeLibrary.functionPointer(FunctionDescriptor.ofVoid(CStruct.PTR));
@@ -71,7 +71,10 @@ public final class WorkRequestOps {
     private static final MethodHandle WR_ATOMIC_CMP_SWP = NativeLibrary.functionPointer(
             FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.U32, CStruct.U64, CStruct.U64, CStruct.U64));
 
-    /** {@code void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, uint64_t compare, uint64_t swap);} */
+    /**
+     * {@code void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, uint64_t compare,
+     * uint64_t swap);}
+     */
     public static void wrAtomicCmpSwp(
             MemorySegment function, long qp, int rkey, long remoteAddr, long compare, long swap) {
         try {
@@ -96,7 +99,9 @@ public final class WorkRequestOps {
     private static final MethodHandle WR_ATOMIC_WRITE = NativeLibrary.functionPointer(
             FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.U32, CStruct.U64, CStruct.PTR));
 
-    /** {@code void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, const void *atomic_wr);} */
+    /**
+     * {@code void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, const void *atomic_wr);}
+     */
     public static void wrAtomicWrite(MemorySegment function, long qp, int rkey, long remoteAddr, long atomicWr) {
         try {
             WR_ATOMIC_WRITE.invokeExact(function, qp, rkey, remoteAddr, atomicWr);
@@ -108,7 +113,10 @@ public final class WorkRequestOps {
     private static final MethodHandle WR_FLUSH = NativeLibrary.functionPointer(
             FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.U32, CStruct.U64, CStruct.U64, CStruct.U8, CStruct.U8));
 
-    /** {@code void wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len, uint8_t type, uint8_t level);} */
+    /**
+     * {@code void wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len, uint8_t type, uint8_t
+     * level);}
+     */
     public static void wrFlush(
             MemorySegment function, long qp, int rkey, long remoteAddr, long len, byte type, byte level) {
         try {
@@ -121,7 +129,10 @@ public final class WorkRequestOps {
     private static final MethodHandle WR_BIND_MW = NativeLibrary.functionPointer(
             FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.PTR, CStruct.U32, CStruct.PTR));
 
-    /** {@code void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *bind_info);} */
+    /**
+     * {@code void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info
+     * *bind_info);}
+     */
     public static void wrBindMw(MemorySegment function, long qp, long mw, int rkey, long bindInfo) {
         try {
             WR_BIND_MW.invokeExact(function, qp, mw, rkey, bindInfo);
@@ -145,7 +156,9 @@ public final class WorkRequestOps {
     private static final MethodHandle WR_SET_UD_ADDR = NativeLibrary.functionPointer(
             FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.PTR, CStruct.U32, CStruct.U32));
 
-    /** {@code void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey);} */
+    /**
+     * {@code void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey);}
+     */
     public static void wrSetUdAddr(MemorySegment function, long qp, long ah, int remoteQpn, int remoteQkey) {
         try {
             WR_SET_UD_ADDR.invokeExact(function, qp, ah, remoteQpn, remoteQkey);
@@ -169,7 +182,9 @@ public final class WorkRequestOps {
     private static final MethodHandle WR_SET_INLINE_DATA_LIST =
             NativeLibrary.functionPointer(FunctionDescriptor.ofVoid(CStruct.PTR, CStruct.U64, CStruct.PTR));
 
-    /** {@code void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf, const struct ibv_data_buf *buf_list);} */
+    /**
+     * {@code void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf, const struct ibv_data_buf *buf_list);}
+     */
     public static void wrSetInlineDataList(MemorySegment function, long qp, long numBuf, long bufList) {
         try {
             WR_SET_INLINE_DATA_LIST.invokeExact(function, qp, numBuf, bufList);

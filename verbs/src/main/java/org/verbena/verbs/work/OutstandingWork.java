@@ -6,9 +6,10 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What belongs to each work request that is under way, by the id that its completion brings back: what C's programs keep as a pointer in
- * {@code wr_id}. A pointer that is stale, or one of another kind, is believed; an id that this table did not give out, or whose work has
- * ended, is not: {@link #take} answers null, and the completion can be dropped.
+ * What belongs to each work request that is under way, by the id that its completion brings back: what C's programs
+ * keep as a pointer in {@code wr_id}. A pointer that is stale, or one of another kind, is believed; an id that this
+ * table did not give out, or whose work has ended, is not: {@link #take} answers null, and the completion can be
+ * dropped.
  *
  * <pre>{@code
  * OutstandingWork<Request> outstanding = new OutstandingWork<>(depth);
@@ -21,8 +22,8 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  *
- * <p>A table may serve several queues, a shared receive queue among them. Give each kind of work a table of its own: an id of one is
- * unknown to the other.
+ * <p>A table may serve several queues, a shared receive queue among them. Give each kind of work a table of its own: an
+ * id of one is unknown to the other.
  *
  * <pre>
  *   63          40 39          24 23           0
@@ -31,8 +32,9 @@ import org.jspecify.annotations.Nullable;
  *  +--------------+--------------+--------------+
  * </pre>
  *
- * The generation counts how often the slot was used, modulo 2^24, from a random number on; the table is a random number. So an id is stale
- * for the next 16 million uses of its slot. {@code put} and {@code take} allocate nothing. One thread at a time.
+ * The generation counts how often the slot was used, modulo 2^24, from a random number on; the table is a random
+ * number. So an id is stale for the next 16 million uses of its slot. {@code put} and {@code take} allocate nothing.
+ * One thread at a time.
  *
  * @param <T> what belongs to a work request
  */
@@ -100,7 +102,8 @@ public final class OutstandingWork<T> {
     }
 
     /**
-     * Ends a work request: it has completed, or was not accepted, or nobody waits for it any more. Its id is unknown from now on.
+     * Ends a work request: it has completed, or was not accepted, or nobody waits for it any more. Its id is unknown
+     * from now on.
      *
      * @param id of its completion
      * @return what belonged to it; null for an id that is not outstanding here
@@ -130,7 +133,8 @@ public final class OutstandingWork<T> {
     }
 
     /**
-     * Ends all: a queue pair was destroyed, after which nothing completes any more. Completions that come all the same are unknown.
+     * Ends all: a queue pair was destroyed, after which nothing completes any more. Completions that come all the same
+     * are unknown.
      *
      * @param each gets what belonged to one work request; it may put others
      */

@@ -11,8 +11,8 @@ import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
 /**
- * What rdma-core 56.1 (Debian 13) lays out differently from what is bound here, as a golden file that its headers made. Each difference is
- * one that the code copes with.
+ * What rdma-core 56.1 (Debian 13) lays out differently from what is bound here, as a golden file that its headers made.
+ * Each difference is one that the code copes with.
  */
 class LaterLayoutTest {
     private static final String GOLDEN = "layout-rdma-core-56.1.txt";

@@ -70,8 +70,7 @@ public final class Layouts {
         expressions.putAll(more);
         List<String> lines = new ArrayList<>();
         lines.add("# Sizes and offsets on x86-64 by the headers of rdma-core 56.1, made by " + maker + ".");
-        CProbe.evaluate(HEADERS, expressions, "-I" + headers)
-                .forEach((name, value) -> lines.add(name + " " + value));
+        CProbe.evaluate(HEADERS, expressions, "-I" + headers).forEach((name, value) -> lines.add(name + " " + value));
         Files.write(file, lines);
     }
 

@@ -1,7 +1,7 @@
 package org.verbena.verbs.packet.ffm;
 
-import org.verbena.verbs.ffm.CStruct;
 import java.lang.foreign.StructLayout;
+import org.verbena.verbs.ffm.CStruct;
 
 /** {@code struct ib_uverbs_flow_action_esp}: a security association. Source: infiniband/ib_user_ioctl_verbs.h */
 public final class IbUverbsFlowActionEsp {

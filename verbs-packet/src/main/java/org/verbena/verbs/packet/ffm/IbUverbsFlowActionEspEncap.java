@@ -1,9 +1,11 @@
 package org.verbena.verbs.packet.ffm;
 
-import org.verbena.verbs.ffm.CStruct;
 import java.lang.foreign.StructLayout;
+import org.verbena.verbs.ffm.CStruct;
 
-/** {@code struct ib_uverbs_flow_action_esp_encap}: a header around ESP packets. Source: infiniband/ib_user_ioctl_verbs.h */
+/**
+ * {@code struct ib_uverbs_flow_action_esp_encap}: a header around ESP packets. Source: infiniband/ib_user_ioctl_verbs.h
+ */
 public final class IbUverbsFlowActionEspEncap {
     public static final StructLayout LAYOUT = CStruct.struct(
             "ib_uverbs_flow_action_esp_encap",

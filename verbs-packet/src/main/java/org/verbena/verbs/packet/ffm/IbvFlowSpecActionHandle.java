@@ -1,9 +1,11 @@
 package org.verbena.verbs.packet.ffm;
 
-import org.verbena.verbs.ffm.CStruct;
 import java.lang.foreign.StructLayout;
+import org.verbena.verbs.ffm.CStruct;
 
-/** {@code struct ibv_flow_spec_action_handle}: the part of a rule that has packets changed. Source: infiniband/verbs.h */
+/**
+ * {@code struct ibv_flow_spec_action_handle}: the part of a rule that has packets changed. Source: infiniband/verbs.h
+ */
 public final class IbvFlowSpecActionHandle {
     public static final StructLayout LAYOUT = CStruct.struct(
             "ibv_flow_spec_action_handle",

@@ -1,7 +1,7 @@
 package org.verbena.verbs.packet.ffm;
 
-import org.verbena.verbs.ffm.CStruct;
 import java.lang.foreign.StructLayout;
+import org.verbena.verbs.ffm.CStruct;
 
 /** {@code struct ibv_flow_spec_ipv4_ext}: the part of a rule for IPv4 packets. Source: infiniband/verbs.h */
 public final class IbvFlowSpecIpv4Ext {

@@ -1,9 +1,12 @@
 package org.verbena.verbs.packet.ffm;
 
-import org.verbena.verbs.ffm.CStruct;
 import java.lang.foreign.StructLayout;
+import org.verbena.verbs.ffm.CStruct;
 
-/** {@code struct ibv_flow_spec_tcp_udp}: the part of a rule for TCP segments and UDP datagrams. Source: infiniband/verbs.h */
+/**
+ * {@code struct ibv_flow_spec_tcp_udp}: the part of a rule for TCP segments and UDP datagrams. Source:
+ * infiniband/verbs.h
+ */
 public final class IbvFlowSpecTcpUdp {
     public static final StructLayout LAYOUT = CStruct.struct(
             "ibv_flow_spec_tcp_udp",

@@ -1,7 +1,7 @@
 package org.verbena.verbs.packet.ffm;
 
-import org.verbena.verbs.ffm.CStruct;
 import java.lang.foreign.StructLayout;
+import org.verbena.verbs.ffm.CStruct;
 
 /** {@code struct ibv_rwq_ind_table}: a table of receive work queues. Source: infiniband/verbs.h */
 public final class IbvRwqIndTable {

@@ -1,9 +1,12 @@
 package org.verbena.verbs.packet.ffm;
 
-import org.verbena.verbs.ffm.CStruct;
 import java.lang.foreign.StructLayout;
+import org.verbena.verbs.ffm.CStruct;
 
-/** {@code struct ibv_rwq_ind_table_init_attr}: what a table of receive work queues is created with. Source: infiniband/verbs.h */
+/**
+ * {@code struct ibv_rwq_ind_table_init_attr}: what a table of receive work queues is created with. Source:
+ * infiniband/verbs.h
+ */
 public final class IbvRwqIndTableInitAttr {
     public static final StructLayout LAYOUT = CStruct.struct(
             "ibv_rwq_ind_table_init_attr",

@@ -38,7 +38,10 @@ public final class PacketOps {
     private static final LazyHandle CREATE_FLOW_ACTION_ESP =
             new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
-    /** {@code struct ibv_flow_action *create_flow_action_esp(struct ibv_context *context, struct ibv_flow_action_esp_attr *attr);} */
+    /**
+     * {@code struct ibv_flow_action *create_flow_action_esp(struct ibv_context *context, struct
+     * ibv_flow_action_esp_attr *attr);}
+     */
     public static long createFlowActionEsp(MemorySegment function, MemorySegment errno, long context, long attr) {
         try {
             return (long) CREATE_FLOW_ACTION_ESP.get().invokeExact(function, errno, context, attr);
@@ -74,7 +77,10 @@ public final class PacketOps {
     private static final LazyHandle CREATE_COUNTERS =
             new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
-    /** {@code struct ibv_counters *create_counters(struct ibv_context *context, struct ibv_counters_init_attr *init_attr);} */
+    /**
+     * {@code struct ibv_counters *create_counters(struct ibv_context *context, struct ibv_counters_init_attr
+     * *init_attr);}
+     */
     public static long createCounters(MemorySegment function, MemorySegment errno, long context, long initAttr) {
         try {
             return (long) CREATE_COUNTERS.get().invokeExact(function, errno, context, initAttr);
@@ -97,7 +103,10 @@ public final class PacketOps {
     private static final LazyHandle ATTACH_COUNTERS_POINT_FLOW =
             new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.PTR));
 
-    /** {@code int attach_counters_point_flow(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow);} */
+    /**
+     * {@code int attach_counters_point_flow(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr, struct
+     * ibv_flow *flow);}
+     */
     public static int attachCountersPointFlow(MemorySegment function, long counters, long attr, long flow) {
         try {
             return (int) ATTACH_COUNTERS_POINT_FLOW.get().invokeExact(function, counters, attr, flow);
@@ -109,7 +118,10 @@ public final class PacketOps {
     private static final LazyHandle READ_COUNTERS =
             new LazyHandle(FunctionDescriptor.of(CStruct.U32, CStruct.PTR, CStruct.PTR, CStruct.U32, CStruct.U32));
 
-    /** {@code int read_counters(struct ibv_counters *counters, uint64_t *counters_value, uint32_t ncounters, uint32_t flags);} */
+    /**
+     * {@code int read_counters(struct ibv_counters *counters, uint64_t *counters_value, uint32_t ncounters, uint32_t
+     * flags);}
+     */
     public static int readCounters(
             MemorySegment function, long counters, long countersValue, int ncounters, int flags) {
         try {
@@ -157,7 +169,10 @@ public final class PacketOps {
     private static final LazyHandle CREATE_RWQ_IND_TABLE =
             new LazyHandle(FunctionDescriptor.of(CStruct.PTR, CStruct.PTR, CStruct.PTR), Errno.CAPTURE);
 
-    /** {@code struct ibv_rwq_ind_table *create_rwq_ind_table(struct ibv_context *context, struct ibv_rwq_ind_table_init_attr *init_attr);} */
+    /**
+     * {@code struct ibv_rwq_ind_table *create_rwq_ind_table(struct ibv_context *context, struct
+     * ibv_rwq_ind_table_init_attr *init_attr);}
+     */
     public static long createRwqIndTable(MemorySegment function, MemorySegment errno, long context, long initAttr) {
         try {
             return (long) CREATE_RWQ_IND_TABLE.get().invokeExact(function, errno, context, initAttr);
