@@ -568,11 +568,11 @@ public final class Context extends VerbsObject {
      * @return a queue pair that keeps the connection alive and receives its events; nothing can be posted to it
      * @throws VerbsException there is no such queue pair, or the device has no XRC
      */
-    public SharedQueuePair openQueuePair(XrcDomain domain, int number) {
+    public XrcTarget openQueuePair(XrcDomain domain, int number) {
         return make(domain, arena -> {
             MemorySegment function = extendedOperation("ibv_open_qp", VerbsContext.OPEN_QP);
             MemorySegment attr = arena.allocate(IbvQpOpenAttr.LAYOUT);
-            attr.set(CStruct.U32, IbvQpOpenAttr.COMP_MASK, SharedQueuePair.OPEN_MASK);
+            attr.set(CStruct.U32, IbvQpOpenAttr.COMP_MASK, XrcTarget.OPEN_MASK);
             attr.set(CStruct.U32, IbvQpOpenAttr.QP_NUM, number);
             attr.set(CStruct.PTR, IbvQpOpenAttr.XRCD, domain.nativeAddress());
             attr.set(CStruct.ENUM, IbvQpOpenAttr.QP_TYPE, QueuePairType.XRC_RECV.value());
@@ -580,7 +580,7 @@ public final class Context extends VerbsObject {
                     "ibv_open_qp",
                     "qp_num=" + number,
                     errno -> VerbsOps.openQp(function, errno, nativeAddress(), attr.address()));
-            return own(qp, made -> new SharedQueuePair(made, domain, number), LibIbverbs::destroyQp);
+            return own(qp, made -> new XrcTarget(made, domain, number), LibIbverbs::destroyQp);
         });
     }
 

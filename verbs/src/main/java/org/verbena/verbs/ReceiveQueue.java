@@ -16,7 +16,7 @@ import org.verbena.verbs.memory.AccessFlag;
  *
  * <p>Source: ibv_post_recv(3), ibv_post_srq_recv(3)
  */
-public final class ReceiveQueue extends WorkQueue {
+public final class ReceiveQueue extends PostBatch {
     private static final int LOCAL_WRITE = AccessFlag.LOCAL_WRITE.value();
 
     /** The kind of its owner, which selects C's function that posts. */

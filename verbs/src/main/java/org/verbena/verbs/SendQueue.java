@@ -31,7 +31,7 @@ import org.verbena.verbs.work.WorkRequestOpcode;
  *
  * <p>Source: ibv_post_send(3)
  */
-public final class SendQueue extends WorkQueue {
+public final class SendQueue extends PostBatch {
     /** All of {@link SendFlags}. */
     static final int ALL_FLAGS =
             SendFlags.FENCE | SendFlags.SIGNALED | SendFlags.SOLICITED | SendFlags.INLINE | SendFlags.IP_CSUM;

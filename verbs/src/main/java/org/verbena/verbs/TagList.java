@@ -24,7 +24,7 @@ import org.verbena.verbs.memory.AccessFlag;
  *
  * <p>Source: ibv_post_srq_ops(3)
  */
-public final class TagList extends WorkQueue {
+public final class TagList extends PostBatch {
     /** {@code IBV_OPS_SIGNALED}. */
     static final int SIGNALED = 1;
 

@@ -33,14 +33,14 @@ public abstract sealed class VerbsObject implements AutoCloseable
                 CompletionQueue,
                 SharedReceiveQueue,
                 QueuePair,
-                SharedQueuePair,
+                XrcTarget,
                 AddressHandle,
                 PacketObject {
 
     /** How many open children an error message names before it only counts. */
     private static final int NAMED_CHILDREN = 5;
 
-    /** Grows by {@link #alsoLieOn}, while closing is prevented; {@link #close()} reads it after that. */
+    /** Grows by {@link #addParent}, while closing is prevented; {@link #close()} reads it after that. */
     private volatile VerbsObject[] parents;
 
     private final Set<VerbsObject> children = Collections.newSetFromMap(new IdentityHashMap<>()); // guarded by this
@@ -251,7 +251,7 @@ public abstract sealed class VerbsObject implements AutoCloseable
      *
      * @param parent what shall outlive this
      */
-    protected final void alsoLieOn(VerbsObject parent) {
+    protected final void addParent(VerbsObject parent) {
         synchronized (this) {
             if (Arrays.asList(parents).contains(parent)) {
                 return;

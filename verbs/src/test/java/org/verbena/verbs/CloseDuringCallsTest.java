@@ -82,10 +82,10 @@ class CloseDuringCallsTest {
     @Test
     void queuePairsHaveNoSharedArena() throws Exception {
         QueuePair queuePair = (QueuePair) make(QueuePair.class);
-        for (WorkQueue queue : List.of(queuePair.sendQueue(), queuePair.receiveQueue())) {
+        for (PostBatch queue : List.of(queuePair.sendQueue(), queuePair.receiveQueue())) {
             assertThat(queue.memory.scope()).isEqualTo(Arena.global().scope());
         }
-        for (Class<?> type : List.of(WorkQueue.class, WorkRequestBuilder.class, QueuePair.class)) {
+        for (Class<?> type : List.of(PostBatch.class, WorkRequestBuilder.class, QueuePair.class)) {
             assertThat(Arrays.stream(type.getDeclaredFields()).filter(field -> field.getType() == Arena.class))
                     .isEmpty();
         }

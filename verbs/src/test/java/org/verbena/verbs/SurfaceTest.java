@@ -281,7 +281,7 @@ class SurfaceTest {
                         .isThrownBy(receiver::receiveQueue)
                         .withMessageContaining("XRC");
             }
-            try (SharedQueuePair shared = context.openQueuePair(xrc, 0x77)) {
+            try (XrcTarget shared = context.openQueuePair(xrc, 0x77)) {
                 assertCalled("stub_open_qp", 11, 0x77, QueuePairType.XRC_RECV.value(), xrc.nativeAddress());
                 assertThat(shared.number()).isEqualTo(0x77);
             }

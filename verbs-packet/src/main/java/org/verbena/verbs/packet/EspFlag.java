@@ -3,8 +3,8 @@ package org.verbena.verbs.packet;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * How the device treats ESP packets. Without any flag the program writes and reads ESP headers, in tunnel mode, and the device
- * decrypts.
+ * How the device treats ESP packets. Without any flag, the program writes and reads ESP headers, in tunnel mode, and
+ * the device decrypts.
  *
  * <p>Source: ibv_flow_action_esp(3)
  */

@@ -85,7 +85,7 @@ public final class Flow extends PacketObject {
     void attach(Counters counters, Runnable attaching) {
         runWhileOpen(arena -> {
             attaching.run();
-            alsoLieOn(counters);
+            addParent(counters);
         });
     }
 

@@ -3,18 +3,18 @@ package org.verbena.verbs;
 import org.verbena.verbs.ffm.LibIbverbs;
 
 /**
- * A hold on the receiving side of an XRC connection that another process created: it lives for as long as one of its
- * holders does.
+ * The receiving side of an XRC connection that another process created, opened here: the connection lives as long as one
+ * process has it open.
  *
  * <p>Source: ibv_open_qp(3)
  */
-public final class SharedQueuePair extends VerbsObject {
+public final class XrcTarget extends VerbsObject {
     /** {@code IBV_QP_OPEN_ATTR_NUM | _XRCD | _TYPE}. */
     static final int OPEN_MASK = 1 | 1 << 1 | 1 << 3;
 
     private final int number;
 
-    SharedQueuePair(long address, XrcDomain domain, int number) {
+    XrcTarget(long address, XrcDomain domain, int number) {
         super(address, domain);
         this.number = number;
     }
@@ -40,6 +40,6 @@ public final class SharedQueuePair extends VerbsObject {
 
     @Override
     public String toString() {
-        return "SharedQueuePair " + number;
+        return "XrcTarget " + number;
     }
 }

@@ -23,7 +23,7 @@ import org.verbena.verbs.memory.AccessFlag;
  * <p>When a flush returns, the device has copied what it accepted. What it refuses stays staged, from the refused one
  * on: flush again after completions, or {@link #discard()}.
  */
-public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList {
+public abstract sealed class PostBatch permits SendQueue, ReceiveQueue, TagList {
     /**
      * The largest number of work requests between two flushes. A flush costs one call however many there are; UCX and
      * others find little to gain beyond this, and each connection pays for the slots.
@@ -57,7 +57,7 @@ public abstract sealed class WorkQueue permits SendQueue, ReceiveQueue, TagList 
 
     static final long NONE = -1;
 
-    WorkQueue(
+    PostBatch(
             VerbsObject owner,
             ProtectionDomain domain,
             String function,
