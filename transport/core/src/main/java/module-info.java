@@ -11,6 +11,8 @@ module org.verbena.transport {
     exports org.verbena.transport;
     exports org.verbena.transport.provider;
     exports org.verbena.transport.protocol;
+    exports org.verbena.transport.protocol.connection;
+    exports org.verbena.transport.protocol.memory;
     exports org.verbena.transport.buffer;
     exports org.verbena.transport.spi;
     exports org.verbena.transport.stat;

@@ -1,5 +1,6 @@
 package org.verbena.api;
 
+import org.verbena.transport.protocol.Role;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.EmptyByteBuf;
 import io.netty.buffer.Unpooled;
@@ -27,7 +28,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.protocol.Frame;
 import org.verbena.transport.Framing;
-import org.verbena.transport.protocol.MessageConnection;
+import org.verbena.transport.protocol.connection.MessageConnection;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.PreSharedKeys;
@@ -557,7 +558,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                     parent(),
                     config,
                     data -> pipeline().fireUserEventTriggered(new PrivateDataEvent(data)),
-                    (provider, options) -> start0(provider, MessageConnection.Role.ACCEPTOR, options));
+                    (provider, options) -> start0(provider, Role.ACCEPTOR, options));
             if (endpoint == null) {
                 unsafe().close(unsafe().voidPromise());
             }
@@ -717,7 +718,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
         return provider;
     }
 
-    private MessageConnection start0(RdmaProvider provider, MessageConnection.Role role, MessageOptions options) {
+    private MessageConnection start0(RdmaProvider provider, Role role, MessageOptions options) {
         MessageConnection made = new MessageConnection(role, options, ChannelBuffers.SOURCE, listener);
         made.limitTransfers(((RdmaEventLoop) eventLoop())::transferBudget0);
         made.announce(announced);
@@ -824,7 +825,7 @@ public abstract sealed class AbstractRdmaChannel extends AbstractChannel impleme
                 remote = to;
                 attempt = made;
                 MessageConnection connecting =
-                        start0(provider, byHand == null ? MessageConnection.Role.INITIATOR : byHand.role(), options);
+                        start0(provider, byHand == null ? Role.INITIATOR : byHand.role(), options);
                 byte[] privateData =
                         config.privateData(RdmaChannelOption.CONNECT_PRIVATE_DATA, connecting.privateData());
                 EndpointOptions wanted = config.endpointOptions(provider, privateData);

@@ -10,8 +10,7 @@ import java.util.function.Function;
 import org.verbena.transport.buffer.BufferPoolMetrics;
 import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.RegisteredBufferPool;
-import org.verbena.transport.protocol.MessageBuffers;
-import org.verbena.transport.protocol.PooledMessageBuffers;
+import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.OptionProperties;
@@ -41,7 +40,7 @@ final class ChannelBuffers {
         boolean trusted = OptionProperties.flag(TRUSTED_PEERS, false);
         sending = new RegisteredBufferPool(domain, options.withAccess(rights(trusted, Access.REMOTE_READ)));
         receiving = new RegisteredBufferPool(domain, options.withAccess(rights(trusted, Access.REMOTE_WRITE)));
-        messages = new PooledMessageBuffers(sending, receiving);
+        messages = new MessageBuffers(sending, receiving);
     }
 
     private static Set<Access> rights(boolean trusted, Access remote) {

@@ -7,7 +7,7 @@ import io.netty.channel.ChannelPipeline;
 import io.netty.channel.EventLoop;
 import java.nio.channels.ClosedChannelException;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.protocol.MessageConnection;
+import org.verbena.transport.protocol.connection.MessageConnection;
 import org.verbena.transport.MemoryDomain;
 
 /** A channel as its parts see it: the bridges and the one-sided operations ask for no more than this. */

@@ -1,12 +1,13 @@
 package org.verbena.api;
 
+import org.verbena.transport.protocol.Role;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.Framing;
-import org.verbena.transport.protocol.MessageConnection;
-import org.verbena.transport.protocol.MessageListener;
+import org.verbena.transport.protocol.connection.MessageConnection;
+import org.verbena.transport.protocol.connection.MessageListener;
 import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.RdmaProvider;
@@ -28,7 +29,7 @@ final class ConnectionListener implements MessageListener {
     void begin(
             EventLoop loop,
             RdmaProvider provider,
-            MessageConnection.Role role,
+            Role role,
             Framing framing,
             MessageConnection connection) {
         clock = new ConnectionClock(loop, connection);

@@ -1,10 +1,11 @@
 package org.verbena.api;
 
+import org.verbena.transport.protocol.Role;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.Framing;
-import org.verbena.transport.protocol.MessageConnection;
+import org.verbena.transport.protocol.connection.MessageConnection;
 import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.stat.ConnectionRow;
@@ -48,7 +49,7 @@ final class ConnectionStat {
     static @Nullable ConnectionStat begin0(
             RdmaEventLoop loop,
             RdmaProvider provider,
-            MessageConnection.Role role,
+            Role role,
             Framing framing,
             MessageConnection connection) {
         StatFile file = StatFile.own();

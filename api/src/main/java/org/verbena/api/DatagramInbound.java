@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.RegisteredMemoryExhaustedException;
 import org.verbena.transport.buffer.ReleaseHook;
-import org.verbena.transport.protocol.MessageBuffers;
+import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.spi.DatagramArrival;
 import org.verbena.transport.spi.DatagramEndpoint;
 import org.verbena.transport.DatagramPeer;

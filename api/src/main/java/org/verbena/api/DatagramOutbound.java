@@ -7,7 +7,7 @@ import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.RegisteredMemoryExhaustedException;
-import org.verbena.transport.protocol.MessageBuffers;
+import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.DatagramDestination;
 import org.verbena.transport.spi.DatagramEndpoint;

@@ -8,7 +8,7 @@ import java.nio.channels.WritableByteChannel;
 import java.util.concurrent.TimeUnit;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.protocol.MessageConnection;
+import org.verbena.transport.protocol.connection.MessageConnection;
 import org.verbena.transport.protocol.OperationCallback;
 
 /** Sends {@link FileRegion}s chunk by chunk, one region after the other. Event loop only. */

@@ -6,7 +6,7 @@ import io.netty.channel.ChannelPipeline;
 import io.netty.channel.EventLoop;
 import io.netty.channel.MaxMessagesRecvByteBufAllocator;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.protocol.MessageConnection;
+import org.verbena.transport.protocol.connection.MessageConnection;
 
 /**
  * Fires what the connection delivers through the pipeline, in batches that end with {@code channelReadComplete}, and no

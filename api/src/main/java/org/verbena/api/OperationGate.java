@@ -3,7 +3,7 @@ package org.verbena.api;
 import io.netty.channel.EventLoop;
 import java.nio.channels.ClosedChannelException;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.protocol.MessageConnection;
+import org.verbena.transport.protocol.connection.MessageConnection;
 import org.verbena.transport.MemoryDomain;
 
 /** What one-sided operations need of their channel. */

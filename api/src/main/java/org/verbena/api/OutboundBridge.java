@@ -10,7 +10,7 @@ import java.net.SocketAddress;
 import java.util.ArrayDeque;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.protocol.MessageConnection;
+import org.verbena.transport.protocol.connection.MessageConnection;
 import org.verbena.transport.protocol.OperationCallback;
 import org.verbena.transport.ConnectionException;
 

@@ -7,7 +7,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.protocol.MessageConnection;
+import org.verbena.transport.protocol.connection.MessageConnection;
 import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.RdmaProvider;

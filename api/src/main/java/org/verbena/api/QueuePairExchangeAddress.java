@@ -1,12 +1,13 @@
 package org.verbena.api;
 
+import org.verbena.transport.protocol.Role;
 import java.io.Serial;
 import java.net.SocketAddress;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.protocol.MessageConnection;
+import org.verbena.transport.protocol.connection.MessageConnection;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.PreSharedKeys;
 import org.verbena.transport.QueuePairExchange;
@@ -63,8 +64,8 @@ public final class QueuePairExchangeAddress extends SocketAddress {
     }
 
     /** What this end is in the handshake of messages. */
-    MessageConnection.Role role() {
-        return exchange.answers() ? MessageConnection.Role.ACCEPTOR : MessageConnection.Role.INITIATOR;
+    Role role() {
+        return exchange.answers() ? Role.ACCEPTOR : Role.INITIATOR;
     }
 
     /** The exchange; where this end answers, with a server's checks of its peer. */

@@ -29,7 +29,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.protocol.MessageBuffers;
+import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.MessageTooLargeException;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.DatagramArrival;

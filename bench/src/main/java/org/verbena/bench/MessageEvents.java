@@ -2,8 +2,8 @@ package org.verbena.bench;
 
 import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.protocol.MessageConnection;
-import org.verbena.transport.protocol.MessageListener;
+import org.verbena.transport.protocol.connection.MessageConnection;
+import org.verbena.transport.protocol.connection.MessageListener;
 import org.verbena.transport.protocol.Negotiated;
 
 /**

@@ -6,8 +6,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.RegisteredBufferPool;
-import org.verbena.transport.protocol.MessageBuffers;
-import org.verbena.transport.protocol.PooledMessageBuffers;
+import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.MemoryDomain.Access;
 
@@ -44,7 +43,7 @@ public final class MessagePools {
             RegisteredBufferPool forReceiving = new RegisteredBufferPool(domain, OPTIONS);
             forSending.attach(loop);
             forReceiving.attach(loop);
-            known = new PooledMessageBuffers(forSending, forReceiving);
+            known = new MessageBuffers(forSending, forReceiving);
             sending = forSending;
             buffers = known;
         }

@@ -2,7 +2,7 @@ package org.verbena.it.lab;
 
 import java.net.InetSocketAddress;
 import org.junit.jupiter.api.Tag;
-import org.verbena.transport.protocol.MessageContract;
+import org.verbena.transport.protocol.connection.MessageContract;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.verbs.VerbsProvider;
 

@@ -1,5 +1,6 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.protocol.wire.Wire;
 import io.netty.buffer.ByteBuf;
 
 /**
@@ -40,12 +41,25 @@ public record Frame(
         void onFrameReceived(Frame frame);
     }
 
-    static Frame raw(int bytes) {
+    /**
+     * A frame of RAW framing.
+     *
+     * @param bytes its length
+     * @return the frame
+     */
+    public static Frame raw(int bytes) {
         return new Frame("RAW", bytes, bytes, 0, 0, 0, "");
     }
 
-    /** Reads the header and what follows it in the same memory; of a payload elsewhere only the length. */
-    static Frame read(ByteBuf memory, int index, int frameBytes) {
+    /**
+     * Reads the header and what follows it in the same memory; of a payload elsewhere only the length.
+     *
+     * @param memory where the frame is
+     * @param index of its first byte
+     * @param frameBytes its length, header included
+     * @return the frame; of type INVALID if it is shorter than a header
+     */
+    public static Frame read(ByteBuf memory, int index, int frameBytes) {
         if (frameBytes < Wire.HEADER_BYTES) {
             return new Frame("INVALID", frameBytes, 0, 0, 0, 0, "shorter than a header");
         }

@@ -1,5 +1,7 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.protocol.connection.MessageConnection;
+import org.verbena.transport.protocol.wire.Wire;
 import org.verbena.transport.Framing;
 
 /**
@@ -43,7 +45,7 @@ public record MessageOptions(
     public static final int MIN_RECEIVE_DEPTH = 3;
 
     /** The smallest receive buffer: a handshake must fit. */
-    public static final int MIN_RECEIVE_BUFFER_BYTES = 64;
+    public static final int MIN_RECEIVE_BUFFER_BYTES = Wire.LEAST_RECEIVE_BYTES;
 
     /**
      * The default for the kind of device: for receives and rendezvous from {@code EndpointCapabilities}, for

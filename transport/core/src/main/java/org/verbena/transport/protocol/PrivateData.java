@@ -1,5 +1,6 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.protocol.wire.Wire;
 import org.verbena.transport.PreSharedKeys;
 import org.jspecify.annotations.Nullable;
 

@@ -26,7 +26,7 @@ public final class TransferBudget {
     static final int SHORT_BYTES = 16 << 10;
 
     /** Long for a device: 8 MiB take less on a network of 1 Gbit/s. */
-    static final long STALLED_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+    public static final long STALLED_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     /** Finds the budget for a device. */
     @FunctionalInterface
@@ -59,8 +59,14 @@ public final class TransferBudget {
         this(maxBytes, SHORT_BYTES);
     }
 
-    /** With another limit up to which transfers neither wait nor count, for tests. */
-    TransferBudget(long maxBytes, int shortBytes) {
+    /**
+     * Creates one with another limit up to which transfers neither wait nor count.
+     *
+     * @param maxBytes the most that may be out at once, beside a single transfer that is longer; 1 or more
+     * @param shortBytes that limit
+     * @throws IllegalArgumentException {@code maxBytes} is less than 1
+     */
+    public TransferBudget(long maxBytes, int shortBytes) {
         if (maxBytes < 1) {
             throw new IllegalArgumentException("a budget of " + maxBytes + " bytes: 1 or more");
         }
@@ -68,13 +74,21 @@ public final class TransferBudget {
         this.shortBytes = shortBytes;
     }
 
-    /** What long transfers have out now and are charged for. */
-    long outBytes() {
+    /**
+     * What long transfers have out now and are charged for.
+     *
+     * @return bytes
+     */
+    public long outBytes() {
         return outBytes;
     }
 
-    /** Whether anyone waits. */
-    boolean isAwaited() {
+    /**
+     * Whether anyone waits.
+     *
+     * @return whether a share was refused and has not asked again
+     */
+    public boolean isAwaited() {
         return firstWaiting != null;
     }
 
@@ -120,7 +134,7 @@ public final class TransferBudget {
     }
 
     /** One taker of turns: what a connection fetches of its peer's messages, or its program's own reads and writes. */
-    final class Share {
+    public final class Share {
         private final Runnable waiter;
         private final Runnable onWait;
         private long chargedBytes;
@@ -144,25 +158,30 @@ public final class TransferBudget {
          * @param waiter run when it is worth asking again; must not call back
          * @param onWait run when it begins to wait
          */
-        Share(Runnable waiter, Runnable onWait) {
+        public Share(Runnable waiter, Runnable onWait) {
             this.waiter = waiter;
             this.onWait = onWait;
         }
 
         /** A round of asking begins. */
-        void beginAsking() {
+        public void beginAsking() {
             refused = false;
         }
 
         /** A round has ended: if nothing was refused in it, this share wants nothing now and lets others go first. */
-        void endAsking() {
+        public void endAsking() {
             if (waiting && !refused) {
                 leave();
             }
         }
 
-        /** Whether a transfer may go now. If not, this share has its place in the queue. */
-        boolean tryBegin(long bytes) {
+        /**
+         * Whether a transfer may go now. If not, this share has its place in the queue.
+         *
+         * @param bytes its length
+         * @return whether it may go
+         */
+        public boolean tryBegin(long bytes) {
             if (bytes <= shortBytes) {
                 return true;
             }
@@ -180,8 +199,13 @@ public final class TransferBudget {
             return false;
         }
 
-        /** The device has taken a transfer that might go; returns what it is charged, to be {@link #ended}. */
-        long begun(long bytes) {
+        /**
+         * The device has taken a transfer that might go.
+         *
+         * @param bytes its length
+         * @return what it is charged, for {@link #ended}
+         */
+        public long begun(long bytes) {
             if (bytes <= shortBytes) {
                 return 0;
             }
@@ -194,8 +218,12 @@ public final class TransferBudget {
             return bytes;
         }
 
-        /** A transfer is over, whatever became of it. */
-        void ended(long bytes) {
+        /**
+         * A transfer is over, whatever became of it.
+         *
+         * @param bytes what it was charged
+         */
+        public void ended(long bytes) {
             stalled = false;
             uncharge(Math.min(bytes, chargedBytes));
             Share first = firstWaiting;
@@ -205,7 +233,7 @@ public final class TransferBudget {
         }
 
         /** Waits no longer. */
-        void leave() {
+        public void leave() {
             if (!waiting) {
                 return;
             }
@@ -236,7 +264,12 @@ public final class TransferBudget {
             return chargedBytes;
         }
 
-        void check(long nowNanos) {
+        /**
+         * Stops charging shares that are stalled. For those that wait to call now and then.
+         *
+         * @param nowNanos {@link System#nanoTime()}
+         */
+        public void check(long nowNanos) {
             TransferBudget.this.check(nowNanos);
         }
 

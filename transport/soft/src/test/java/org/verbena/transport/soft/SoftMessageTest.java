@@ -2,7 +2,7 @@ package org.verbena.transport.soft;
 
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import org.verbena.transport.protocol.MessageContract;
+import org.verbena.transport.protocol.connection.MessageContract;
 import org.verbena.transport.spi.RdmaProvider;
 
 /** The message protocol over software iWARP, on loopback. */

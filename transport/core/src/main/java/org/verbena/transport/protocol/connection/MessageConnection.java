@@ -1,0 +1,961 @@
+package org.verbena.transport.protocol.connection;
+
+import org.verbena.transport.protocol.Frame;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.Negotiated;
+import org.verbena.transport.protocol.OperationCallback;
+import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.protocol.TransferBudget;
+import org.verbena.transport.protocol.framing.ControlFrames;
+import org.verbena.transport.protocol.framing.FrameReceiver;
+import org.verbena.transport.protocol.framing.Framer;
+import org.verbena.transport.protocol.framing.MessageFramer;
+import org.verbena.transport.protocol.framing.RawFramer;
+import org.verbena.transport.protocol.framing.StreamFramer;
+import org.verbena.transport.protocol.handshake.Handshake;
+import org.verbena.transport.protocol.memory.MessageBuffers;
+import org.verbena.transport.protocol.receiving.Inbound;
+import org.verbena.transport.protocol.receiving.Inbox;
+import org.verbena.transport.protocol.receiving.ReceiveWindow;
+import org.verbena.transport.protocol.receiving.Receives;
+import org.verbena.transport.protocol.rendezvous.RendezvousReceiver;
+import org.verbena.transport.protocol.rendezvous.RendezvousSender;
+import org.verbena.transport.protocol.sending.FrameSender;
+import org.verbena.transport.protocol.sending.FrameTap;
+import org.verbena.transport.protocol.sending.Operation;
+import org.verbena.transport.protocol.sending.Outbox;
+import org.verbena.transport.protocol.sending.SendLedger;
+import org.verbena.transport.protocol.sending.SendMemory;
+import org.verbena.transport.protocol.sending.Transfers;
+import org.verbena.transport.protocol.state.ConnectionCounters;
+import org.verbena.transport.protocol.state.FlightEvents;
+import org.verbena.transport.protocol.state.Lifecycle;
+import org.verbena.transport.protocol.state.Peer;
+import org.verbena.transport.protocol.state.Work;
+import org.verbena.transport.protocol.wire.Credits;
+import org.verbena.transport.protocol.wire.HeaderState;
+import org.verbena.transport.protocol.wire.Wire;
+import org.verbena.transport.AuthenticationException;
+import org.verbena.transport.Framing;
+import org.verbena.transport.MessageStatistics;
+import org.verbena.transport.MessageTooLargeException;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.ProtocolException;
+import io.netty.buffer.ByteBuf;
+import java.net.InetSocketAddress;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.protocol.state.Lifecycle.Phase;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.PeerAddress;
+import org.verbena.transport.spi.WorkRequest;
+import org.verbena.transport.WorkStatus;
+
+/**
+ * The message protocol over one endpoint: give it to {@code RdmaProvider.connect} or {@code IncomingConnection.accept}
+ * as the handler, with {@link PrivateData} in the endpoint's options. It does no I/O and has neither a
+ * thread nor a clock of its own: it calls the endpoint and its listener, and is called on the endpoint's loop only.
+ *
+ * <p>Operations are queued in the order given and go to the device in that order at {@link #flush()} at the latest;
+ * what has to wait for the peer's credits, the send queue or the read depth continues by itself and never fails for
+ * that reason. Each operation's callback is called exactly once, messages' in the order sent.
+ *
+ * <p>This class is the façade: its parts do the work, and it says in which order. Every way in changes the parts first
+ * and ends with {@link #settle}, which alone calls out.
+ */
+public final class MessageConnection implements EndpointHandler, MessageBuffers.Waiter {
+
+    /** What {@link #nextDeadlineNanos()} is when nothing is due at any time. */
+    public static final long NO_DEADLINE = Timeouts.NONE;
+
+    private final Role role;
+    private final MessageOptions options;
+    private final MessageBuffers.Source source;
+    private final MessageListener listener;
+    private final boolean raw;
+
+    // The parts.
+    private final Lifecycle life = new Lifecycle();
+    private final Peer peer = new Peer();
+    private final Credits credits = new Credits();
+    private final HeaderState header = new HeaderState();
+    private final ConnectionCounters counters = new ConnectionCounters();
+    private final Callbacks callbacks;
+    private final FrameTap tap;
+    private final Transfers transfers;
+    private final Handshake handshake;
+    private final Outbox outbox;
+    private final SendLedger ledger;
+    private final SendMemory sendMemory;
+    private final ReceiveWindow window;
+    private final Inbox inbox;
+    private final FrameSender frames;
+    private final RendezvousSender rendezvousSender;
+    private final RendezvousReceiver rendezvous;
+    private final Framer framer;
+    private final OneSided oneSided;
+    private final ControlFrames control;
+    private final FrameReceiver frameReceiver;
+    private final Outflow outflow;
+    private final Timeouts timeouts;
+    private final Turn turn;
+
+    @SuppressWarnings("NullAway.Init") // set by onPrepared, before anything that reads it
+    private MessageBuffers buffers;
+
+    private TransferBudget.@Nullable Source budgets;
+
+    /** Something came in this batch. */
+    private boolean heard;
+    /** The listener was told of memory, and has not resumed yet. Written by any thread. */
+    private volatile boolean resumable;
+
+    /** Of the peer's address; written by the loop before it waits for memory. */
+    private volatile long network = PeerAddress.UNKNOWN;
+
+    private int failedOperations;
+
+    private byte[] peerPrivateData = {};
+
+    /**
+     * Creates the connection of one endpoint.
+     *
+     * @param role which end sends first
+     * @param options the options of this end
+     * @param buffers the source of registered memory
+     * @param listener receives the events
+     */
+    public MessageConnection(
+            Role role, MessageOptions options, MessageBuffers.Source buffers, MessageListener listener) {
+        this(role, options, buffers, listener, System::nanoTime);
+    }
+
+    /** With a clock for tests. */
+    MessageConnection(
+            Role role,
+            MessageOptions options,
+            MessageBuffers.Source buffers,
+            MessageListener listener,
+            LongSupplier nanoClock) {
+        this.role = role;
+        this.options = options;
+        this.source = buffers;
+        this.listener = listener;
+        raw = options.framing() == Framing.RAW;
+        boolean stream = options.framing() == Framing.STREAM;
+        Consumer<Throwable> onThrown = this::threw;
+        callbacks = new Callbacks(this, listener, onThrown);
+        tap = new FrameTap(raw, onThrown);
+        outbox = new Outbox(life, peer, counters, onThrown);
+        transfers = new Transfers(this::wakeAfter, counters, this::onMemoryFreed);
+        ledger = new SendLedger(options.maxInlineBytes(), counters, transfers);
+        sendMemory = new SendMemory(options, ledger, counters);
+        window = new ReceiveWindow(options, credits, counters, header, this);
+        inbox = new Inbox(life, window, counters, callbacks, this, stream, nanoClock);
+        rendezvous = new RendezvousReceiver(peer, options, inbox, ledger, counters, header, this::retry, transfers);
+        frames = new FrameSender(credits, ledger, counters, header, tap);
+        rendezvousSender = new RendezvousSender(peer, options, ledger, sendMemory, frames, counters);
+        handshake = new Handshake(role, options, life, peer, credits, ledger, window, inbox, frames, rendezvousSender);
+        framer = switch (options.framing()) {
+            case MESSAGE ->
+                new MessageFramer(ledger, sendMemory, frames, window, inbox, handshake, rendezvousSender, rendezvous);
+            case STREAM ->
+                new StreamFramer(ledger, sendMemory, frames, window, inbox, handshake, rendezvousSender, rendezvous);
+            case RAW -> new RawFramer(ledger, sendMemory, frames, window, inbox);
+        };
+        oneSided = new OneSided(life, outbox, ledger, credits, handshake, transfers, raw, () -> settle(false));
+        control = new ControlFrames(life, credits, ledger, frames, window, inbox, header, outbox, counters);
+        frameReceiver = new FrameReceiver(
+                life, handshake, credits, window, inbox, framer, rendezvousSender, control, tap, outbox::maybeComplete);
+        timeouts =
+                new Timeouts(role, options, life, peer, nanoClock, credits, window, inbox, rendezvous, outbox, control);
+        outflow = new Outflow(outbox, ledger, framer, oneSided, header, timeouts, counters, peer);
+        turn = new Turn(outbox, control, timeouts, callbacks, this::pump);
+    }
+
+    /**
+     * Makes both ends prove a pre-shared key in the handshake. Until the peer has done so, this end sends it nothing
+     * but the handshake, delivers nothing from
+     * it, and refuses its one-sided operations where the provider can. Call it before the endpoint is made.
+     *
+     * @param keys an initiator proves the first of them; an acceptor accepts any
+     * @throws IllegalArgumentException the framing is RAW, which has no handshake, or receives are too short for it
+     */
+    public void authenticate(PreSharedKeys keys) {
+        handshake.authenticate(keys);
+    }
+
+    /**
+     * Makes long reads and writes, those of messages by rendezvous included, take turns with those of other connections
+     * of this loop. Without this they go when the send queue and the read depth allow. Call it before the endpoint is
+     * made.
+     *
+     * @param source finds the loop's budget for the endpoint's device
+     */
+    public void limitTransfers(TransferBudget.Source source) {
+        budgets = source;
+    }
+
+    /**
+     * Tells the peer's program in the handshake what this end's program can do, so that a protocol above this one can
+     * grow: a peer of another release announces less, and ignores what it does not know. Call it before the endpoint is
+     * made.
+     *
+     * @param features 8 bits, whose meaning is the programs' own
+     * @throws IllegalArgumentException more than 8 bits
+     */
+    public void announce(int features) {
+        if (features < 0 || features > 0xff) {
+            throw new IllegalArgumentException("features 0x" + Integer.toHexString(features) + " of a program: 8 bits");
+        }
+        handshake.announce(features);
+    }
+
+    /**
+     * What the peer's program announced.
+     *
+     * @return 8 bits; 0 before the listener's {@code onActive}, and with RAW
+     */
+    public int peerAnnounced() {
+        return handshake.peerAnnounced();
+    }
+
+    /**
+     * When the message began to come that is being delivered: its first fragment, or its advertisement. For {@code
+     * onMessage}.
+     *
+     * @param otherwise returned for a message that is delivered as it comes
+     * @return a time of {@link System#nanoTime()}
+     */
+    public long arrivalNanos(long otherwise) {
+        return inbox.arrivalNanos(otherwise);
+    }
+
+    /**
+     * The private data of this connection's connect request or acceptance. Call {@link #authenticate} first, if at all.
+     *
+     * @return empty for RAW
+     */
+    public byte[] privateData() {
+        return handshake.privateData();
+    }
+
+    /**
+     * The private data of the peer's connect request or acceptance.
+     *
+     * @return a copy, possibly padded with zeros; empty before the listener's {@code onActive}
+     */
+    public byte[] peerPrivateData() {
+        return peerPrivateData.clone();
+    }
+
+    /**
+     * The endpoint.
+     *
+     * @return null before the listener's {@code onPrepared}
+     */
+    public @Nullable Endpoint endpoint() {
+        return peer.endpoint();
+    }
+
+    /**
+     * Sets a listener for each frame, for debugging.
+     *
+     * @param value called for each frame from now on, on the loop; null for none
+     */
+    public void setFrameListener(Frame.@Nullable Listener value) {
+        tap.setListener(value);
+    }
+
+    /**
+     * The agreed parameters.
+     *
+     * @return null before the listener's {@code onActive}
+     */
+    public @Nullable Negotiated negotiated() {
+        return handshake.negotiated();
+    }
+
+    /**
+     * Queues a message; with STREAM framing, bytes of any number. It may be called before {@code onActive}. A message
+     * above the peer's limit fails with {@link MessageTooLargeException}, and on a connection that has ended with the
+     * connection's cause. Success means that the peer's adapter has all of it (verbs) or that TCP has taken it (soft),
+     * not that the peer's program has seen it. Messages sent by rendezvous have arrived in the peer's memory.
+     *
+     * @param message sent from its reader index to its writer index; this method takes ownership, also if it fails
+     * @param callback called with the outcome
+     * @param context passed to the callback
+     */
+    public void send(ByteBuf message, OperationCallback callback, @Nullable Object context) {
+        send(outbox.newOperation(Operation.Kind.MESSAGE, callback, context), message);
+    }
+
+    /**
+     * Queues a message of RAW framing, as {@link #send} does, for a SEND of a certain kind. What the device or the peer
+     * does not support fails with an {@code UnsupportedOperationException}, alone. A fenced message in registered
+     * memory is read out of it when the reads and atomics before it are done; another one is copied when it is posted.
+     *
+     * @param message sent from its reader index to its writer index; this method takes ownership, also if it fails
+     * @param opcode {@code SEND}, {@code SEND_WITH_IMMEDIATE} or {@code SEND_WITH_INVALIDATE}
+     * @param flags a mask of {@link WorkRequest#FENCE} and {@link WorkRequest#SOLICITED}
+     * @param word the immediate data, or the peer's key to invalidate; else ignored
+     * @param callback called with the outcome
+     * @param context passed to the callback
+     * @throws UnsupportedOperationException the framing is not RAW
+     * @throws IllegalArgumentException another opcode, or other flags
+     */
+    public void sendRaw(
+            ByteBuf message,
+            WorkRequest.Opcode opcode,
+            int flags,
+            int word,
+            OperationCallback callback,
+            @Nullable Object context) {
+        boolean sends = switch (opcode) {
+            case SEND, SEND_WITH_IMMEDIATE, SEND_WITH_INVALIDATE -> true;
+            default -> false;
+        };
+        if (!raw || !sends || (flags & ~(WorkRequest.FENCE | WorkRequest.SOLICITED)) != 0) {
+            message.release();
+            if (!raw) {
+                throw new UnsupportedOperationException(opcode + " needs framing RAW, not " + options.framing());
+            }
+            throw new IllegalArgumentException(opcode + " with flags " + flags + " is no kind of SEND");
+        }
+        Operation operation = outbox.newOperation(Operation.Kind.MESSAGE, callback, context);
+        operation.sendOpcode = opcode;
+        operation.sendFlags = flags;
+        operation.immediateData = word;
+        operation.remoteKey = word;
+        send(operation, message);
+    }
+
+    private void send(Operation operation, ByteBuf message) {
+        operation.message = message;
+        operation.index = message.readerIndex();
+        operation.totalBytes = message.readableBytes();
+        operation.remainingBytes = operation.totalBytes;
+        boolean tooLarge = options.framing() != Framing.STREAM && operation.totalBytes > handshake.maxOutboundBytes();
+        operation.failure = tooLarge ? Framer.tooLarge(operation, handshake.maxOutboundBytes()) : null;
+        outbox.submit(operation);
+        settle(false);
+    }
+
+    /**
+     * Closes this end's half of a stream: what was sent before is sent, then the peer's {@code onEnd} is called. Later
+     * sends fail. Reading continues.
+     *
+     * @param callback called with the outcome, after those of everything sent before
+     * @param context passed to the callback
+     * @throws UnsupportedOperationException the framing is not STREAM
+     */
+    public void shutdownOutput(OperationCallback callback, @Nullable Object context) {
+        if (options.framing() != Framing.STREAM) {
+            throw new UnsupportedOperationException("half close needs framing STREAM, not " + options.framing());
+        }
+        Operation operation = outbox.newOperation(Operation.Kind.MESSAGE, callback, context);
+        operation.end = true;
+        operation.totalBytes = 0;
+        operation.remainingBytes = 0;
+        outbox.submit(operation);
+        outbox.endOutput();
+        flush();
+    }
+
+    /**
+     * Reads, writes and atomics on the peer's memory.
+     *
+     * @return those of this connection
+     */
+    public OneSided oneSided() {
+        return oneSided;
+    }
+
+    /**
+     * Sends what is queued, as far as possible, with one call to the device. From within a callback it takes effect at
+     * the end of the batch of completions. Waiting work continues by itself when credits and slots come back.
+     */
+    public void flush() {
+        settle(true);
+    }
+
+    /**
+     * As {@link #flush()}, but what can go is given to the device before this returns, from within a callback as well:
+     * for users that may be slow to return from a callback, or wait in it for the peer. It costs a call to the device
+     * for each flush.
+     */
+    public void flushNow() {
+        Endpoint current = peer.endpoint();
+        if (turn.isWithin() && current != null && life.isUp()) {
+            try {
+                postAhead(current);
+                if (handshake.isOver()) {
+                    outflow.post(current);
+                }
+                if (ledger.takeStaged()) {
+                    current.flush();
+                }
+            } catch (Throwable e) {
+                threw(e);
+            }
+        }
+        settle(true);
+    }
+
+    /**
+     * Whether the next message is sent without waiting.
+     *
+     * @return false before {@code onActive}, while operations wait for credits or slots, and once closed
+     */
+    public boolean isWritable() {
+        return outbox.isWritable();
+    }
+
+    /**
+     * The size of messages that are queued and have no outcome yet.
+     *
+     * @return the sum of their bytes
+     */
+    public long queuedBytes() {
+        return outbox.queuedBytes();
+    }
+
+    /**
+     * Stops or resumes the delivery of messages; initially on. While it is off no receives are posted for further
+     * messages, so the peer runs out of credits and stops. May be called from {@code onMessage}; then no further
+     * message is delivered.
+     *
+     * @param reading whether to deliver
+     * @return whether messages are waiting to be delivered: then {@link #deliverPending()} is to be called soon, from a
+     *     task of the loop
+     */
+    public boolean setReading(boolean reading) {
+        inbox.setReading(reading);
+        if (reading && life.isAgreed()) {
+            flush();
+        }
+        return reading && inbox.hasReady();
+    }
+
+    /**
+     * Delivers messages that arrived while reading was off, then calls {@code onReadComplete}. Does nothing while
+     * reading is off, or within a callback.
+     */
+    public void deliverPending() {
+        if (turn.isWithin()) {
+            return;
+        }
+        deliver();
+        endLingering();
+        settle(true);
+    }
+
+    /** All that the peer had sent has been read. */
+    private void endLingering() {
+        if (life.is(Phase.LINGERING) && inbox.isEmpty()) {
+            becomeInactive(null);
+        }
+    }
+
+    /**
+     * Sends a ping; {@code onPong} follows. It overtakes queued messages and needs none of their credits.
+     *
+     * @param nonce returned with the answer
+     * @return false if an earlier ping is unanswered, or the connection is not active, or RAW: nothing is sent
+     */
+    public boolean ping(long nonce) {
+        if (!life.is(Phase.ACTIVE) || raw || control.isPinging()) {
+            return false;
+        }
+        control.ping(nonce, false);
+        flush();
+        return true;
+    }
+
+    /**
+     * Closes in good order: what is queued is sent, then CLOSE; when the peer has answered, the connection is
+     * disconnected and {@code onInactive(null)} follows. Later sends fail. Idempotent.
+     */
+    public void close() {
+        if (life.isCloseRequested() || life.is(Phase.ABORTED) || life.is(Phase.INACTIVE)) {
+            return;
+        }
+        life.requestClose();
+        inbox.discard();
+        if (life.is(Phase.LINGERING)) {
+            becomeInactive(life.firstCause());
+            settle(false);
+        } else if (life.isAgreed()) {
+            flush();
+        } else {
+            abort(null);
+        }
+    }
+
+    /**
+     * Ends the connection now. What is queued or in flight fails with this cause when the device has released it;
+     * {@code onInactive} follows. Idempotent.
+     *
+     * @param cause the cause for everything pending; null for a plain close
+     */
+    public void abort(@Nullable Throwable cause) {
+        if (life.is(Phase.INACTIVE)) {
+            return;
+        }
+        if (life.is(Phase.LINGERING)) {
+            life.keepCause(cause);
+            becomeInactive(life.firstCause());
+            settle(false);
+            return;
+        }
+        life.abort(cause);
+        peer.disconnect();
+    }
+
+    /**
+     * When to call {@link #onDeadline}: for the timeouts of handshake, messages and close, and for keepalive. An idle
+     * connection
+     * without keepalive has no deadline. {@link MessageListener#onDeadline} is called when it gets earlier.
+     *
+     * @return a time of {@link System#nanoTime()}, or {@link #NO_DEADLINE}
+     */
+    public long nextDeadlineNanos() {
+        return timeouts.nextNanos();
+    }
+
+    /**
+     * Handles deadlines: call it when {@link #nextDeadlineNanos()} has come. Calling it early does no harm.
+     *
+     * @param nowNanos {@link System#nanoTime()}
+     */
+    public void onDeadline(long nowNanos) {
+        timeouts.ring();
+        if (Timeouts.isDue(timeouts.nextNanos(), nowNanos)) {
+            timeouts.endRetry(nowNanos);
+            Throwable late = timeouts.check(nowNanos);
+            if (late != null) {
+                abort(late);
+            }
+        }
+        settle(true);
+    }
+
+    private void retry() {
+        timeouts.retry();
+    }
+
+    private long wakeAfter(long nanos) {
+        return timeouts.wakeAfter(nanos);
+    }
+
+    @Override
+    public long network() {
+        return network;
+    }
+
+    @Override
+    public void onMemoryFreed() {
+        if (!resumable) {
+            resumable = true;
+            listener.onResumable(this);
+        }
+    }
+
+    /** Continues after {@link MessageListener#onResumable}. The loop's thread only. */
+    public void resume() {
+        resumable = false;
+        if (turn.isWithin()) {
+            turn.pumpAgain();
+            return;
+        }
+        deliver();
+        endLingering();
+        settle(true);
+    }
+
+    /** Fragments move into memory that may be there now, and what is ready is delivered, as far as the user reads. */
+    private void deliver() {
+        boolean outer = turn.enter();
+        try {
+            if (life.isUp() || life.is(Phase.LINGERING)) {
+                inbox.assemble();
+            }
+            inbox.deliverReady();
+            inbox.readComplete();
+        } catch (Throwable e) {
+            threw(e);
+        } finally {
+            turn.leave(outer);
+        }
+    }
+
+    /** The peer cannot act on what this side lacks, except try again later. */
+    @Override
+    public byte[] rejection(Endpoint endpoint) {
+        return raw ? new byte[0] : Wire.rejection("the server cannot serve another connection now");
+    }
+
+    // Setting up.
+
+    @Override
+    public void onPrepared(Endpoint endpoint) {
+        peer.setEndpoint(endpoint);
+        if (life.is(Phase.ABORTED)) {
+            endpoint.disconnect();
+            return;
+        }
+        boolean outer = turn.enter();
+        try {
+            prepare(endpoint);
+            listener.onPrepared(this);
+        } catch (Throwable e) {
+            threw(e);
+        } finally {
+            turn.leave(outer);
+        }
+        endpoint.flush();
+        settle(false);
+    }
+
+    private void prepare(Endpoint endpoint) {
+        peer.setPrepared();
+        EndpointCapabilities capabilities = endpoint.capabilities();
+        buffers = source.forDomain(endpoint.memoryDomain());
+        InetSocketAddress remote = endpoint.remoteAddress();
+        if (remote != null && remote.getAddress() != null) {
+            network = PeerAddress.networkOf(remote.getAddress());
+        }
+        TransferBudget.Source limit = budgets;
+        if (limit != null) {
+            transfers.prepare(limit.forDomain(endpoint.memoryDomain()));
+        }
+        ledger.prepare(capabilities, buffers, options.framing());
+        sendMemory.prepare(endpoint, buffers);
+        inbox.prepare(buffers);
+        timeouts.prepare(buffers);
+        handshake.prepare(buffers);
+        learn(capabilities);
+        window.prepare(endpoint, capabilities, buffers, role == Role.ACCEPTOR);
+        if (handshake.isAuthenticating()) {
+            endpoint.allowRemoteAccess(false);
+        }
+    }
+
+    private AuthenticationException refused(String why) {
+        return new AuthenticationException(
+                peer + " was disconnected: " + why + ". Both ends need the same pre-shared key, id and secret");
+    }
+
+    /** What the endpoint can do; providers that learn from the peer know more when it is connected. */
+    private void learn(EndpointCapabilities capabilities) {
+        handshake.prepare(capabilities);
+        framer.prepare(capabilities);
+        oneSided.prepare(capabilities);
+        rendezvous.prepare(capabilities, buffers);
+    }
+
+    @Override
+    public void onConnected(Endpoint endpoint, byte[] privateData) {
+        if (life.is(Phase.ABORTED)) {
+            return;
+        }
+        life.connected();
+        peerPrivateData = privateData;
+        learn(endpoint.capabilities());
+        String violation = raw || role == Role.ACCEPTOR ? null : Wire.violation(options.framing(), privateData);
+        if (violation != null) {
+            abort(new ProtocolException(peer + " accepted the connection but is " + violation
+                    + ": use the framing that it speaks, RAW for programs that are not Verbena's"));
+            return;
+        }
+        String refusal = role == Role.ACCEPTOR ? null : handshake.takeAcceptance(privateData);
+        if (refusal != null) {
+            abort(refused(refusal));
+            return;
+        }
+        handshake.begin();
+        agree(endpoint);
+        if (!turn.isInBatch()) {
+            deliver();
+            settle(true);
+        }
+    }
+
+    private void agree(Endpoint endpoint) {
+        Negotiated agreed = handshake.agree(endpoint);
+        if (agreed != null) {
+            outbox.updateWritable();
+            boolean outer = turn.enter();
+            callbacks.active(agreed);
+            turn.leave(outer);
+        }
+    }
+
+    // Completions: they come in batches, and the end of a batch settles.
+
+    @Override
+    public void onSendCompletion(Endpoint endpoint, long workId, WorkStatus status, int lengthBytes) {
+        turn.beginBatch();
+        if (!ledger.isNext(workId)) {
+            abort(new IllegalStateException("the provider completed work " + workId
+                    + ", which is not next: completions must come in the order posted"));
+            return;
+        }
+        Work owner = ledger.take();
+        if (owner instanceof Operation first) {
+            outbox.completed(first, ledger.takenMessages(), status);
+        } else if (owner instanceof Inbound inbound) {
+            if (status != WorkStatus.SUCCESS) {
+                workFailed("read of a message of " + inbound.totalBytes + " bytes that the peer advertised", status);
+            }
+            if (rendezvous.completed(inbound, status) && life.isCloseRequested()) {
+                inbox.discard();
+            }
+        } else {
+            workFailed("control frame", status);
+        }
+    }
+
+    @Override
+    public void onReceiveCompletion(
+            Endpoint endpoint, long workId, WorkStatus status, int lengthBytes, int flags, int immediateData) {
+        turn.beginBatch();
+        ByteBuf buffer = window.take(workId);
+        if (buffer == null) {
+            abort(new IllegalStateException("the provider completed receive " + workId + ", which is not posted"));
+            return;
+        }
+        if (status != WorkStatus.SUCCESS) {
+            buffer.release();
+            workFailed("receive of up to " + window.bufferBytes() + " bytes", status);
+            return;
+        }
+        counters.frameReceived();
+        heard = true;
+        if (life.is(Phase.ABORTED)) {
+            buffer.release();
+            return;
+        }
+        try {
+            String violation = frameReceiver.received(buffer, lengthBytes, flags, immediateData);
+            if (violation != null && handshake.hasRefused()) {
+                abort(refused(violation));
+            } else if (violation != null) {
+                abort(new ProtocolException(peer + " violated the message protocol and was disconnected: " + violation
+                        + ". Both ends must run the same protocol; see docs/protocol.md"));
+            }
+            agree(endpoint);
+        } catch (Throwable e) {
+            threw(e);
+        }
+    }
+
+    @Override
+    public void onCompletionsHandled(Endpoint endpoint) {
+        if (heard) {
+            heard = false;
+            timeouts.heard();
+        }
+        deliver();
+        turn.endBatch();
+        settle(true);
+    }
+
+    private void workFailed(String what, WorkStatus status) {
+        if (status != WorkStatus.SUCCESS && status != WorkStatus.FLUSHED) {
+            life.workFailed(peer, what, status);
+        }
+    }
+
+    // The pump: whatever can go, goes, with one call to the device for receives and one for the rest.
+
+    private void settle(boolean pumping) {
+        turn.settle(pumping);
+    }
+
+    private void pump() {
+        Endpoint current = peer.endpoint();
+        if (current == null || !life.isUp()) {
+            transfers.leave();
+            return;
+        }
+        try {
+            pump(current);
+        } catch (Throwable e) {
+            threw(e);
+        }
+    }
+
+    /** Receives come first, then the frames whose headers promise them. */
+    private void postAhead(Endpoint endpoint) {
+        if (window.post(endpoint, inbox.undelivered(), inbox.isReading())) {
+            turn.pumpAgain();
+        }
+        if (handshake.isOver() && !raw) {
+            window.grant(inbox.undelivered());
+        }
+        handshake.post(endpoint);
+    }
+
+    private void pump(Endpoint endpoint) {
+        postAhead(endpoint);
+        if (handshake.isOver()) {
+            rendezvous.post(endpoint, life.isCloseRequested());
+            if (inbox.assemble()) { // what came behind a message that has its memory now
+                turn.pumpAgain();
+                onMemoryFreed(); // delivered by a task: this may be within a call of the user's
+            }
+            if (life.hasPeerClosed()) {
+                outbox.giveUpWaiting();
+            }
+            outflow.post(endpoint);
+            if (!raw) {
+                control.post(endpoint);
+            }
+        }
+        if (ledger.takeStaged()) {
+            endpoint.flush();
+        }
+        counters.present(Math.max(0, credits.available()), credits.outstandingGrant());
+        counters.queued(outbox.queuedBytes());
+        if (life.isClosing()) {
+            finishClose(endpoint);
+        }
+        if (life.isAgreed() && outbox.updateWritable()) {
+            callbacks.writabilityChanged(outbox.isWritable());
+        }
+    }
+
+    // The end.
+
+    private void finishClose(Endpoint endpoint) {
+        if (!life.isUp() || !ledger.isEmpty()) {
+            return;
+        }
+        // The end that sent CLOSE first disconnects; the other waits for that, so that nothing it has sent is lost.
+        // Where nothing would report that, it disconnects as well: its sends are done, so the peer's queue pair has
+        // them.
+        boolean isDone = raw
+                ? life.isCloseRequested() && outbox.unfinished() == 0
+                : life.is(Phase.CLOSED)
+                        && (!life.hasAnswered() || !endpoint.capabilities().reportsPeerEnd());
+        if (isDone) {
+            endpoint.disconnect();
+        }
+    }
+
+    /**
+     * An exception of a callback or of the provider ends the connection. The first error is rethrown to the caller when
+     * all is settled.
+     */
+    private void threw(Throwable failure) {
+        abort(failure);
+        turn.keep(failure);
+    }
+
+    @Override
+    public void onDisconnected(Endpoint endpoint, @Nullable Throwable cause) {
+        turn.endBatch();
+        if (life.isDisconnected()) {
+            return;
+        }
+        peer.setEndpoint(endpoint);
+        boolean agreed = life.isAgreed();
+        Throwable ending = life.ending(peer, cause, !raw, handshake.isAuthenticating());
+        boolean lingers = ending == null && !life.isCloseRequested() && !life.is(Phase.ABORTED);
+        try {
+            releaseEndpointMemory();
+        } catch (RuntimeException e) {
+            threw(e); // the device did not release memory: everything pending gets its outcome all the same
+        }
+        inbox.dropIncomplete();
+        rendezvous.clear();
+        rendezvousSender.clear();
+        life.keepCause(ending);
+        life.disconnected();
+        outflow.end();
+        failedOperations = outbox.unfinished();
+        outbox.failAll(ending);
+        outbox.updateWritable();
+        if (agreed) {
+            deliver();
+        }
+        if (!lingers || inbox.isEmpty()) {
+            becomeInactive(ending);
+        }
+        settle(false);
+    }
+
+    private void releaseEndpointMemory() {
+        if (peer.isPrepared()) {
+            window.release();
+        }
+        while (!ledger.isEmpty()) {
+            // The provider should have reported these completions; their memory is released all the same.
+            if (ledger.take() instanceof Operation first) {
+                outbox.completed(first, ledger.takenMessages(), WorkStatus.FLUSHED);
+            }
+        }
+        ledger.release();
+        transfers.leave();
+    }
+
+    private void becomeInactive(@Nullable Throwable cause) {
+        if (life.is(Phase.INACTIVE)) {
+            return;
+        }
+        life.inactive();
+        outbox.updateWritable();
+        inbox.clear();
+        counters.present(0, 0);
+        if (handshake.negotiated() == null) {
+            handshake.failed(cause);
+        } else {
+            FlightEvents.disconnected(peer, counters, cause, failedOperations);
+        }
+        turn.end(cause);
+    }
+
+    /**
+     * Its counters. Any thread.
+     *
+     * @return a snapshot, weakly consistent: values may lag slightly, and not all by the same amount
+     */
+    public MessageStatistics statistics() {
+        return counters.snapshot();
+    }
+
+    /**
+     * Copies its counters, without allocating. Any thread.
+     *
+     * @param into gets the components of {@link MessageStatistics} in their order
+     * @return since when messages wait for the peer's credits, {@link System#nanoTime()}, or 0
+     */
+    public long copyStatistics(long[] into) {
+        return counters.copyTo(into);
+    }
+
+    /**
+     * The phase of its life. The loop's thread.
+     *
+     * @return CONNECTING, HANDSHAKE, ACTIVE and so on, as {@code docs/architecture.md} has them; the same string each time
+     */
+    public String phase() {
+        return life.phase().name();
+    }
+
+    /** For tests: message frames that may be sent now. */
+    int creditsAvailable() {
+        return credits.available();
+    }
+
+    @Override
+    public String toString() {
+        return "MessageConnection[" + role + " " + life + " with " + peer + ", work out " + ledger.out() + ", "
+                + credits + ", " + outflow + ", " + inbox + ", " + window + turn + "]";
+    }
+}

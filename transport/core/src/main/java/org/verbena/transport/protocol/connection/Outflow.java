@@ -1,0 +1,150 @@
+package org.verbena.transport.protocol.connection;
+
+import org.verbena.transport.protocol.framing.Framer;
+import org.verbena.transport.protocol.framing.RawFramer;
+import org.verbena.transport.protocol.sending.Obstacle;
+import org.verbena.transport.protocol.sending.Operation;
+import org.verbena.transport.protocol.sending.Outbox;
+import org.verbena.transport.protocol.sending.SendLedger;
+import org.verbena.transport.protocol.sending.Transfers;
+import org.verbena.transport.protocol.state.ConnectionCounters;
+import org.verbena.transport.protocol.state.FlightEvents;
+import org.verbena.transport.protocol.state.Peer;
+import org.verbena.transport.protocol.wire.Credits;
+import org.verbena.transport.protocol.wire.HeaderState;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.Endpoint;
+
+/**
+ * Posts the operations that wait in the outbox, in order and as far as possible, and knows what the first of them waits
+ * for.
+ */
+final class Outflow {
+    private final Outbox outbox;
+    private final SendLedger ledger;
+    private final Framer framer;
+    private final OneSided oneSided;
+    private final HeaderState header;
+    private final Timeouts timeouts;
+    private final ConnectionCounters counters;
+    private final Peer peer;
+    /** Slots of the send queue that control frames are left. */
+    private final int reserved;
+
+    private Obstacle stall = Obstacle.NONE;
+    private long stalledSinceNanos;
+    private FlightEvents.@Nullable CreditStall stallEvent;
+
+    Outflow(
+            Outbox outbox,
+            SendLedger ledger,
+            Framer framer,
+            OneSided oneSided,
+            HeaderState header,
+            Timeouts timeouts,
+            ConnectionCounters counters,
+            Peer peer) {
+        this.outbox = outbox;
+        this.ledger = ledger;
+        this.framer = framer;
+        this.oneSided = oneSided;
+        this.header = header;
+        this.timeouts = timeouts;
+        this.counters = counters;
+        this.peer = peer;
+        reserved = framer instanceof RawFramer ? 0 : Credits.CONTROL_RECEIVES;
+    }
+
+    /**
+     * Posts what can be posted. An operation that the endpoint refuses fails alone.
+     *
+     * @throws RuntimeException a message was refused of which a part has gone: the connection cannot go on
+     */
+    void post(Endpoint endpoint) {
+        oneSided.beginPosting();
+        try {
+            postWaiting(endpoint);
+        } finally {
+            oneSided.endPosting();
+        }
+    }
+
+    private void postWaiting(Endpoint endpoint) {
+        Operation operation = outbox.firstWaiting();
+        while (operation != null) {
+            Obstacle obstacle;
+            try {
+                obstacle = tryPost(endpoint, operation);
+            } catch (RuntimeException e) {
+                // Refused before it reached the device: what was posted of it completes, the rest is not sent.
+                ledger.dropStaged();
+                operation.failure = e;
+                operation.posted = true;
+                obstacle = Obstacle.NONE;
+                if (operation.kind == Operation.Kind.MESSAGE && framer.hasBegun(operation)) {
+                    throw e;
+                }
+            }
+            if (obstacle != Obstacle.NONE) {
+                if (obstacle == Obstacle.MEMORY && !ledger.hasCopiesOut()) {
+                    timeouts.retry();
+                }
+                stallBecomes(obstacle, false);
+                return;
+            }
+            while (operation != null && operation.posted) { // several, if they went in one frame
+                outbox.removeFirstWaiting();
+                outbox.maybeComplete(operation);
+                operation = outbox.firstWaiting();
+            }
+        }
+        stallBecomes(Obstacle.NONE, false);
+    }
+
+    private Obstacle tryPost(Endpoint endpoint, Operation operation) {
+        if (ledger.free(endpoint) <= reserved) {
+            return Obstacle.SLOT;
+        }
+        return operation.kind == Operation.Kind.MESSAGE
+                ? framer.post(endpoint, operation)
+                : oneSided.post(endpoint, operation);
+    }
+
+    /** The connection has ended: no operation waits any more. */
+    void end() {
+        stallBecomes(Obstacle.NONE, true);
+    }
+
+    private void stallBecomes(Obstacle obstacle, boolean byEnd) {
+        if (obstacle == stall) {
+            return;
+        }
+        if (stall == Obstacle.CREDIT) {
+            counters.creditStallEnded(System.nanoTime() - stalledSinceNanos);
+            FlightEvents.endCreditStall(stallEvent, peer, byEnd);
+            stallEvent = null;
+            header.goesOn();
+        }
+        stall = obstacle;
+        switch (obstacle) {
+            case CREDIT -> {
+                header.waits();
+                stalledSinceNanos = System.nanoTime();
+                counters.creditStallBegan(stalledSinceNanos);
+                stallEvent = FlightEvents.beginCreditStall(outbox.queuedBytes());
+            }
+            case SLOT -> counters.slotStallBegan();
+            case MEMORY -> counters.memoryStallBegan();
+            case BUDGET, NONE -> {
+                // Transfers are counted where they wait, or nothing waits.
+            }
+        }
+    }
+
+    @Override
+    public String toString() {
+        Operation waiting = outbox.firstWaiting();
+        return "queued " + outbox.queuedBytes() + " bytes in " + outbox.unfinished() + " operations"
+                + (waiting == null ? "" : ", " + waiting.describe() + " waits for " + stall.inWords());
+    }
+}

@@ -1,0 +1,211 @@
+package org.verbena.transport.protocol.framing;
+
+import org.verbena.transport.protocol.receiving.Inbox;
+import org.verbena.transport.protocol.receiving.ReceiveWindow;
+import org.verbena.transport.protocol.sending.FrameSender;
+import org.verbena.transport.protocol.sending.Outbox;
+import org.verbena.transport.protocol.sending.SendLedger;
+import org.verbena.transport.protocol.state.ConnectionCounters;
+import org.verbena.transport.protocol.state.Lifecycle;
+import org.verbena.transport.protocol.wire.Credits;
+import org.verbena.transport.protocol.wire.HeaderState;
+import org.verbena.transport.protocol.wire.Wire;
+import io.netty.buffer.ByteBuf;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.Endpoint;
+
+/** STATE, PING, PONG, CLOSE, RETURN and ACK: sends those that are due, most urgent first, and handles the peer's. */
+public final class ControlFrames {
+    private final Lifecycle life;
+    private final Credits credits;
+    private final SendLedger ledger;
+    private final FrameSender frames;
+    private final ReceiveWindow window;
+    private final Inbox inbox;
+    private final HeaderState header;
+    private final Outbox outbox;
+    private final ConnectionCounters counters;
+    private boolean pingDue;
+    private boolean pingOut;
+    private boolean pingForKeepAlive;
+    private long pingNonce;
+    private boolean pongDue;
+    private long pongNonce;
+    /** The answer to the user's ping has not been reported to it yet. */
+    private boolean pongCame;
+
+    private long answeredNonce;
+    /** The peer has asked for grants. */
+    private boolean returnDue;
+
+    public ControlFrames(
+            Lifecycle life,
+            Credits credits,
+            SendLedger ledger,
+            FrameSender frames,
+            ReceiveWindow window,
+            Inbox inbox,
+            HeaderState header,
+            Outbox outbox,
+            ConnectionCounters counters) {
+        this.life = life;
+        this.credits = credits;
+        this.ledger = ledger;
+        this.frames = frames;
+        this.window = window;
+        this.inbox = inbox;
+        this.header = header;
+        this.outbox = outbox;
+        this.counters = counters;
+    }
+
+    /** Whether a ping has to be sent or answered. */
+    public boolean isPinging() {
+        return pingDue || pingOut;
+    }
+
+    /** Sends a ping; no other ping may be outstanding. */
+    public void ping(long nonce, boolean forKeepAlive) {
+        pingDue = true;
+        pingForKeepAlive = forKeepAlive;
+        pingNonce = nonce;
+    }
+
+    /** The nonce of the last ping that was answered. */
+    public long answeredNonce() {
+        return answeredNonce;
+    }
+
+    /** Whether the answer to the user's ping has to be reported; resets this. */
+    public boolean takePong() {
+        boolean came = pongCame;
+        pongCame = false;
+        return came;
+    }
+
+    /** The peer asks for the grants that this end does not need. */
+    void grantsWanted() {
+        returnDue = true;
+    }
+
+    /** Posts the control frame that is due, or the ACK. */
+    public void post(Endpoint endpoint) {
+        if (ledger.free(endpoint) < 1 || life.is(Lifecycle.Phase.CLOSED)) {
+            return;
+        }
+        if (credits.canSendControl()) {
+            int type = next();
+            if (type != 0) {
+                post(endpoint, type);
+                return;
+            }
+        }
+        if (credits.mustAnswer() && credits.canAnswer() && frames.postHeader(endpoint, Wire.ACK, 0, 0)) {
+            credits.answerSent();
+            counters.controlFrameSent();
+        }
+    }
+
+    private int next() {
+        if (pongDue) {
+            return Wire.PONG;
+        }
+        if (life.isCloseSent()) {
+            return 0;
+        }
+        if (isCloseDue()) {
+            return Wire.CLOSE;
+        }
+        if (pingDue) {
+            return Wire.PING;
+        }
+        if (returnDue) {
+            if (outbox.isNoneWaiting() && credits.returnable() > 0) {
+                return Wire.RETURN;
+            }
+            returnDue = false;
+        }
+        return credits.grantDue() || credits.isAskDue(header.isWaiting()) || header.isDue() ? Wire.STATE : 0;
+    }
+
+    private boolean isCloseDue() {
+        return life.hasPeerClosed() || (life.isCloseRequested() && outbox.isNoneWaiting() && outbox.unfinished() == 0);
+    }
+
+    private void post(Endpoint endpoint, int type) {
+        int payload = 0;
+        if (type == Wire.PING || type == Wire.PONG) {
+            long nonce = type == Wire.PING ? pingNonce : pongNonce;
+            ledger.slots().setLong(ledger.slotOffset() + Wire.HEADER_BYTES, nonce);
+            payload = Wire.NONCE_BYTES;
+        }
+        int returned = type == Wire.RETURN ? credits.returnable() : 0;
+        if (!frames.postHeader(endpoint, type, returned, payload)) {
+            return;
+        }
+        credits.controlFrameSent();
+        counters.controlFrameSent();
+        switch (type) {
+            case Wire.PONG -> pongDue = false;
+            case Wire.RETURN -> {
+                credits.giveBack(returned);
+                returnDue = false;
+            }
+            case Wire.PING -> {
+                pingDue = false;
+                pingOut = true;
+            }
+            case Wire.CLOSE -> life.closeSent();
+            default -> {
+                // STATE: the header is all of it.
+            }
+        }
+    }
+
+    /** Handles one of the peer's control frames, whose header has been read; returns the violation, or null. */
+    @Nullable String received(int type, ByteBuf buffer, int lengthBytes) {
+        if (type == Wire.ACK) {
+            credits.answerReceived();
+            return null;
+        }
+        boolean nonce = type == Wire.PING || type == Wire.PONG;
+        if ((!nonce && type != Wire.STATE && type != Wire.CLOSE && type != Wire.RETURN)
+                || lengthBytes < Wire.HEADER_BYTES + (nonce ? Wire.NONCE_BYTES : 0)) {
+            return "it sent " + Wire.name(type) + " of " + lengthBytes + " bytes";
+        }
+        String violation = credits.controlFrameReceived();
+        if (violation != null) {
+            return violation;
+        }
+        switch (type) {
+            case Wire.PING -> {
+                pongDue = true;
+                pongNonce = buffer.getLong(Wire.HEADER_BYTES);
+            }
+            case Wire.PONG -> {
+                if (!pingOut || buffer.getLong(Wire.HEADER_BYTES) != pingNonce) {
+                    return "it answered a ping that was not sent";
+                }
+                pingOut = false;
+                answeredNonce = pingNonce;
+                pongCame = !pingForKeepAlive;
+            }
+            case Wire.RETURN -> {
+                return window.grantsReturned((int) buffer.getLong(8));
+            }
+            case Wire.CLOSE -> {
+                if (life.hasPeerClosed()) {
+                    return "it sent CLOSE twice";
+                }
+                if (inbox.isWithinMessage() && !life.isCloseRequested()) {
+                    return "it sent CLOSE within a message";
+                }
+                life.peerClosed();
+            }
+            default -> {
+                // STATE: the header was all of it.
+            }
+        }
+        return null;
+    }
+}

@@ -1,0 +1,85 @@
+package org.verbena.transport.protocol.framing;
+
+import org.verbena.transport.protocol.handshake.Handshake;
+import org.verbena.transport.protocol.receiving.Inbox;
+import org.verbena.transport.protocol.receiving.ReceiveWindow;
+import org.verbena.transport.protocol.rendezvous.RendezvousReceiver;
+import org.verbena.transport.protocol.rendezvous.RendezvousSender;
+import org.verbena.transport.protocol.sending.FrameSender;
+import org.verbena.transport.protocol.sending.SendLedger;
+import org.verbena.transport.protocol.sending.SendMemory;
+import org.verbena.transport.protocol.wire.Wire;
+import io.netty.buffer.ByteBuf;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.EndpointCapabilities;
+
+/** Frames begin with a header, and what is large may be advertised instead of sent. */
+abstract sealed class HeadedFramer extends Framer permits MessageFramer, StreamFramer {
+    final Handshake handshake;
+    final RendezvousSender sender;
+    private final RendezvousReceiver receiver;
+    int maxSges;
+
+    HeadedFramer(
+            SendLedger ledger,
+            SendMemory memory,
+            FrameSender frames,
+            ReceiveWindow window,
+            Inbox inbox,
+            Handshake handshake,
+            RendezvousSender sender,
+            RendezvousReceiver receiver) {
+        super(ledger, memory, frames, window, inbox);
+        this.handshake = handshake;
+        this.sender = sender;
+        this.receiver = receiver;
+    }
+
+    @Override
+    public final void prepare(EndpointCapabilities capabilities) {
+        maxSges = capabilities.maxSges();
+    }
+
+    /**
+     * A frame of the message class came.
+     *
+     * @param type of the frame
+     * @param buffer the receive; taken
+     * @param payload bytes behind the header
+     * @param length what the header says
+     * @param closing whether this end is closing: only what was advertised is taken
+     * @return the violation, or null
+     */
+    final @Nullable String received(int type, ByteBuf buffer, int payload, int length, boolean closing) {
+        String violation = violation(type, payload, length);
+        if (violation != null) {
+            buffer.release();
+        } else if (type == Wire.RENDEZVOUS) {
+            violation = receiver.advertised(buffer, payload, length, closing);
+            window.reuse(buffer);
+        } else {
+            buffer.setIndex(Wire.HEADER_BYTES, Wire.HEADER_BYTES + payload);
+            accept(type, buffer, length);
+        }
+        return violation;
+    }
+
+    /** What is wrong with a frame, or null. */
+    abstract @Nullable String violation(int type, int payload, int length);
+
+    /** Takes a valid frame with bytes of messages, or their end; the buffer is from the payload on. */
+    abstract void accept(int type, ByteBuf buffer, int length);
+
+    /** The violation in an advertisement, as far as it does not depend on the framing, or null. */
+    final @Nullable String advertisementViolation(int length) {
+        if (!handshake.hasFeature(Wire.FEATURE_READS)) {
+            return "it advertised more messages than it may";
+        }
+        return length >= 0 && length <= handshake.maxInboundBytes() ? null : tooLong(length);
+    }
+
+    final String tooLong(int length) {
+        return "it sent a message of " + Integer.toUnsignedString(length) + " bytes, over the limit of "
+                + handshake.maxInboundBytes();
+    }
+}

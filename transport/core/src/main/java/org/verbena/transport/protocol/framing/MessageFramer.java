@@ -1,0 +1,135 @@
+package org.verbena.transport.protocol.framing;
+
+import org.verbena.transport.protocol.handshake.Handshake;
+import org.verbena.transport.protocol.receiving.Inbox;
+import org.verbena.transport.protocol.receiving.ReceiveWindow;
+import org.verbena.transport.protocol.rendezvous.RendezvousReceiver;
+import org.verbena.transport.protocol.rendezvous.RendezvousSender;
+import org.verbena.transport.protocol.sending.FrameSender;
+import org.verbena.transport.protocol.sending.Obstacle;
+import org.verbena.transport.protocol.sending.Operation;
+import org.verbena.transport.protocol.sending.SendLedger;
+import org.verbena.transport.protocol.sending.SendMemory;
+import org.verbena.transport.protocol.wire.Wire;
+import org.verbena.transport.Framing;
+import io.netty.buffer.ByteBuf;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.WorkRequest;
+
+/** Messages keep their boundaries: one frame each, or several fragments, or an advertisement. */
+public final class MessageFramer extends HeadedFramer {
+    /**
+     * A fragment that is not the last fills at least this part of the peer's receive buffer, so that it cannot be made
+     * to hold many for little.
+     */
+    private static final int MIN_FRAGMENT_DIVISOR = 4;
+
+    public MessageFramer(
+            SendLedger ledger,
+            SendMemory memory,
+            FrameSender frames,
+            ReceiveWindow window,
+            Inbox inbox,
+            Handshake handshake,
+            RendezvousSender sender,
+            RendezvousReceiver receiver) {
+        super(ledger, memory, frames, window, inbox, handshake, sender, receiver);
+    }
+
+    @Override
+    public boolean hasBegun(Operation operation) {
+        return operation.remainingBytes < operation.totalBytes;
+    }
+
+    @Override
+    public Obstacle post(Endpoint endpoint, Operation operation) {
+        if (!hasBegun(operation) && operation.totalBytes > handshake.maxOutboundBytes()) {
+            return refuse(operation, handshake.maxOutboundBytes());
+        }
+        if (frames.isOutOfGrants()) {
+            return Obstacle.CREDIT;
+        }
+        if (sender.wants(operation)) {
+            if (sender.isFull()) {
+                return Obstacle.SLOT;
+            }
+            if (sender.gather(operation, operation.totalBytes, handshake.peerPayloadBytes())) {
+                return sender.post(endpoint, operation, operation.totalBytes);
+            }
+        }
+        return postFragment(endpoint, operation);
+    }
+
+    private Obstacle postFragment(Endpoint endpoint, Operation operation) {
+        int type = hasBegun(operation) ? Wire.CONTINUATION : Wire.MESSAGE;
+        int room = handshake.peerPayloadBytes();
+        int wanted = Math.min(operation.remainingBytes, room);
+        int payload = wanted;
+        int flags = ledger.inlineFlag(Wire.HEADER_BYTES + wanted);
+        WorkRequest request = ledger.request();
+        request.asSend(ledger.nextId(), flags);
+        ledger.gatherSlot(Wire.HEADER_BYTES);
+        if (wanted > 0) {
+            payload = memory.gather(operation, wanted, maxSges - 1, request.buffers());
+            if (payload < wanted && payload < room / MIN_FRAGMENT_DIVISOR + 1) {
+                payload = wanted;
+                request.asSend(ledger.nextId(), flags);
+                if (wanted <= SendLedger.SLOT_BYTES - Wire.HEADER_BYTES) {
+                    memory.copyToSlot(operation, wanted);
+                    ledger.gatherSlot(Wire.HEADER_BYTES + wanted);
+                } else {
+                    ledger.gatherSlot(Wire.HEADER_BYTES);
+                    if (!memory.copy(endpoint, operation, wanted)) {
+                        return Obstacle.MEMORY;
+                    }
+                }
+            }
+        }
+        frames.writeMessageHeader(
+                type, operation.remainingBytes, payload < operation.remainingBytes || operation.next != null);
+        if (!frames.postMessage(endpoint, operation)) {
+            return Obstacle.SLOT;
+        }
+        operation.framePosted(payload);
+        return Obstacle.NONE;
+    }
+
+    @Override
+    void accept(int type, ByteBuf buffer, int length) {
+        if (type == Wire.CONTINUATION) {
+            inbox.proceed(buffer);
+        } else if (buffer.readableBytes() == length) {
+            inbox.received(buffer);
+        } else {
+            inbox.begin(buffer, length);
+        }
+    }
+
+    @Override
+    @Nullable String violation(int type, int payload, int length) {
+        if (type == Wire.END) {
+            return "it sent END of " + payload + " bytes of " + length + " with framing " + Framing.MESSAGE;
+        }
+        if (length < 0 || (type != Wire.RENDEZVOUS && payload > length)) {
+            return "it sent " + payload + " bytes of " + Integer.toUnsignedString(length);
+        }
+        int least = (window.bufferBytes() - Wire.HEADER_BYTES) / MIN_FRAGMENT_DIVISOR;
+        if (type != Wire.RENDEZVOUS && payload < length && payload < least) {
+            return "it sent a fragment of " + payload + " bytes of " + length;
+        }
+        if (type == Wire.CONTINUATION) {
+            return inbox.isWithinMessage() && length == inbox.expectedBytes() && payload > 0
+                    ? null
+                    : "it continues a message at " + length + " bytes before its end, expected "
+                            + (inbox.isWithinMessage() ? String.valueOf(inbox.expectedBytes()) : "none");
+        }
+        if (inbox.isWithinMessage()) {
+            return "it began a message within another";
+        }
+        if (type == Wire.RENDEZVOUS) {
+            return advertisementViolation(length);
+        }
+        return length > handshake.maxInboundBytes() ? tooLong(length) : null;
+    }
+}

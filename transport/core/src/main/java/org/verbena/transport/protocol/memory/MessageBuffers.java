@@ -1,0 +1,451 @@
+package org.verbena.transport.protocol.memory;
+
+import org.verbena.transport.protocol.receiving.Receives;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.LoggerFactory;
+import org.verbena.transport.buffer.RegisteredBufferPool;
+import org.verbena.transport.buffer.RegisteredByteBuf;
+import org.verbena.transport.buffer.ReleaseHook;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RdmaException;
+import org.verbena.transport.spi.PeerAddress;
+import org.verbena.transport.spi.RateLimitedLog;
+import org.verbena.transport.spi.ScatterGatherList;
+
+/**
+ * Registered memory of one device, as the protocol uses it. Receiving and sending have budgets of their own, in two pools, so that
+ * neither can starve the other. Any thread.
+ *
+ * <p>The budget for receiving is shared out so that whatever was promised to a peer can be kept: what receives take ({@link #reserveReceives}) and the longest
+ * message that was promised ({@link #promise}) are never more than the budget together. A message's memory is taken whole or not at all, first come, first
+ * served ({@link #tryAllocateMessage}); so the one whose turn it is gets its memory when those before it have been released, and nobody holds a part while
+ * waiting for the rest.
+ *
+ * <p>Peers that announce messages and do not send them occupy memory. So messages leave what receives may take, and all messages of one address together take no
+ * more than half of the budget, or one message: beyond that its connections wait while others pass them by.
+ */
+public final class MessageBuffers {
+    /** Finds the buffers for a device. */
+    @FunctionalInterface
+    public interface Source {
+        /**
+         * The buffers in memory of a domain.
+         *
+         * @param domain an endpoint's memory domain
+         * @return shared by all connections of that device
+         */
+        MessageBuffers forDomain(MemoryDomain domain);
+    }
+
+    /** A waiter for memory to receive into. */
+    public interface Waiter {
+        /**
+         * Memory was released, and this waiter should try again. Any thread; must not block. May be called more than
+         * once.
+         */
+        void onMemoryFreed();
+
+        /**
+         * What its peer's messages are counted by, with those of all connections of that address.
+         *
+         * @return of {@link PeerAddress#networkOf}; {@link PeerAddress#UNKNOWN}, which has no limit, unless overridden
+         */
+        default long network() {
+            return PeerAddress.UNKNOWN;
+        }
+    }
+
+    /** A promise leaves this part of the budget to receives, and receives leave it to promises. */
+    private static final int LEAST_DIVISOR = 4;
+    /** Receives for speed alone take this part of what receives may take: connections to come find the least that they need. */
+    private static final int SPEED_DIVISOR = 2;
+    /** One connection's share: it gets no further message while its user holds more than this part. */
+    private static final int SHARE_DIVISOR = 8;
+    /** The messages of one address take no more than this part, or are one message. */
+    private static final int ADDRESS_DIVISOR = 2;
+
+    /** How often a message asks the JVM again for direct memory that it refused. */
+    private static final long DIRECT_RETRY_MILLIS = 100;
+
+    private static final RateLimitedLog DIRECT_MEMORY_LOG =
+            new RateLimitedLog(LoggerFactory.getLogger(MessageBuffers.class));
+
+    private final RegisteredBufferPool sendPool;
+    private final RegisteredBufferPool receivePool;
+    private final MemoryDomain domain;
+    private final MemoryQueue queue;
+    /** Bytes of messages outside the pool. */
+    private final AtomicLong plainBytes = new AtomicLong();
+
+    private final AtomicBoolean retrying = new AtomicBoolean();
+
+    // Guarded by this.
+    private long reservedBytes;
+    private long promisedBytes;
+    /** What messages have. */
+    private long messageBytes;
+
+    private final Map<Long, Long> bytesByNetwork = new HashMap<>();
+
+    /**
+     * Creates one.
+     *
+     * @param sendPool for headers and for copies of what is not in registered memory
+     * @param receivePool for receives and for messages that come by rendezvous; registered with LOCAL_WRITE at least
+     * @throws IllegalArgumentException the pools are of different domains
+     */
+    public MessageBuffers(RegisteredBufferPool sendPool, RegisteredBufferPool receivePool) {
+        if (!sendPool.domain().equals(receivePool.domain())) {
+            throw new IllegalArgumentException("the pools must be of one memory domain");
+        }
+        if (!receivePool.options().access().contains(MemoryDomain.Access.LOCAL_WRITE)) {
+            throw new IllegalArgumentException("the pool for receiving must be registered with LOCAL_WRITE");
+        }
+        this.sendPool = sendPool;
+        this.receivePool = receivePool;
+        domain = sendPool.domain();
+        queue = new MemoryQueue(receivePool, this::admits);
+    }
+
+    /**
+     * A buffer for a receive, or for a copy of what came in one. No turn is kept: receives are bounded by what was reserved for them.
+     *
+     * @param capacityBytes its capacity, all of it writable
+     * @return empty, one reference; null if the budget is spent for now
+     * @throws RdmaException it is more than the whole budget, or the device refused to register more
+     */
+    public @Nullable ByteBuf tryAllocateReceive(int capacityBytes) {
+        return allocate(receivePool, capacityBytes);
+    }
+
+    /**
+     * A buffer to send from.
+     *
+     * @param capacityBytes its capacity, all of it writable
+     * @return empty, one reference; null if the budget is spent for now
+     * @throws RdmaException it is more than the whole budget, or the device refused to register more
+     */
+    public @Nullable ByteBuf tryAllocateSend(int capacityBytes) {
+        return allocate(sendPool, capacityBytes);
+    }
+
+    /**
+     * A buffer for a whole message, when it is the waiter's turn. If it lies outside the pool, {@link #gather} covers nothing of it.
+     *
+     * @param capacityBytes its capacity, all of it writable; within what was promised
+     * @param waiter told when it is worth trying again, if there is none now; {@link #forgetMessage} ends its waiting
+     * @param account charged with the capacity, until the buffer is released
+     * @return empty, one reference; null if the budget is spent for now or others wait
+     * @throws RdmaException the device refused to register more
+     */
+    public @Nullable ByteBuf tryAllocateMessage(int capacityBytes, Waiter waiter, ReleaseHook account) {
+        ByteBuf buffer = queue.isTurnOf(waiter) ? allocateMessage(capacityBytes, waiter, account) : null;
+        if (buffer == null) {
+            queue.addForMessage(waiter, capacityBytes);
+            // Nobody was notified of memory that was released before the pool was watched.
+            buffer = queue.isTurnOf(waiter) ? allocateMessage(capacityBytes, waiter, account) : null;
+        }
+        if (buffer != null) {
+            queue.leaveMessages(waiter);
+        }
+        return buffer;
+    }
+
+    private @Nullable ByteBuf allocateMessage(int capacityBytes, Waiter waiter, ReleaseHook account) {
+        long network = waiter.network();
+        ByteBuf message = null;
+        try {
+            message = allocatePooled(capacityBytes, network, account);
+            if (message == null) {
+                message = allocatePlain(capacityBytes, network, account);
+            }
+        } finally {
+            if (message == null) {
+                queue.passOn(waiter);
+            }
+        }
+        return message;
+    }
+
+    /**
+     * A buffer for a stretch of a stream, which waits for no turn: only while nobody waits for a message.
+     *
+     * @param capacityBytes its capacity, all of it writable
+     * @param waiter whose peer sends it; not told of anything
+     * @param account charged with the capacity, until the buffer is released
+     * @return empty, one reference; null if there is no memory for it
+     * @throws RdmaException the device refused to register more
+     */
+    public @Nullable ByteBuf tryAllocateStretch(int capacityBytes, Waiter waiter, ReleaseHook account) {
+        if (queue.isMessageAwaited()) {
+            return null;
+        }
+        ByteBuf stretch = null;
+        try {
+            stretch = allocatePooled(capacityBytes, waiter.network(), account);
+        } finally {
+            if (stretch == null) {
+                queue.passOn(waiter);
+            }
+        }
+        return stretch;
+    }
+
+    private @Nullable ByteBuf allocatePooled(int capacityBytes, long network, ReleaseHook account) {
+        long blockBytes = receivePool.blockBytes(capacityBytes);
+        if (!tryCharge(network, blockBytes)) {
+            return null;
+        }
+        RegisteredByteBuf pooled = null;
+        try {
+            pooled = receivePool.tryAllocate(capacityBytes, capacityBytes);
+        } finally {
+            if (pooled == null) {
+                uncharge(network, blockBytes);
+            }
+        }
+        if (pooled != null) {
+            pooled.chargeTo(new Charge(account, network, blockBytes, false), capacityBytes);
+        }
+        return pooled;
+    }
+
+    /** Memory outside the pool: there is room, but not in one piece, for long-lived receives may lie in every chunk. */
+    private @Nullable ByteBuf allocatePlain(int capacityBytes, long network, ReleaseHook account) {
+        if (!tryCharge(network, capacityBytes)) {
+            return null;
+        }
+        long maxBytes = receivePool.options().maxRegisteredBytes();
+        ByteBuf plain = null;
+        try {
+            if (receivePool.metrics().usedBytes() + plainBytes.addAndGet(capacityBytes) <= maxBytes) {
+                plain = new PlainMessageBuf(capacityBytes, new Charge(account, network, capacityBytes, true));
+            }
+        } catch (OutOfMemoryError noDirectMemory) {
+            DIRECT_MEMORY_LOG.warn("the JVM has no direct memory for a message of " + capacityBytes
+                    + " bytes, which waits for some: raise -XX:MaxDirectMemorySize, or"
+                    + " org.verbena.buffers.maxRegisteredBytes, which is not part of it (" + noDirectMemory + ")");
+            retryLater();
+        } finally {
+            if (plain == null) {
+                plainBytes.addAndGet(-capacityBytes);
+                uncharge(network, capacityBytes);
+            }
+        }
+        return plain;
+    }
+
+    /** What one message has of the budget. */
+    private final class Charge implements ReleaseHook {
+        private final ReleaseHook account;
+        private final long network;
+        private final long bytes;
+        private final boolean plain;
+
+        Charge(ReleaseHook account, long network, long bytes, boolean plain) {
+            this.account = account;
+            this.network = network;
+            this.bytes = bytes;
+            this.plain = plain;
+        }
+
+        @Override
+        public void onReleased(int units) {
+            if (plain) {
+                plainBytes.addAndGet(-bytes);
+            }
+            uncharge(network, bytes);
+            account.onReleased(units);
+            queue.freed();
+        }
+    }
+
+    private synchronized boolean tryCharge(long network, long bytes) {
+        if (messageBytes + bytes > leftBeside(reservedBytes) || !admits(network, bytes)) {
+            return false;
+        }
+        messageBytes += bytes;
+        if (network != PeerAddress.UNKNOWN) {
+            bytesByNetwork.merge(network, bytes, Long::sum);
+        }
+        return true;
+    }
+
+    private synchronized void uncharge(long network, long bytes) {
+        messageBytes -= bytes;
+        if (network != PeerAddress.UNKNOWN) {
+            bytesByNetwork.computeIfPresent(network, (key, held) -> held == bytes ? null : held - bytes);
+        }
+    }
+
+    private synchronized boolean admits(long network, long bytes) {
+        long heldBytes = bytesByNetwork.getOrDefault(network, 0L);
+        return heldBytes == 0 || heldBytes + bytes <= receivePool.options().maxRegisteredBytes() / ADDRESS_DIVISOR;
+    }
+
+    /** What one direction of the budget, promises or receives, may have when the other has so much. */
+    private long leftBeside(long othersBytes) {
+        long maxBytes = receivePool.options().maxRegisteredBytes();
+        return maxBytes - Math.max(maxBytes / LEAST_DIVISOR, othersBytes);
+    }
+
+    /** Has the first waiter try again in a while: nobody reports when others have freed direct memory of the JVM. */
+    private void retryLater() {
+        if (retrying.compareAndSet(false, true)) {
+            CompletableFuture.delayedExecutor(DIRECT_RETRY_MILLIS, TimeUnit.MILLISECONDS)
+                    .execute(() -> {
+                        retrying.set(false);
+                        queue.freed();
+                    });
+        }
+    }
+
+    /**
+     * Waits for memory for receives. To miss nothing, try again after this.
+     *
+     * @param waiter told when it is worth trying again
+     */
+    public void awaitReceives(Waiter waiter) {
+        queue.addForReceives(waiter);
+    }
+
+    /**
+     * Stops waiting for memory for receives.
+     *
+     * @param waiter not called from now on, except by a call that is under way
+     */
+    public void forgetReceives(Waiter waiter) {
+        queue.leaveReceives(waiter);
+    }
+
+    /**
+     * Stops waiting for a message's memory.
+     *
+     * @param waiter not called from now on, except by a call that is under way
+     */
+    public void forgetMessage(Waiter waiter) {
+        queue.leaveMessages(waiter);
+    }
+
+    /**
+     * Reserves a part of the budget for receives that are kept posted. It need not be allocated.
+     *
+     * @param receives how many
+     * @param bufferBytes the size of each
+     * @param forSpeed for more than what is needed to go on at all: only while receives take less than half of what they may
+     * @return false if there is no room for so many: nothing was reserved
+     */
+    public synchronized boolean reserveReceives(int receives, int bufferBytes, boolean forSpeed) {
+        long limitBytes = leftBeside(promisedBytes);
+        if (forSpeed) {
+            limitBytes /= SPEED_DIVISOR;
+        }
+        long bytes = receives * receivePool.blockBytes(bufferBytes);
+        if (reservedBytes + bytes > limitBytes) {
+            return false;
+        }
+        reservedBytes += bytes;
+        return true;
+    }
+
+    /**
+     * Gives a reservation back.
+     *
+     * @param receives how many
+     * @param bufferBytes the size of each
+     */
+    public synchronized void unreserveReceives(int receives, int bufferBytes) {
+        reservedBytes -= receives * receivePool.blockBytes(bufferBytes);
+    }
+
+    /**
+     * The longest message that a peer may be promised to be taken: from now on there is room for it beside all receives.
+     *
+     * @param wantedBytes the longest that is wanted
+     * @return so many bytes or fewer, 1 or more
+     */
+    public synchronized int promise(int wantedBytes) {
+        int bytes = Math.clamp(leftBeside(reservedBytes), 1, wantedBytes);
+        promisedBytes = Math.max(promisedBytes, bytes);
+        return bytes;
+    }
+
+    /**
+     * Whether someone waits for a message's memory.
+     *
+     * @return a moment's answer
+     */
+    public boolean isMessageAwaited() {
+        return queue.isMessageAwaited();
+    }
+
+    /**
+     * How much a connection's user may hold in messages and get another one: it has at the most this and one message.
+     *
+     * @return bytes
+     */
+    public long shareBytes() {
+        return receivePool.options().maxRegisteredBytes() / SHARE_DIVISOR;
+    }
+
+    private static @Nullable ByteBuf allocate(RegisteredBufferPool pool, int capacityBytes) {
+        if (capacityBytes > pool.options().maxRegisteredBytes()) {
+            // Waiting would never end: this throws, with the reason.
+            return pool.allocate(capacityBytes, capacityBytes);
+        }
+        return pool.tryAllocate(capacityBytes, capacityBytes);
+    }
+
+    /**
+     * Adds the registered memory behind a stretch of a buffer, through slices and composites, as far as it is registered in this domain and
+     * the pieces suffice.
+     *
+     * @param buffer any buffer
+     * @param index where to begin
+     * @param lengthBytes how far to go, at the most
+     * @param maxPieces how many pieces to add, at the most
+     * @param into where they are added
+     * @return bytes covered from {@code index} on; 0 if the first of them is not in registered memory
+     */
+    public int gather(ByteBuf buffer, int index, int lengthBytes, int maxPieces, ScatterGatherList into) {
+        if (buffer instanceof CompositeByteBuf composite) {
+            return gatherComposite(composite, index, lengthBytes, maxPieces, into);
+        }
+        int covered = lengthBytes;
+        int pieces = RegisteredByteBuf.countPieces(buffer, index, covered, domain);
+        while (pieces > maxPieces && covered > 1) {
+            // A slice of a composite with many components: take a shorter part.
+            covered /= 2;
+            pieces = RegisteredByteBuf.countPieces(buffer, index, covered, domain);
+        }
+        return pieces >= 0 && pieces <= maxPieces && RegisteredByteBuf.gather(buffer, index, covered, domain, into)
+                ? covered
+                : 0;
+    }
+
+    private int gatherComposite(
+            CompositeByteBuf composite, int index, int lengthBytes, int maxPieces, ScatterGatherList into) {
+        int before = into.count();
+        int covered = 0;
+        while (covered < lengthBytes && into.count() - before < maxPieces) {
+            int component = composite.toComponentIndex(index + covered);
+            ByteBuf part = composite.internalComponent(component);
+            int from = index + covered - composite.toByteIndex(component);
+            int length = Math.min(lengthBytes - covered, part.capacity() - from);
+            int added = gather(part, from, length, maxPieces - (into.count() - before), into);
+            covered += added;
+            if (added < length) {
+                break;
+            }
+        }
+        return covered;
+    }
+}

@@ -1,0 +1,389 @@
+package org.verbena.transport.protocol.receiving;
+
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.memory.HeldByUser;
+import org.verbena.transport.protocol.memory.MessageBuffers;
+import org.verbena.transport.protocol.state.ConnectionCounters;
+import org.verbena.transport.protocol.wire.Credits;
+import org.verbena.transport.protocol.wire.HeaderState;
+import org.verbena.transport.Framing;
+import io.netty.buffer.ByteBuf;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.buffer.RegisteredByteBuf;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.spi.SharedReceiveQueue;
+
+/**
+ * The receives that the peer may use, its own or of the loop's shared receive queue, and how many it is granted. What
+ * the user holds of them counts: beyond as
+ * many as are kept posted, its allowance, another is posted only when one is released.
+ */
+public final class ReceiveWindow {
+    /** Receives are low when fewer than this part of them are posted. */
+    private static final int LOW_RECEIVES_DIVISOR = 4;
+    /** Receives are posted when this part of those that are kept is missing ... */
+    private static final int REPOST_DIVISOR = 8;
+    /** ... or so many of them. */
+    private static final int MOST_REPOSTED = 16;
+
+    private final MessageOptions options;
+    private final Credits credits;
+    private final ConnectionCounters counters;
+    private final HeaderState header;
+    private final MessageBuffers.Waiter waiter;
+    private final SharedReceives.Member member = this::reclaim;
+    private final HeldByUser heldByUser;
+
+    @SuppressWarnings("NullAway.Init") // set by prepare
+    private MessageBuffers buffers;
+
+    private int ownBytes;
+    private @Nullable Receives own;
+    private int reserved;
+    /** How many are kept posted, but for those that are held. */
+    private int kept;
+
+    private @Nullable SharedReceives shared;
+    private boolean joined;
+    private int usedOfShared;
+    /** The peer was asked to give grants back, since its last message. */
+    private boolean reclaimAsked;
+
+    private boolean open;
+    private boolean controlCame;
+    private boolean peerWaited;
+    private boolean low;
+
+    /** The first receives have not been posted yet: that none is posted does not mean that memory is short. */
+    private boolean opening;
+
+    private boolean starved;
+    /** In the queue for memory to receive into. */
+    private boolean awaitingMemory;
+
+    public ReceiveWindow(
+            MessageOptions options,
+            Credits credits,
+            ConnectionCounters counters,
+            HeaderState header,
+            MessageBuffers.Waiter waiter) {
+        this.options = options;
+        this.credits = credits;
+        this.counters = counters;
+        this.header = header;
+        this.waiter = waiter;
+        heldByUser = new HeldByUser(waiter::onMemoryFreed);
+    }
+
+    /**
+     * Posts the receives that a peer needs before it has introduced itself.
+     *
+     * @param strange whether the peer speaks first, so that one receive will do
+     */
+    public void prepare(Endpoint endpoint, EndpointCapabilities capabilities, MessageBuffers memory, boolean strange) {
+        buffers = memory;
+        ownBytes = options.receiveBufferBytes() == MessageOptions.DEVICE_DEFAULT
+                ? capabilities.receiveBufferBytes()
+                : options.receiveBufferBytes();
+        SharedReceiveQueue queue = endpoint.sharedReceiveQueue();
+        if (queue == null) {
+            prepareOwn(endpoint, capabilities, strange);
+        } else {
+            prepareShared(queue);
+        }
+    }
+
+    private void prepareOwn(Endpoint endpoint, EndpointCapabilities capabilities, boolean strange) {
+        boolean raw = options.framing() == Framing.RAW;
+        int depth = Math.min(options.receiveDepth(ownBytes), capabilities.receiveDepth());
+        int least = raw ? depth : MessageOptions.MIN_RECEIVE_DEPTH;
+        Receives receives = new Receives(endpoint::postReceive, buffers, depth, ownBytes);
+        own = receives;
+        if (!buffers.reserveReceives(least, ownBytes, false)) {
+            throw noReceives(least);
+        }
+        reserved = least;
+        kept = least;
+        int first = strange && !raw ? 1 : least;
+        if (receives.post(first) < Math.min(first, MessageOptions.MIN_RECEIVE_DEPTH)) {
+            throw noReceives(first);
+        }
+    }
+
+    private IllegalStateException noReceives(int count) {
+        return new IllegalStateException("no registered memory for " + count + " receives of " + ownBytes
+                + " bytes: raise the limit of the receive buffers");
+    }
+
+    private void prepareShared(SharedReceiveQueue queue) {
+        if (options.framing() == Framing.RAW) {
+            throw new IllegalArgumentException("framing RAW has no flow control, so its peer could use up receives that"
+                    + " were promised to others: use it without a shared receive queue");
+        }
+        SharedReceives found = SharedReceives.of(queue, buffers, ownBytes);
+        found.refill();
+        if (!found.join(member)) {
+            throw new IllegalStateException(
+                    "no room for one more connection in the " + found + ": make the queue deeper or use more loops");
+        }
+        joined = true;
+        shared = found;
+    }
+
+    /**
+     * The peer is known: it gets as many receives as connections have at first. As many as were asked for are kept, as
+     * far as there is room.
+     */
+    public void open() {
+        open = true;
+        Receives receives = own;
+        if (receives != null && options.framing() != Framing.RAW) {
+            opening = true;
+            int first = Math.min(options.firstReceiveDepth(ownBytes), receives.depth());
+            boolean forSpeed = options.receiveDepth() == MessageOptions.DEVICE_DEFAULT;
+            while (!keep(first, forSpeed)) {
+                first /= 2;
+            }
+        }
+    }
+
+    private boolean keep(int count, boolean forSpeed) {
+        int more = count - reserved;
+        if (more > 0) {
+            if (!buffers.reserveReceives(more, ownBytes, forSpeed)) {
+                return false;
+            }
+            reserved = count;
+            kept = count;
+        }
+        return true;
+    }
+
+    public int bufferBytes() {
+        return shared != null ? shared.bufferBytes() : ownBytes;
+    }
+
+    /** The most that the peer is ever granted at once. */
+    public int greatest() {
+        if (shared != null) {
+            return Math.max(1, Math.min(options.receiveDepth(ownBytes), shared.depth()) - Credits.CONTROL_RECEIVES);
+        }
+        return Math.max(1, (own == null ? 0 : own.depth()) - Credits.CONTROL_RECEIVES);
+    }
+
+    /**
+     * Posts what is missing.
+     *
+     * @param undelivered how many receives hold what was not delivered
+     * @param reading whether the user reads
+     * @return whether to try once more: memory may have come back before it was awaited
+     */
+    public boolean post(Endpoint endpoint, int undelivered, boolean reading) {
+        SharedReceives common = shared;
+        Receives receives = own;
+        boolean wasStarved = starved;
+        starved = false;
+        if (common != null) {
+            watch(common.posted(), common.depth());
+            common.refill();
+            starved = common.starved();
+        } else if (receives != null) {
+            if (opening) {
+                opening = false;
+            } else {
+                watch(receives.posted(), kept);
+            }
+            if (peerWaited && reading && kept < receives.depth() && !isUserSlow()) {
+                keep(Math.min(2 * kept, receives.depth()), true);
+            }
+            int wanted = open ? kept - heldBack(undelivered) - receives.posted() : 0;
+            if (wanted >= Math.clamp(kept / REPOST_DIVISOR, 1, MOST_REPOSTED) || (controlCame && wanted > 0)) {
+                // The device must have the receives before a header promises them to the peer.
+                if (receives.post(wanted) > 0) {
+                    endpoint.flush();
+                }
+                starved = receives.starved();
+            }
+        }
+        controlCame = false;
+        peerWaited = false;
+        if (starved && !wasStarved) {
+            counters.memoryStallBegan();
+        }
+        if (starved && !awaitingMemory) {
+            awaitingMemory = true;
+            buffers.awaitReceives(waiter);
+            return true;
+        }
+        if (!starved && awaitingMemory) {
+            awaitingMemory = false;
+            buffers.forgetReceives(waiter);
+        }
+        return false;
+    }
+
+    /**
+     * Receives that are not posted again yet: of what is not delivered, and of what the user holds beyond its
+     * allowance.
+     */
+    private int heldBack(int undelivered) {
+        int allowance = allowance();
+        long held = heldByUser.held();
+        if (held > allowance) {
+            heldByUser.watch();
+            held = heldByUser.held();
+        }
+        return undelivered + (int) Math.max(0, held - allowance);
+    }
+
+    private int allowance() {
+        return shared != null ? greatest() : kept;
+    }
+
+    /** Whether the user holds all the receive buffers that it may: then messages are better copied out of them. */
+    boolean isUserSlow() {
+        return heldByUser.held() >= allowance();
+    }
+
+    /** Whether there was no memory for a receive when it was last tried. */
+    public boolean isStarved() {
+        return starved;
+    }
+
+    /** Counts each time that the receives run low, until they have recovered. */
+    private void watch(int posted, int depth) {
+        if (posted < depth / LOW_RECEIVES_DIVISOR) {
+            if (!low) {
+                low = true;
+                counters.receiveQueueLow();
+            }
+        } else {
+            low = false;
+        }
+    }
+
+    /** Grants the peer as many more message frames as may be granted, with the next header. */
+    public void grant(int undelivered) {
+        int more = grantable(undelivered);
+        if (more > 0) {
+            credits.grant(more);
+        }
+    }
+
+    /**
+     * The number of further message frames that may be granted: their receives are posted. With a shared queue, this
+     * call promises them.
+     */
+    public int grantable(int undelivered) {
+        if (shared != null) {
+            // What was used is granted again, and twice that to a peer that wants more: others have the rest.
+            int has = credits.outstandingGrant();
+            int room = greatest() - has - heldBack(undelivered);
+            int wanted = credits.isMoreWanted() ? 2 * usedOfShared : usedOfShared;
+            int more = shared.promise(has, Math.min(room, Math.max(wanted, has == 0 ? 1 : 0)));
+            if (more > 0) {
+                usedOfShared = 0;
+            }
+            return more;
+        }
+        return own == null ? 0 : own.posted() - Credits.CONTROL_RECEIVES - credits.outstandingGrant();
+    }
+
+    /** A receive has completed: its buffer, or null if no such receive is posted. */
+    public @Nullable ByteBuf take(long workId) {
+        if (shared != null) {
+            return shared.take(workId);
+        }
+        return own == null ? null : own.take(workId);
+    }
+
+    /** The content of a receive is no longer needed: its buffer serves the next. */
+    public void reuse(ByteBuf buffer) {
+        if (shared != null) {
+            shared.spare(buffer);
+        } else if (own != null) {
+            own.spare(buffer);
+        } else {
+            buffer.release();
+        }
+    }
+
+    /** The user gets a receive buffer. */
+    void delivered(ByteBuf buffer) {
+        if (buffer instanceof RegisteredByteBuf receive) {
+            heldByUser.charge(1);
+            receive.chargeTo(heldByUser, 1);
+        }
+    }
+
+    /** The peer's last header said that it had to wait for grants. */
+    public void peerWaited() {
+        peerWaited = true;
+    }
+
+    /** A receive for control was used: it is posted again before anything else. */
+    public void controlCame() {
+        controlCame = true;
+    }
+
+    /** A message frame used one receive; returns the violation, or null. */
+    public @Nullable String messageFrameCame() {
+        String violation = credits.messageFrameReceived();
+        if (shared != null) {
+            shared.used(credits.outstandingGrant());
+            usedOfShared++;
+            reclaimAsked = false;
+        }
+        return violation;
+    }
+
+    /**
+     * The shared queue runs short of receives: the next frame asks the peer to return grants, once until the peer has
+     * sent something.
+     */
+    private void reclaim() {
+        if (open && !reclaimAsked && credits.outstandingGrant() > 1) {
+            reclaimAsked = true;
+            header.reclaim();
+            waiter.onMemoryFreed(); // called while another connection is changing its state
+        }
+    }
+
+    /** The peer gives grants back; returns the violation, or null. */
+    public @Nullable String grantsReturned(int frames) {
+        SharedReceives common = shared;
+        if (common == null) {
+            return "it returned grants that it was not asked for";
+        }
+        String violation = credits.takeBack(frames);
+        if (violation == null) {
+            common.returned(frames, credits.outstandingGrant());
+        }
+        return violation;
+    }
+
+    /** The endpoint is gone: nothing is posted any more. */
+    public void release() {
+        if (awaitingMemory) {
+            awaitingMemory = false;
+            buffers.forgetReceives(waiter);
+        }
+        if (shared != null) {
+            if (joined) {
+                joined = false;
+                shared.leave(member, credits.outstandingGrant());
+            }
+        } else if (own != null) {
+            own.release();
+            buffers.unreserveReceives(reserved, ownBytes);
+            reserved = 0;
+        }
+    }
+
+    @Override
+    public String toString() {
+        return (own == null ? "" : "posted " + own.posted() + ", ") + "with the user " + heldByUser.held()
+                + (starved ? ", no memory" : "");
+    }
+}

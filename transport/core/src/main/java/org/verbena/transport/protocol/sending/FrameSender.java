@@ -1,0 +1,136 @@
+package org.verbena.transport.protocol.sending;
+
+import org.verbena.transport.protocol.Frame;
+import org.verbena.transport.protocol.state.ConnectionCounters;
+import org.verbena.transport.protocol.state.Work;
+import org.verbena.transport.protocol.wire.Credits;
+import org.verbena.transport.protocol.wire.HeaderState;
+import org.verbena.transport.protocol.wire.Wire;
+import io.netty.buffer.ByteBuf;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.spi.Endpoint;
+
+/** Puts a header in front of each frame, with the current state that the peer has to know. */
+public final class FrameSender {
+    private final Credits credits;
+    private final SendLedger ledger;
+    private final ConnectionCounters counters;
+    private final HeaderState header;
+    private final FrameTap tap;
+    /** Whether the header that was written last asks for more grants. */
+    private boolean asks;
+
+    public FrameSender(
+            Credits credits,
+            SendLedger ledger,
+            ConnectionCounters counters,
+            HeaderState header,
+            FrameTap tap) {
+        this.credits = credits;
+        this.ledger = ledger;
+        this.counters = counters;
+        this.header = header;
+        this.tap = tap;
+    }
+
+    /**
+     * Writes the header of a frame of the message class.
+     *
+     * @param moreFollows whether there is something to send behind this frame
+     */
+    public void writeMessageHeader(int type, int length, boolean moreFollows) {
+        writeHeader(type, length, credits.asksWithMessage(moreFollows));
+    }
+
+    private void writeHeader(int type, int length, boolean asking) {
+        asks = asking;
+        ByteBuf memory = ledger.slots();
+        int offset = ledger.slotOffset();
+        memory.setLong(
+                offset,
+                (long) type << 56
+                        | header.flags()
+                        | (asking ? (long) Wire.ASKS << 48 : 0)
+                        | (long) credits.controlForHeader() << 32
+                        | Integer.toUnsignedLong(credits.grantForHeader()));
+        memory.setLong(offset + 8, (long) header.rendezvousTotal() << 32 | Integer.toUnsignedLong(length));
+    }
+
+    /** Stages the frame that the request describes, its header written; returns whether it was taken. */
+    public boolean post(Endpoint endpoint, @Nullable Work owner) {
+        Frame frame = tap.staged(ledger);
+        if (!ledger.post(endpoint, owner)) {
+            return false;
+        }
+        counters.frameSent();
+        credits.told();
+        if (asks) {
+            credits.hasAsked();
+        }
+        header.sent();
+        tap.sent(frame);
+        return true;
+    }
+
+    /** Whether the peer accepts no more message frames now. */
+    public boolean isOutOfGrants() {
+        return credits.available() <= 0;
+    }
+
+    /** Posts a frame of the message class, its header written: it takes a grant. */
+    public boolean postMessage(Endpoint endpoint, Operation operation) {
+        boolean posted = post(endpoint, operation);
+        if (posted) {
+            credits.messageFrameSent();
+        }
+        return posted;
+    }
+
+    /** Posts a frame of the message class that is nothing but its header: it takes a grant. */
+    public boolean postMessageHeader(Endpoint endpoint, Operation operation, int type) {
+        ledger.request().asSend(ledger.nextId(), ledger.inlineFlag(Wire.HEADER_BYTES));
+        writeMessageHeader(type, 0, operation.next != null);
+        ledger.gatherSlot(Wire.HEADER_BYTES);
+        return postMessage(endpoint, operation);
+    }
+
+    /** Posts a frame of the control or handshake class that is all in its slot. */
+    public boolean postHeader(Endpoint endpoint, int type, int length, int payloadBytes) {
+        int frameBytes = Wire.HEADER_BYTES + payloadBytes;
+        ledger.request().asSend(ledger.nextId(), ledger.inlineFlag(frameBytes));
+        writeHeader(type, length, credits.isAskDue(header.isWaiting()));
+        ledger.gatherSlot(frameBytes);
+        return post(endpoint, null);
+    }
+
+    /**
+     * Posts a frame of which the first part is in its slot, and more in memory of its own; false if there is none, or
+     * it was not taken.
+     */
+    public boolean postHeader(Endpoint endpoint, int type, int payloadBytes, byte[] more) {
+        if (more.length == 0) {
+            return postHeader(endpoint, type, 0, payloadBytes);
+        }
+        int frameBytes = Wire.HEADER_BYTES + payloadBytes;
+        ledger.request().asSend(ledger.nextId(), ledger.inlineFlag(frameBytes + more.length));
+        writeHeader(type, 0, false);
+        ledger.gatherSlot(frameBytes);
+        ByteBuf memory = ledger.stage(endpoint, more.length);
+        if (memory == null) {
+            return false;
+        }
+        memory.setBytes(0, more);
+        return post(endpoint, null);
+    }
+
+    /** Posts a message as it is, without a header. */
+    public boolean postRaw(Endpoint endpoint, Operation operation) {
+        Frame frame = tap.staged(ledger);
+        if (!ledger.post(endpoint, operation)) {
+            return false;
+        }
+        counters.frameSent();
+        tap.sent(frame);
+        return true;
+    }
+}

@@ -1,0 +1,62 @@
+package org.verbena.transport.protocol.sending;
+
+import org.verbena.transport.protocol.Frame;
+import io.netty.buffer.ByteBuf;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** Reports each frame to a listener, for debugging. */
+public final class FrameTap {
+    private final boolean raw;
+    private final Consumer<Throwable> onThrown;
+    private Frame.@Nullable Listener listener;
+
+    public FrameTap(boolean raw, Consumer<Throwable> onThrown) {
+        this.raw = raw;
+        this.onThrown = onThrown;
+    }
+
+    public void setListener(Frame.@Nullable Listener value) {
+        listener = value;
+    }
+
+    /** Describes the frame that is about to be posted; null if nobody listens. */
+    @Nullable Frame staged(SendLedger ledger) {
+        if (listener == null) {
+            return null;
+        }
+        int frameBytes = (int) ledger.request().buffers().totalBytes();
+        return raw ? Frame.raw(frameBytes) : Frame.read(ledger.slots(), ledger.slotOffset(), frameBytes);
+    }
+
+    /**
+     * The frame was posted. An exception of the listener ends the connection, but the device has the frame, so its
+     * sender continues normally.
+     */
+    void sent(@Nullable Frame frame) {
+        Frame.Listener told = listener;
+        if (told != null && frame != null) {
+            try {
+                told.onFrameSent(frame);
+            } catch (Throwable e) {
+                onThrown.accept(e);
+            }
+        }
+    }
+
+    /** A frame arrived; returns false if the listener threw, which ends the connection. */
+    public boolean received(ByteBuf buffer, int lengthBytes) {
+        Frame.Listener told = listener;
+        if (told == null) {
+            return true;
+        }
+        try {
+            told.onFrameReceived(
+                    raw ? Frame.raw(lengthBytes) : Frame.read(buffer, 0, Math.min(lengthBytes, buffer.capacity())));
+            return true;
+        } catch (Throwable e) {
+            onThrown.accept(e);
+            return false;
+        }
+    }
+}

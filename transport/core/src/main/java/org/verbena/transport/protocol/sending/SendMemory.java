@@ -1,0 +1,185 @@
+package org.verbena.transport.protocol.sending;
+
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.memory.MessageBuffers;
+import org.verbena.transport.protocol.state.ConnectionCounters;
+import org.verbena.transport.protocol.wire.Wire;
+import io.netty.buffer.ByteBuf;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.buffer.OperationRegistration;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RdmaException;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.spi.ScatterGatherList;
+
+/**
+ * Finds the bytes of a message: in the pool, in memory that is registered for the message alone, or in memory that has
+ * to be copied.
+ */
+public final class SendMemory {
+    private final MessageOptions options;
+    private final SendLedger ledger;
+    private final ConnectionCounters counters;
+
+    // Set by prepare.
+    @SuppressWarnings("NullAway.Init")
+    private MessageBuffers buffers;
+
+    @SuppressWarnings("NullAway.Init")
+    private MemoryDomain domain;
+
+    public SendMemory(MessageOptions options, SendLedger ledger, ConnectionCounters counters) {
+        this.options = options;
+        this.ledger = ledger;
+        this.counters = counters;
+    }
+
+    public void prepare(Endpoint endpoint, MessageBuffers memory) {
+        buffers = memory;
+        domain = endpoint.connectionMemory();
+    }
+
+    public static ByteBuf messageOf(Operation operation) {
+        ByteBuf message = operation.message;
+        if (message == null) {
+            throw new IllegalStateException("a message without memory");
+        }
+        return message;
+    }
+
+    /** Adds registered memory of the pool from the message's index on; returns the bytes covered. */
+    public int gatherPooled(Operation operation, int lengthBytes, int maxPieces, ScatterGatherList into) {
+        return buffers.gather(messageOf(operation), operation.index, lengthBytes, maxPieces, into);
+    }
+
+    /**
+     * Adds registered memory from the message's index on, registering it if that is worth it; returns the bytes
+     * covered.
+     */
+    public int gather(Operation operation, int lengthBytes, int maxPieces, ScatterGatherList into) {
+        RegisteredMemory registration = operation.registration;
+        if (registration == null) {
+            int covered = gatherPooled(operation, lengthBytes, maxPieces, into);
+            boolean begun = operation.remainingBytes < operation.totalBytes;
+            if (covered > 0 || begun || operation.totalBytes <= options.registerThresholdBytes()) {
+                return covered;
+            }
+            registration = register(operation, Set.of());
+            if (registration == null) {
+                return 0;
+            }
+        }
+        into.add(registration, operation.totalBytes - operation.remainingBytes, lengthBytes);
+        return lengthBytes;
+    }
+
+    /**
+     * Registers a message for its operation; null if it is on the heap, in pieces, or the device refuses: then it goes
+     * another way.
+     */
+    public @Nullable RegisteredMemory register(Operation operation, Set<MemoryDomain.Access> access) {
+        if (operation.registrationTried) {
+            return null;
+        }
+        operation.registrationTried = true;
+        try {
+            RegisteredMemory registration = OperationRegistration.register(
+                    messageOf(operation),
+                    operation.index - (operation.totalBytes - operation.remainingBytes),
+                    operation.totalBytes,
+                    domain,
+                    access);
+            operation.registration = registration;
+            if (registration != null) {
+                counters.registered();
+            }
+            return registration;
+        } catch (RdmaException e) {
+            // The limit of locked memory may be reached, and fragments work without; the statistics show them.
+            return null;
+        }
+    }
+
+    /**
+     * Registers the pieces of a message's next bytes for its operation, and adds them.
+     *
+     * @return false if some are on the heap, there are too many, or the device refuses: then it goes another way
+     */
+    public boolean registerPieces(
+            Operation operation,
+            int lengthBytes,
+            int maxPieces,
+            Set<MemoryDomain.Access> access,
+            ScatterGatherList into) {
+        int told = operation.pieceRegistrationsTold;
+        if (operation.pieceRegistrations.size()
+                        == told // otherwise these bytes were registered before, and could not go
+                && !registerMore(operation, lengthBytes, maxPieces, access)) {
+            return false;
+        }
+        List<RegisteredMemory> regions = operation.pieceRegistrations;
+        for (int i = told; i < regions.size(); i++) {
+            RegisteredMemory region = regions.get(i);
+            into.add(region, 0, (int) region.lengthBytes());
+        }
+        return true;
+    }
+
+    private boolean registerMore(Operation operation, int lengthBytes, int maxPieces, Set<MemoryDomain.Access> access) {
+        if (operation.registrationTried) {
+            return false;
+        }
+        List<RegisteredMemory> more = List.of();
+        try {
+            more = OperationRegistration.registerPieces(
+                    messageOf(operation), operation.index, lengthBytes, maxPieces, domain, access);
+        } catch (RdmaException e) {
+            // As above.
+        }
+        if (more.isEmpty()) {
+            operation.registrationTried = true;
+            return false;
+        }
+        more.forEach(region -> counters.registered());
+        if (operation.pieceRegistrations.isEmpty()) {
+            operation.pieceRegistrations = more;
+        } else {
+            operation.pieceRegistrations.addAll(more);
+        }
+        return true;
+    }
+
+    /** Stages a copy of the message's next bytes; false if there is no memory for it now. */
+    public boolean copy(Endpoint endpoint, Operation operation, int lengthBytes) {
+        ByteBuf copy = ledger.stage(endpoint, lengthBytes);
+        if (copy == null) {
+            return false;
+        }
+        messageOf(operation).getBytes(operation.index, copy, 0, lengthBytes);
+        counters.copied(lengthBytes);
+        return true;
+    }
+
+    /** Copies the message's next bytes behind the header in the work request's slot. */
+    public void copyToSlot(Operation operation, int lengthBytes) {
+        messageOf(operation)
+                .getBytes(operation.index, ledger.slots(), ledger.slotOffset() + Wire.HEADER_BYTES, lengthBytes);
+        counters.copied(lengthBytes);
+    }
+
+    /** Copies the next bytes of this message and of those behind it. */
+    public void copySegment(Operation first, ByteBuf target, int offset, int lengthBytes) {
+        int copied = 0;
+        for (Operation next = first; next != null && copied < lengthBytes; next = next.next) {
+            int part = Math.min(next.remainingBytes, lengthBytes - copied);
+            if (part > 0) {
+                messageOf(next).getBytes(next.index, target, offset + copied, part);
+                copied += part;
+            }
+        }
+        counters.copied(lengthBytes);
+    }
+}

@@ -1,0 +1,257 @@
+package org.verbena.transport.protocol.wire;
+
+import org.verbena.transport.protocol.receiving.Receives;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The arithmetic of flow control for one connection. All counters only grow and wrap; what goes over the wire is the count itself, never a
+ * difference, so that each frame's header tells everything and nothing can be lost or counted twice.
+ *
+ * <p><b>Message frames</b> need the peer's grant. The window is the receive depth less two.
+ *
+ * <p><b>Control frames</b> use the two receives that are left, and so pass a full window and a peer that does not read. Their receives are posted again at
+ * once, before the acknowledgement goes out in whichever frame is next.
+ * <ul>
+ *   <li>One STATE, PING, PONG or CLOSE may be unacknowledged.
+ *   <li>One ACK may be unacknowledged. It is sent when a control frame was processed and no other frame has told the peer. ACKs do not ask for an
+ *       acknowledgement, so silence follows.
+ * </ul>
+ * An ACK that is needed can always be sent: it answers a control frame that the peer could only send after it had processed our last ACK, and that
+ * frame's header says so. Hence the first kind is acknowledged always, whatever the users of both ends do, and grants always get through.
+ */
+public final class Credits {
+    /** After so many message frames without one from the peer, this end pushes, and asks before it has to wait. */
+    private static final int PUSHED_FRAMES = 8;
+
+    /** Receives kept for control: one for each kind. */
+    public static final int CONTROL_RECEIVES = 2;
+
+    // Towards the peer. The window is the most that peer can have granted beyond what was sent.
+    private int peerGrant;
+    private int sent;
+    private int peerGreatestWindow;
+    private int unanswered;
+    /** The peer knows that this end wants more, and has not granted any since. */
+    private boolean asked;
+
+    // From the peer.
+    private int granted;
+    private int grantTold;
+    private int received;
+    /** The peer says when it wants more; one that does not is told all the same. */
+    private boolean peerAsks;
+    /** It has, and was told of no new grant since. */
+    private boolean askedByPeer;
+
+    // Control, modulo 2^16.
+    private short controlSent;
+    private short controlAcknowledged;
+    private short controlReceived;
+    private boolean controlOut;
+    private short controlOutAt;
+    private boolean answerOut;
+    private short answerOutAt;
+    private boolean answerOwed;
+
+    /** This end's part: the number of receives for messages that are posted. */
+    public void openInbound(int window) {
+        granted = window;
+        grantTold = window;
+    }
+
+    /** The peer's part, from its HELLO. */
+    public void openOutbound(int window, int greatestWindow, boolean asks) {
+        peerGrant = window;
+        peerGreatestWindow = greatestWindow;
+        peerAsks = asks;
+    }
+
+    /** The number of message frames that may be sent now. */
+    public int available() {
+        return peerGrant - sent;
+    }
+
+    public void messageFrameSent() {
+        sent++;
+        unanswered++;
+    }
+
+    /**
+     * Whether a frame of the message class asks for more grants: it takes the last one and more has to follow, or this
+     * end pushes.
+     */
+    public boolean asksWithMessage(boolean moreFollows) {
+        return peerAsks && (unanswered >= PUSHED_FRAMES || (moreFollows && available() <= 1));
+    }
+
+    /**
+     * Whether messages that wait for a grant are worth a frame that asks for one.
+     *
+     * @param waiting whether there are such messages
+     */
+    public boolean isAskDue(boolean waiting) {
+        return peerAsks && waiting && available() <= 0 && !asked;
+    }
+
+    /** A frame has asked for more grants. */
+    public void hasAsked() {
+        asked = true;
+    }
+
+    /** Message frames that the peer may still send, as far as this end has decided. */
+    public int outstandingGrant() {
+        return granted - received;
+    }
+
+    /** The next frame promises posted receives to the peer. */
+    public void grant(int frames) {
+        granted += frames;
+    }
+
+    /** The number of grants that this end does not need: all but one. */
+    public int returnable() {
+        return Math.max(0, available() - 1);
+    }
+
+    /** Grants were given back: they count as used. */
+    public void giveBack(int frames) {
+        sent += frames;
+    }
+
+    /**
+     * The peer gives grants back: they count as used.
+     *
+     * @return the violation, or null
+     */
+    public @Nullable String takeBack(int frames) {
+        if (frames < 1 || frames > grantTold - received) {
+            return "it returned " + Integer.toUnsignedString(frames) + " grants but has " + (grantTold - received);
+        }
+        received += frames;
+        return null;
+    }
+
+    /** A message frame arrived. */
+    public @Nullable String messageFrameReceived() {
+        received++;
+        unanswered = 0;
+        return received - grantTold > 0
+                ? "it sent " + Integer.toUnsignedString(received) + " message frames and was granted "
+                        + Integer.toUnsignedString(grantTold)
+                : null;
+    }
+
+    /** The peer asks for more grants. */
+    public void peerAsked() {
+        askedByPeer = true;
+    }
+
+    /** Whether the peer sends more than it gets answers, or does not say. */
+    public boolean isMoreWanted() {
+        return askedByPeer || !peerAsks;
+    }
+
+    /**
+     * Whether grants are worth a frame of their own: the peer knows of at most half of what it has, and wants more. To
+     * one that gets answers they go with these.
+     */
+    public boolean grantDue() {
+        int untold = granted - grantTold;
+        return isMoreWanted() && untold > 0 && 2 * untold >= granted - received;
+    }
+
+    public int grantForHeader() {
+        return granted;
+    }
+
+    public int controlForHeader() {
+        return controlReceived & 0xffff;
+    }
+
+    /** A frame with a current header is sent. */
+    public void told() {
+        if (grantTold != granted) {
+            grantTold = granted;
+            askedByPeer = false;
+        }
+        answerOwed = false;
+    }
+
+    public boolean canSendControl() {
+        return !controlOut;
+    }
+
+    public void controlFrameSent() {
+        controlOut = true;
+        controlOutAt = ++controlSent;
+    }
+
+    public boolean mustAnswer() {
+        return answerOwed;
+    }
+
+    public boolean canAnswer() {
+        return !answerOut;
+    }
+
+    public void answerSent() {
+        answerOut = true;
+        answerOutAt = ++controlSent;
+    }
+
+    /**
+     * A STATE, PING, PONG or CLOSE came. Call it after {@link #heard}.
+     *
+     * @return the violation, or null
+     */
+    public @Nullable String controlFrameReceived() {
+        if (answerOwed) {
+            return "it sent a control frame before the last one was acknowledged";
+        }
+        controlReceived++;
+        answerOwed = true;
+        return null;
+    }
+
+    /** An ACK came. */
+    public void answerReceived() {
+        controlReceived++;
+    }
+
+    /**
+     * Takes what a header says.
+     *
+     * @return the violation, or null
+     */
+    public @Nullable String heard(int grant, int control) {
+        short newlyAcknowledged = (short) (control - controlAcknowledged);
+        if (newlyAcknowledged < 0 || newlyAcknowledged > (short) (controlSent - controlAcknowledged)) {
+            return "it acknowledges control frame " + control + " of " + (controlSent & 0xffff);
+        }
+        int newlyGranted = grant - peerGrant;
+        if (newlyGranted < 0 || grant - sent > peerGreatestWindow) {
+            return "it grants " + Integer.toUnsignedString(grant) + " message frames after "
+                    + Integer.toUnsignedString(peerGrant) + ", with " + Integer.toUnsignedString(sent)
+                    + " sent and a window of " + peerGreatestWindow;
+        }
+        controlAcknowledged = (short) control;
+        if (newlyGranted > 0) {
+            peerGrant = grant;
+            asked = false;
+        }
+        if (controlOut && (short) (controlAcknowledged - controlOutAt) >= 0) {
+            controlOut = false;
+        }
+        if (answerOut && (short) (controlAcknowledged - answerOutAt) >= 0) {
+            answerOut = false;
+        }
+        return null;
+    }
+
+    @Override
+    public String toString() {
+        return "outbound " + available() + " of " + peerGreatestWindow + ", inbound " + outstandingGrant() + " (untold "
+                + (granted - grantTold) + "), control " + (controlOut ? "out" : "free") + "/"
+                + (answerOut ? "out" : "free") + (answerOwed ? ", answer owed" : "");
+    }
+}

@@ -1,0 +1,265 @@
+package org.verbena.transport.protocol.connection;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.Negotiated;
+import org.verbena.transport.protocol.OperationCallback;
+import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.protocol.memory.MessageBuffers;
+import com.sun.management.ThreadMXBean;
+import io.netty.buffer.ByteBuf;
+import java.lang.foreign.MemorySegment;
+import java.lang.management.ManagementFactory;
+import java.net.InetSocketAddress;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.buffer.BufferPoolOptions;
+import org.verbena.transport.buffer.RegisteredBufferPool;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.SharedReceiveQueue;
+import org.verbena.transport.spi.WorkRequest;
+import org.verbena.transport.WorkStatus;
+
+/** Once everything is warm, a message allocates no object, over endpoints that allocate none themselves. */
+class MessageConnectionAllocationTest {
+    private static final int MESSAGES = 50_000;
+    /** What the compiler itself may allocate on this thread, spread over the messages. */
+    private static final double NOISE_BYTES = 1.0;
+
+    private final SimulatedDomain domain = new SimulatedDomain();
+    private final RegisteredBufferPool sendPool = new RegisteredBufferPool(domain, BufferPoolOptions.DEFAULTS);
+    private final RegisteredBufferPool receivePool = new RegisteredBufferPool(domain, BufferPoolOptions.DEFAULTS);
+    private final MessageBuffers buffers = new MessageBuffers(sendPool, receivePool);
+    private final Loopback left = new Loopback();
+    private final Loopback right = new Loopback();
+    private int echoes;
+    private int outcomes;
+
+    @Test
+    @Timeout(240)
+    void anEchoedMessageAllocatesNothing() {
+        left.peer = right;
+        right.peer = left;
+        MessageOptions options = MessageOptions.DEFAULTS.withReceives(32, 1024);
+        OperationCallback outcome = (context, cause) -> {
+            assert cause == null;
+            outcomes++;
+        };
+        MessageConnection client = new MessageConnection(Role.INITIATOR, options, any -> buffers, new Listener() {
+            @Override
+            public void onMessage(MessageConnection connection, ByteBuf message) {
+                message.release();
+                echoes++;
+            }
+        });
+        MessageConnection server = new MessageConnection(Role.ACCEPTOR, options, any -> buffers, new Listener() {
+            @Override
+            public void onMessage(MessageConnection connection, ByteBuf message) {
+                connection.send(message, outcome, null);
+            }
+        });
+        left.handler = client;
+        right.handler = server;
+        byte[] data = PrivateData.of(options);
+        client.onPrepared(left);
+        server.onPrepared(right);
+        server.onConnected(right, data);
+        client.onConnected(left, data);
+        settle();
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        double perMessage = Double.MAX_VALUE;
+        for (int round = 0; round < 20 && perMessage > NOISE_BYTES; round++) {
+            long before = threads.getCurrentThreadAllocatedBytes();
+            echo(client, outcome, MESSAGES);
+            perMessage = (double) (threads.getCurrentThreadAllocatedBytes() - before) / MESSAGES;
+        }
+        assertThat(echoes).isPositive();
+        assertThat(outcomes).isEqualTo(2 * echoes);
+        assertThat(perMessage).isLessThanOrEqualTo(NOISE_BYTES);
+    }
+
+    private void echo(MessageConnection client, OperationCallback outcome, int messages) {
+        int target = echoes + messages;
+        while (echoes < target) {
+            for (int i = 0; i < 4; i++) {
+                ByteBuf message = sendPool.allocate(64);
+                message.writerIndex(64);
+                client.send(message, outcome, null);
+            }
+            client.flush();
+            settle();
+        }
+    }
+
+    private void settle() {
+        while (left.poll() | right.poll()) {
+            // both, until neither has anything
+        }
+    }
+
+    private abstract static class Listener implements MessageListener {
+        @Override
+        public void onActive(MessageConnection connection, Negotiated negotiated) {
+            // The test itself knows.
+        }
+
+        @Override
+        public void onReadComplete(MessageConnection connection) {
+            connection.flush();
+        }
+
+        @Override
+        public void onImmediate(MessageConnection connection, int immediateData, int lengthBytes) {
+            throw new AssertionError();
+        }
+
+        @Override
+        public void onWritabilityChanged(MessageConnection connection, boolean writable) {
+            // The message is queued then.
+        }
+
+        @Override
+        public void onDeadline(MessageConnection connection, long deadlineNanos) {
+            // The handshake completes at once.
+        }
+
+        @Override
+        public void onResumable(MessageConnection connection) {
+            throw new AssertionError("memory for all is there");
+        }
+
+        @Override
+        public void onInactive(MessageConnection connection, @Nullable Throwable cause) {
+            throw new AssertionError(cause);
+        }
+    }
+
+    /** Moves a send's bytes when it is posted; completions wait in arrays. */
+    private final class Loopback implements Endpoint {
+        private static final int DEPTH = 64;
+        private static final EndpointCapabilities CAPABILITIES = new EndpointCapabilities.Builder()
+                .sendDepth(DEPTH)
+                .receiveDepth(DEPTH)
+                .maxSges(4)
+                .maxReadSges(4)
+                .readDepth(4)
+                .maxMessageBytes(1 << 20)
+                .build();
+
+        private Loopback peer;
+        private EndpointHandler handler;
+        private final long[] receiveIds = new long[DEPTH];
+        private final RegisteredMemory[] receiveRegions = new RegisteredMemory[DEPTH];
+        private final long[] receiveOffsets = new long[DEPTH];
+        private final int[] receivedBytes = new int[DEPTH];
+        private int receiveHead;
+        private int receivedTail;
+        private int receiveTail;
+        private final long[] sendIds = new long[DEPTH];
+        private int sendHead;
+        private int sendTail;
+
+        boolean poll() {
+            boolean found = sendHead != sendTail || receiveHead != receivedTail;
+            while (sendHead != sendTail) {
+                handler.onSendCompletion(this, sendIds[sendHead++ % DEPTH], WorkStatus.SUCCESS, 0);
+            }
+            while (receiveHead != receivedTail) {
+                int at = receiveHead++ % DEPTH;
+                handler.onReceiveCompletion(this, receiveIds[at], WorkStatus.SUCCESS, receivedBytes[at], 0, 0);
+            }
+            if (found) {
+                handler.onCompletionsHandled(this);
+            }
+            return found;
+        }
+
+        @Override
+        public boolean postReceive(long workId, ScatterGatherList list) {
+            int at = receiveTail++ % DEPTH;
+            receiveIds[at] = workId;
+            receiveRegions[at] = list.region(0);
+            receiveOffsets[at] = list.address(0) - list.region(0).address();
+            return true;
+        }
+
+        @Override
+        public boolean post(WorkRequest request) {
+            int at = peer.receivedTail++ % DEPTH;
+            assertThatThereIsOne();
+            ScatterGatherList list = request.buffers();
+            long to = peer.receiveOffsets[at];
+            for (int i = 0; i < list.count(); i++) {
+                MemorySegment.copy(
+                        list.region(i).segment(),
+                        list.address(i) - list.region(i).address(),
+                        peer.receiveRegions[at].segment(),
+                        to,
+                        list.length(i));
+                to += list.length(i);
+            }
+            peer.receivedBytes[at] = (int) list.totalBytes();
+            sendIds[sendTail++ % DEPTH] = request.workId();
+            return true;
+        }
+
+        private void assertThatThereIsOne() {
+            if (peer.receivedTail - peer.receiveTail > 0) {
+                throw new AssertionError("receiver not ready");
+            }
+        }
+
+        @Override
+        public int freeSendSlots() {
+            return DEPTH - (sendTail - sendHead);
+        }
+
+        @Override
+        public void flush() {
+            // Everything completes at once.
+        }
+
+        @Override
+        public void disconnect() {
+            throw new AssertionError("the connection ended");
+        }
+
+        @Override
+        public EndpointCapabilities capabilities() {
+            return CAPABILITIES;
+        }
+
+        @Override
+        public int rendezvousBytes(int peerReceiveBytes) {
+            return 64 << 10;
+        }
+
+        @Override
+        public MemoryDomain memoryDomain() {
+            return domain;
+        }
+
+        @Override
+        public InetSocketAddress localAddress() {
+            return InetSocketAddress.createUnresolved("left", 1);
+        }
+
+        @Override
+        public InetSocketAddress remoteAddress() {
+            return InetSocketAddress.createUnresolved("right", 2);
+        }
+
+        @Override
+        public @Nullable SharedReceiveQueue sharedReceiveQueue() {
+            return null;
+        }
+    }
+}

@@ -1,0 +1,85 @@
+package org.verbena.transport.protocol.connection;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.protocol.Role;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
+
+/** Two connections over a simulated network, or one and a peer that a test scripts; time passes when a test says so. */
+abstract class SimulatedPair {
+    static final MessageOptions OPTIONS = MessageOptions.DEFAULTS
+            .withReceives(8, 256)
+            .withMaxMessageBytes(100_000)
+            .withRendezvousThresholdBytes(4000);
+
+    SimulatedNetwork network = new SimulatedNetwork(new Random(1), Device.VERBS, Device.VERBS);
+    Party left;
+    Party right;
+
+    void connect(MessageOptions leftOptions, MessageOptions rightOptions) {
+        connect(leftOptions, rightOptions, Party.POOL_BYTES);
+    }
+
+    void connect(MessageOptions leftOptions, MessageOptions rightOptions, long rightPoolBytes) {
+        left = Party.of("left", Role.INITIATOR, network.left, leftOptions, Party.POOL_BYTES);
+        right = Party.of("right", Role.ACCEPTOR, network.right, rightOptions, rightPoolBytes);
+        left.other = right;
+        right.other = left;
+        network.connect(left.connection, PrivateData.of(leftOptions), right.connection, PrivateData.of(rightOptions));
+    }
+
+    void connected() {
+        connect(OPTIONS, OPTIONS);
+        settle();
+        assertThat(left.active).isEqualTo(1);
+        assertThat(right.active).isEqualTo(1);
+    }
+
+    void settle() {
+        while (network.step()) {
+            // until nothing can happen
+        }
+    }
+
+    /** Lets time pass, and calls connections whose deadline has come. */
+    void pass(long millis) {
+        long untilNanos = network.nowNanos + TimeUnit.MILLISECONDS.toNanos(millis);
+        while (true) {
+            long nextNanos = Math.min(left.deadlineNanos, right == null ? Long.MAX_VALUE : right.deadlineNanos);
+            if (nextNanos > untilNanos) {
+                break;
+            }
+            network.nowNanos = Math.max(network.nowNanos, nextNanos);
+            left.tick();
+            if (right != null) {
+                right.tick();
+            }
+            settle();
+        }
+        network.nowNanos = untilNanos;
+        settle();
+    }
+
+    void end() throws Exception {
+        left.connection.close();
+        settle();
+        assertThat(left.inactive).isEqualTo(1);
+        assertThat(right.inactive).isEqualTo(1);
+        left.checkMemory();
+        right.checkMemory();
+    }
+
+    Rogue rogue(MessageOptions options, Consumer<Rogue> onFrame) {
+        left = Party.of("left", Role.INITIATOR, network.left, options);
+        right = null;
+        Rogue rogue = new Rogue(onFrame);
+        rogue.answers = onFrame != null;
+        network.connect(left.connection, PrivateData.of(options), rogue, PrivateData.of(options));
+        return rogue;
+    }
+}
