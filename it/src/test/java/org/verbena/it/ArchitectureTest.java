@@ -26,6 +26,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Arrows between modules point down only: adapters over api over transport's core; each provider over the core's SPI, the
@@ -217,13 +218,69 @@ class ArchitectureTest {
                 .isNotEmpty();
     }
 
-    @Test
-    void packagesHaveNoCycles() {
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "verbs",
+                "cm",
+                "transport",
+                "transport.verbs",
+                "transport.soft",
+                "transport.shm",
+                "api",
+                "doctor",
+                "grpc",
+                "reactor",
+                "rsocket",
+                "sockets",
+                "vertx",
+                "samples",
+                "tools"
+            })
+    void packagesOfAModuleHaveNoCycles(String module) {
         slices().matching("org.verbena.(**)")
                 .should()
                 .beFreeOfCycles()
                 .allowEmptyShould(true)
-                .check(classes);
+                .check(classes.that(resideInAPackage("org.verbena." + module + "..")));
+    }
+
+    @Test
+    void whatUsersNameUsesNothingElse() {
+        check(noClasses()
+                .that()
+                .resideInAPackage(TRANSPORT)
+                .should()
+                .dependOnClassesThat(resideInAPackage(ALL).and(not(resideInAPackage(TRANSPORT)))));
+    }
+
+    /** The order of docs/architecture.md, "The protocol's parts". */
+    @Test
+    void thePartsOfTheProtocolUseOnlyThoseBeforeThem() {
+        List<String> order = Stream.of(
+                        ".wire",
+                        "",
+                        ".memory",
+                        ".state",
+                        ".sending",
+                        ".receiving",
+                        ".rendezvous",
+                        ".handshake",
+                        ".framing",
+                        ".connection")
+                .map(part -> "org.verbena.transport.protocol" + part)
+                .toList();
+        for (int i = 0; i < order.size() - 1; i++) {
+            assertThat(classes.that(resideInAPackage(order.get(i))))
+                    .as("classes of %s", order.get(i))
+                    .isNotEmpty();
+            check(noClasses()
+                    .that()
+                    .resideInAPackage(order.get(i))
+                    .should()
+                    .dependOnClassesThat()
+                    .resideInAnyPackage(order.subList(i + 1, order.size()).toArray(String[]::new)));
+        }
     }
 
     private static void check(ArchRule rule) {

@@ -1,6 +1,5 @@
 package org.verbena.transport;
 
-
 /**
  * The capabilities of an endpoint. Depths and limits are those in force, not those requested.
  *

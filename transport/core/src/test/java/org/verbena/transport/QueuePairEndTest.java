@@ -3,10 +3,10 @@ package org.verbena.transport;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import org.verbena.transport.spi.EndpointOptions;
 import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
+import org.verbena.transport.spi.EndpointOptions;
 
 class QueuePairEndTest {
     private static final QueuePairEnd END = new QueuePairEnd(

@@ -3,8 +3,8 @@ package org.verbena.transport.buffer;
 import java.util.EnumSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
-import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.spi.OptionProperties;
 
 /**

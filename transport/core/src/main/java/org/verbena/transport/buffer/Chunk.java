@@ -3,9 +3,9 @@ package org.verbena.transport.buffer;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.ffm.MappedMemory;
 
 /**
  * A piece of memory of its own arena, registered as one region. Its life:

@@ -1,9 +1,7 @@
 package org.verbena.transport.buffer;
 
-import org.verbena.transport.RegisteredMemoryExhaustedException;
 import io.netty.util.concurrent.EventExecutor;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
@@ -14,9 +12,10 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RdmaException;
+import org.verbena.transport.RegisteredMemoryExhaustedException;
+import org.verbena.transport.ffm.MappedMemory;
 
 /**
  * Buffers in memory that is registered once. The pool allocates chunks, registers each as one region, and divides them
@@ -48,21 +47,16 @@ public final class RegisteredBufferPool implements AutoCloseable {
 
     private final MemoryDomain domain;
     private final BufferPoolOptions options;
-    private final LongSupplier nanoClock;
     private final int classes;
     private final RdmaByteBufAllocator allocator = new RdmaByteBufAllocator(this);
 
     private final ReentrantLock lock = new ReentrantLock();
 
     // Everything from here on is guarded by the lock.
-    private final Bin[] bins;
-    private final List<Chunk> sharedChunks = new ArrayList<>();
-    private final List<Slab> idleDedicated = new ArrayList<>();
+    private final ChunkSpace space;
     private final List<LoopCache> caches = new ArrayList<>();
     private final List<Chunk> unfreed = new ArrayList<>();
     private int chunks;
-    private long registeredBytes;
-    private long outBytes;
     private long allocations;
     private long releases;
     private long chunksRegistered;
@@ -97,7 +91,6 @@ public final class RegisteredBufferPool implements AutoCloseable {
     RegisteredBufferPool(MemoryDomain domain, BufferPoolOptions options, LongSupplier nanoClock) {
         this.domain = domain;
         this.options = options;
-        this.nanoClock = nanoClock;
         if (options.hugePages()) {
             String cause = MappedMemory.hugePagesUnavailabilityCause();
             if (cause != null) {
@@ -105,10 +98,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
             }
         }
         classes = SizeClasses.indexOf(options.chunkBytes()) + 1;
-        bins = new Bin[classes];
-        for (int i = 0; i < classes; i++) {
-            bins[i] = new Bin();
-        }
+        space = new ChunkSpace(options, nanoClock, classes);
     }
 
     /**
@@ -290,7 +280,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
      */
     public long blockBytes(int capacityBytes) {
         return capacityBytes > options.chunkBytes()
-                ? roundedToPages(capacityBytes)
+                ? ChunkSpace.roundedToPages(capacityBytes)
                 : SizeClasses.bytesOf(SizeClasses.indexOf(capacityBytes));
     }
 
@@ -313,8 +303,8 @@ public final class RegisteredBufferPool implements AutoCloseable {
         Chunk leaving;
         lock.lock();
         try {
-            dissolveWholeSlabs();
-            leaving = removeIdleChunks(options.idleNanos(), Long.MAX_VALUE);
+            space.dissolveWholeSlabs();
+            leaving = space.removeIdleChunks(options.idleNanos(), Long.MAX_VALUE);
         } finally {
             lock.unlock();
         }
@@ -338,12 +328,12 @@ public final class RegisteredBufferPool implements AutoCloseable {
                 allReleases += cache.releases();
             }
             return new BufferPoolMetrics.Builder()
-                    .registeredBytes(registeredBytes)
+                    .registeredBytes(space.registeredBytes)
                     .maxRegisteredBytes(options.maxRegisteredBytes())
                     .chunks(chunks)
-                    .usedBytes(outBytes - cachedBytes)
+                    .usedBytes(space.outBytes() - cachedBytes)
                     .cachedBytes(cachedBytes)
-                    .freeBytes(registeredBytes - outBytes)
+                    .freeBytes(space.registeredBytes - space.outBytes())
                     .allocations(allAllocations)
                     .releases(allReleases)
                     .grows(grows.sum())
@@ -385,8 +375,8 @@ public final class RegisteredBufferPool implements AutoCloseable {
         Chunk leaving;
         lock.lock();
         try {
-            dissolveWholeSlabs();
-            leaving = removeIdleChunks(0, Long.MAX_VALUE);
+            space.dissolveWholeSlabs();
+            leaving = space.removeIdleChunks(0, Long.MAX_VALUE);
         } finally {
             lock.unlock();
         }
@@ -472,16 +462,16 @@ public final class RegisteredBufferPool implements AutoCloseable {
             lock.lock();
             try {
                 requireOpen();
-                Block list = takeFromBin(sizeClass, slabPages, most);
+                Block list = space.take(sizeClass, slabPages, most);
                 if (list != null) {
                     if (counted) {
                         allocations++;
                     }
                     return list;
                 }
-                growBytes = reserve((long) slabPages * Chunk.PAGE_BYTES);
+                growBytes = space.reserve((long) slabPages * Chunk.PAGE_BYTES);
                 if (growBytes == 0) {
-                    leaving = removeIdleChunks(0, missing(options.chunkBytes()));
+                    leaving = space.removeIdleChunks(0, space.missing(options.chunkBytes()));
                 }
             } finally {
                 lock.unlock();
@@ -511,35 +501,33 @@ public final class RegisteredBufferPool implements AutoCloseable {
             if (closed) {
                 return null;
             }
-            chunk.idleSinceNanos = nanoClock.getAsLong();
-            sharedChunks.add(chunk);
+            space.add(chunk);
             if (counted) {
                 allocations++;
             }
-            return takeFromBin(sizeClass, slabPages, most);
+            return space.take(sizeClass, slabPages, most);
         } finally {
             lock.unlock();
         }
     }
 
     private @Nullable Block takeDedicated(int bytes) {
-        long neededBytes = roundedToPages(bytes);
+        long neededBytes = ChunkSpace.roundedToPages(bytes);
         while (true) {
             long growBytes;
             Chunk leaving = null;
             lock.lock();
             try {
                 requireOpen();
-                Slab slab = removeFittingDedicated(neededBytes);
-                if (slab != null) {
+                Block idle = space.takeDedicated(neededBytes);
+                if (idle != null) {
                     allocations++;
-                    outBytes += slab.chunk.lengthBytes;
-                    return slab.take();
+                    return idle;
                 }
-                growBytes = reserveDedicated(bytes, neededBytes);
+                growBytes = space.reserveDedicated(bytes, neededBytes);
                 if (growBytes == 0) {
-                    dissolveWholeSlabs();
-                    leaving = removeIdleChunks(0, missing(dedicatedBytes(bytes)));
+                    space.dissolveWholeSlabs();
+                    leaving = space.removeIdleChunks(0, space.missing(ChunkSpace.dedicatedBytes(bytes)));
                 }
             } finally {
                 lock.unlock();
@@ -547,13 +535,11 @@ public final class RegisteredBufferPool implements AutoCloseable {
             if (growBytes > 0) {
                 Chunk chunk = register(growBytes);
                 int blockBytes = (int) Math.min(growBytes, Integer.MAX_VALUE);
-                Slab slab = new Slab(chunk, Slab.DEDICATED, 0, chunk.pageMap.pages(), blockBytes);
                 lock.lock();
                 try {
                     if (!closed) {
                         allocations++;
-                        outBytes += chunk.lengthBytes;
-                        return slab.take();
+                        return space.addDedicated(chunk, blockBytes);
                     }
                 } finally {
                     lock.unlock();
@@ -567,23 +553,6 @@ public final class RegisteredBufferPool implements AutoCloseable {
         }
     }
 
-    /** The smallest idle chunk that fits, unless more than half of it would be wasted. */
-    private @Nullable Slab removeFittingDedicated(long neededBytes) {
-        Slab best = null;
-        // By index: an iterator is an object for each buffer.
-        for (int i = 0; i < idleDedicated.size(); i++) {
-            Slab slab = idleDedicated.get(i);
-            long bytes = slab.chunk.lengthBytes;
-            if (bytes >= neededBytes && bytes / 2 <= neededBytes && (best == null || bytes < best.chunk.lengthBytes)) {
-                best = slab;
-            }
-        }
-        if (best != null) {
-            idleDedicated.remove(best);
-        }
-        return best;
-    }
-
     /** Registers a chunk whose bytes are reserved; takes the reservation back if that fails. */
     private Chunk register(long bytes) {
         Chunk chunk;
@@ -592,7 +561,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
         } catch (Throwable failure) {
             lock.lock();
             try {
-                registeredBytes -= bytes;
+                space.registeredBytes -= bytes;
             } finally {
                 lock.unlock();
             }
@@ -623,7 +592,7 @@ public final class RegisteredBufferPool implements AutoCloseable {
         boolean freed = chunk.tryFree();
         lock.lock();
         try {
-            registeredBytes -= chunk.lengthBytes;
+            space.registeredBytes -= chunk.lengthBytes;
             chunks--;
             chunksReleased++;
             if (!freed) {
@@ -691,14 +660,14 @@ public final class RegisteredBufferPool implements AutoCloseable {
             Block block = list;
             while (block != null) {
                 Block following = block.next;
-                giveToSlab(block);
+                space.give(block, closed);
                 if (counted) {
                     releases++;
                 }
                 block = following;
             }
             if (closed) {
-                leaving = removeIdleChunks(0, Long.MAX_VALUE);
+                leaving = space.removeIdleChunks(0, Long.MAX_VALUE);
             }
         } finally {
             lock.unlock();
@@ -720,181 +689,10 @@ public final class RegisteredBufferPool implements AutoCloseable {
         }
     }
 
-    // From here on: with the lock held.
-
+    /** With the lock held. */
     private void requireOpen() {
         if (closed) {
             throw new IllegalStateException("the buffer pool is closed");
         }
-    }
-
-    /** How long a new chunk may be, its bytes now reserved, or 0 at the limit. */
-    private long reserve(long neededBytes) {
-        long leftBytes = options.maxRegisteredBytes() - registeredBytes;
-        if (leftBytes < neededBytes) {
-            return 0;
-        }
-        long bytes = Math.min(options.chunkBytes(), leftBytes / Chunk.PAGE_BYTES * Chunk.PAGE_BYTES);
-        registeredBytes += bytes;
-        return bytes;
-    }
-
-    /**
-     * How long a chunk for one large buffer may be, its bytes now reserved, or 0 at the limit: as long as its size class says, so that the next
-     * buffer of about this size fits as well, or else just long enough.
-     */
-    private long reserveDedicated(int bytes, long neededBytes) {
-        long leftBytes = options.maxRegisteredBytes() - registeredBytes;
-        long classBytes = dedicatedBytes(bytes);
-        long growBytes = classBytes <= leftBytes ? classBytes : neededBytes <= leftBytes ? neededBytes : 0;
-        registeredBytes += growBytes;
-        return growBytes;
-    }
-
-    private static long dedicatedBytes(int bytes) {
-        return roundedToPages(
-                bytes <= BufferPoolOptions.MAX_CHUNK_BYTES ? SizeClasses.bytesOf(SizeClasses.indexOf(bytes)) : bytes);
-    }
-
-    private static long roundedToPages(int bytes) {
-        return (bytes + (long) Chunk.PAGE_BYTES - 1) / Chunk.PAGE_BYTES * Chunk.PAGE_BYTES;
-    }
-
-    private @Nullable Block takeFromBin(int sizeClass, int slabPages, int most) {
-        Bin bin = bins[sizeClass];
-        Block list = null;
-        for (int taken = 0; taken < most; taken++) {
-            Slab slab = bin.head();
-            if (slab == null) {
-                slab = list == null ? cut(sizeClass, slabPages) : null;
-                if (slab == null) {
-                    break;
-                }
-                bin.addFirst(slab);
-                bin.wholeSlabs++;
-            }
-            if (slab.isWhole()) {
-                bin.wholeSlabs--;
-            }
-            Block block = slab.take();
-            if (slab.home == 0) {
-                bin.remove(slab);
-            }
-            outBytes += slab.blockBytes;
-            block.next = list;
-            list = block;
-        }
-        return list;
-    }
-
-    /** Cuts a slab out of the first chunk with room, or null. */
-    private @Nullable Slab cut(int sizeClass, int slabPages) {
-        Slab slab = tryCut(sizeClass, slabPages);
-        return slab != null || !dissolveWholeSlabs() ? slab : tryCut(sizeClass, slabPages);
-    }
-
-    private @Nullable Slab tryCut(int sizeClass, int slabPages) {
-        for (int i = 0; i < sharedChunks.size(); i++) {
-            Chunk chunk = sharedChunks.get(i);
-            int page = chunk.pageMap.take(slabPages);
-            if (page >= 0) {
-                return new Slab(chunk, sizeClass, page, slabPages, SizeClasses.bytesOf(sizeClass));
-            }
-        }
-        return null;
-    }
-
-    private void giveToSlab(Block block) {
-        Slab slab = block.slab;
-        boolean wasEmpty = slab.home == 0;
-        slab.give(block);
-        if (slab.sizeClass == Slab.DEDICATED) {
-            outBytes -= slab.chunk.lengthBytes;
-            slab.chunk.idleSinceNanos = nanoClock.getAsLong();
-            idleDedicated.add(slab);
-            return;
-        }
-        outBytes -= slab.blockBytes;
-        Bin bin = bins[slab.sizeClass];
-        if (!slab.isWhole()) {
-            if (wasEmpty) {
-                bin.addFirst(slab);
-            }
-            return;
-        }
-        if (!wasEmpty) {
-            bin.remove(slab);
-        }
-        // Whole slabs are kept until the next trim, or until another size needs their pages: their blocks and buffers
-        // are ready for use.
-        if (closed) {
-            dissolve(slab);
-        } else {
-            bin.addLast(slab);
-            bin.wholeSlabs++;
-        }
-    }
-
-    private void dissolve(Slab slab) {
-        Chunk chunk = slab.chunk;
-        chunk.pageMap.give(slab.firstPage, slab.pages);
-        if (chunk.isWhole()) {
-            chunk.idleSinceNanos = nanoClock.getAsLong();
-        }
-    }
-
-    /** Returns the pages of all slabs whose blocks are all free. */
-    private boolean dissolveWholeSlabs() {
-        boolean any = false;
-        for (Bin bin : bins) {
-            while (bin.wholeSlabs > 0) {
-                Slab slab = bin.firstWhole();
-                if (slab == null) {
-                    throw new IllegalStateException("a bin lost a slab");
-                }
-                bin.remove(slab);
-                bin.wholeSlabs--;
-                dissolve(slab);
-                any = true;
-            }
-        }
-        return any;
-    }
-
-    /** How much is missing below the limit for so many bytes. */
-    private long missing(long bytes) {
-        return Math.min(bytes, options.maxRegisteredBytes()) - (options.maxRegisteredBytes() - registeredBytes);
-    }
-
-    /**
-     * Takes chunks out that have been idle long enough, those of large buffers first, and of these the ones that waited longest. The caller
-     * lets them go without the lock.
-     *
-     * @param idleNanos how long is long enough
-     * @param enoughBytes when to stop
-     */
-    private @Nullable Chunk removeIdleChunks(long idleNanos, long enoughBytes) {
-        long nowNanos = nanoClock.getAsLong();
-        long leavingBytes = 0;
-        Chunk leaving = null;
-        for (Iterator<Slab> i = idleDedicated.iterator(); leavingBytes < enoughBytes && i.hasNext(); ) {
-            Chunk chunk = i.next().chunk;
-            if (nowNanos - chunk.idleSinceNanos >= idleNanos) {
-                i.remove();
-                leavingBytes += chunk.lengthBytes;
-                chunk.next = leaving;
-                leaving = chunk;
-            }
-        }
-        for (Iterator<Chunk> i = sharedChunks.iterator(); leavingBytes < enoughBytes && i.hasNext(); ) {
-            Chunk chunk = i.next();
-            if (chunk.isWhole() && nowNanos - chunk.idleSinceNanos >= idleNanos) {
-                i.remove();
-                leavingBytes += chunk.lengthBytes;
-                chunk.next = leaving;
-                leaving = chunk;
-            }
-        }
-        return leaving;
     }
 }

@@ -1,6 +1,5 @@
 package org.verbena.transport.buffer;
 
-import org.verbena.transport.RegisteredMemoryExhaustedException;
 import io.netty.buffer.AbstractReferenceCountedByteBuf;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
@@ -22,6 +21,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RegisteredMemoryExhaustedException;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**

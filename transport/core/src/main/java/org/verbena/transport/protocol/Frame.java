@@ -1,7 +1,7 @@
 package org.verbena.transport.protocol;
 
-import org.verbena.transport.protocol.wire.Wire;
 import io.netty.buffer.ByteBuf;
+import org.verbena.transport.protocol.wire.Wire;
 
 /**
  * One SEND, in readable form. See {@code docs/protocol.md} for what the numbers mean.

@@ -1,8 +1,8 @@
 package org.verbena.transport.protocol;
 
+import org.verbena.transport.Framing;
 import org.verbena.transport.protocol.connection.MessageConnection;
 import org.verbena.transport.protocol.wire.Wire;
-import org.verbena.transport.Framing;
 
 /**
  * The options of a connection. Both ends may differ in everything except the framing.

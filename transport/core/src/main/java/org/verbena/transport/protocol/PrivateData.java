@@ -1,8 +1,8 @@
 package org.verbena.transport.protocol;
 
-import org.verbena.transport.protocol.wire.Wire;
-import org.verbena.transport.PreSharedKeys;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.protocol.wire.Wire;
 
 /** The private data that two ends exchange in the connect request and its answer, before a connection is up. */
 public final class PrivateData {

@@ -1,6 +1,5 @@
 package org.verbena.transport.provider;
 
-import org.verbena.transport.ProviderUnavailableException;
 import java.lang.reflect.InvocationTargetException;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
@@ -15,6 +14,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.ProviderUnavailableException;
 import org.verbena.transport.spi.RdmaProvider;
 import org.verbena.transport.system.Requirements;
 

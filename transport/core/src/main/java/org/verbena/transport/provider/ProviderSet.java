@@ -1,12 +1,12 @@
 package org.verbena.transport.provider;
 
-import org.verbena.transport.ProviderUnavailableException;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.ProviderUnavailableException;
 import org.verbena.transport.spi.RdmaProvider;
 
 /**

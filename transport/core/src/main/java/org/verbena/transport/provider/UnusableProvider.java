@@ -1,10 +1,10 @@
 package org.verbena.transport.provider;
 
-import org.verbena.transport.ProviderUnavailableException;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoHandlerFactory;
 import java.net.InetSocketAddress;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.ProviderUnavailableException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;

@@ -1,9 +1,9 @@
 package org.verbena.transport.software;
 
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
-import org.verbena.transport.WorkStatus;
 
 /**
  * Reports the results of an endpoint's work to its handler, in the order of each queue. An exception of the handler

@@ -7,16 +7,16 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.ConnectionException;
-import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.WorkCompletionException;
+import org.verbena.transport.WorkStatus;
+import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
-import org.verbena.transport.WorkCompletionException;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 
 /**
  * One connection of a provider that is its own device: queues, turns and the end. A subclass has the way to the peer.

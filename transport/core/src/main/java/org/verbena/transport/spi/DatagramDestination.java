@@ -1,7 +1,7 @@
 package org.verbena.transport.spi;
 
-import org.verbena.transport.DatagramPeer;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.DatagramPeer;
 
 /**
  * Where datagrams of one {@link DatagramEndpoint} can be sent: a queue pair that was looked up, or a multicast group.

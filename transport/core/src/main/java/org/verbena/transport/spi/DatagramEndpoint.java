@@ -1,8 +1,8 @@
 package org.verbena.transport.spi;
 
+import java.net.InetSocketAddress;
 import org.verbena.transport.DatagramPeer;
 import org.verbena.transport.MemoryDomain;
-import java.net.InetSocketAddress;
 
 /**
  * One unreliable datagram (UD) queue pair, with the port of the connection manager at which peers look it up. Every

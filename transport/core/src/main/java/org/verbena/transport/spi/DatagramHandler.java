@@ -1,8 +1,8 @@
 package org.verbena.transport.spi;
 
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.WorkStatus;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Receives the events of one datagram endpoint, always on its event loop's thread and never re-entrantly from one of

@@ -1,10 +1,10 @@
 package org.verbena.transport.spi;
 
+import java.net.InetSocketAddress;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RegisteredMemory;
-import java.net.InetSocketAddress;
-import org.jspecify.annotations.Nullable;
 
 /**
  * One reliable connected queue pair. Every method but {@link #disconnect()} belongs to the endpoint's event loop, and

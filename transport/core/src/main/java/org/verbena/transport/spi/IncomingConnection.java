@@ -1,8 +1,8 @@
 package org.verbena.transport.spi;
 
-import org.verbena.transport.ConnectionException;
 import io.netty.channel.IoEventLoop;
 import java.net.InetSocketAddress;
+import org.verbena.transport.ConnectionException;
 
 /**
  * A connection request. Accept or reject it on any thread; the first call decides, and a second one throws

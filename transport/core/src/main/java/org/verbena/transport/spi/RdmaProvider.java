@@ -1,14 +1,14 @@
 package org.verbena.transport.spi;
 
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoHandlerFactory;
+import java.net.InetSocketAddress;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.QueuePairExchange;
 import org.verbena.transport.QueuePairRoute;
-import io.netty.channel.IoEventLoop;
-import io.netty.channel.IoHandlerFactory;
-import java.net.InetSocketAddress;
-import org.jspecify.annotations.Nullable;
 
 /**
  * An implementation of RDMA: verbs, or iWARP in software. Found with {@link java.util.ServiceLoader}; one instance

@@ -1,7 +1,7 @@
 package org.verbena.transport.spi;
 
-import org.verbena.transport.MemoryDomain;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.MemoryDomain;
 
 /**
  * Receives that all endpoints of one completion loop and device share. Belongs to its loop's thread. A completion is

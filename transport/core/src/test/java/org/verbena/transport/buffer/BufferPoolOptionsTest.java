@@ -11,8 +11,8 @@ import java.util.EnumSet;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.ffm.MappedMemory;
 
 /** Options at their bounds. */
 class BufferPoolOptionsTest {

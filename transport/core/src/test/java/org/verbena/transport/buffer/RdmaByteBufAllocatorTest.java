@@ -3,7 +3,6 @@ package org.verbena.transport.buffer;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import org.verbena.transport.RegisteredMemoryExhaustedException;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
@@ -18,6 +17,7 @@ import org.junit.jupiter.api.Timeout;
 import org.slf4j.LoggerFactory;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RegisteredMemoryExhaustedException;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /** The pool as Netty sees it. */

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
-import org.verbena.transport.RegisteredMemoryExhaustedException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
 import io.netty.buffer.Unpooled;
@@ -20,8 +19,9 @@ import java.util.Random;
 import java.util.TreeMap;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.RegisteredMemoryExhaustedException;
+import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /** What a pool promises to those who take buffers from it. */

@@ -3,10 +3,10 @@ package org.verbena.transport.protocol;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import org.verbena.transport.Framing;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.verbena.transport.Framing;
 
 class MessageOptionsTest {
     @ParameterizedTest

@@ -3,7 +3,6 @@ package org.verbena.transport.provider;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import org.verbena.transport.ProviderUnavailableException;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoHandlerFactory;
 import java.net.InetSocketAddress;
@@ -12,6 +11,7 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.ProviderUnavailableException;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;

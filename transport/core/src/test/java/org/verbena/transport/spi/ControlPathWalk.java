@@ -2,10 +2,6 @@ package org.verbena.transport.spi;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.verbena.transport.CompletionLoopOptions;
-import org.verbena.transport.MemoryDomain;
-import org.verbena.transport.RegisteredMemory;
-import org.verbena.transport.WorkStatus;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import java.lang.foreign.Arena;
@@ -23,7 +19,11 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.RecordingEndpointHandler.Completion;
 
 /**

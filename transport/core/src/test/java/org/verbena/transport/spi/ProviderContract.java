@@ -4,13 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import org.verbena.transport.CompletionLoopOptions;
-import org.verbena.transport.ConnectionException;
-import org.verbena.transport.EndpointCapabilities;
-import org.verbena.transport.MemoryDomain;
-import org.verbena.transport.RegisteredMemory;
-import org.verbena.transport.WorkCompletionException;
-import org.verbena.transport.WorkStatus;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import java.lang.foreign.Arena;
@@ -45,7 +38,14 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkCompletionException;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.spi.RecordingEndpointHandler.Completion;
 
 /**

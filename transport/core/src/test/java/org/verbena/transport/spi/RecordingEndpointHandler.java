@@ -1,7 +1,5 @@
 package org.verbena.transport.spi;
 
-import org.verbena.transport.RegisteredMemory;
-import org.verbena.transport.WorkStatus;
 import io.netty.channel.IoEventLoop;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -17,6 +15,8 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
 
 /**
  * Records the events of an endpoint for a test thread to wait for, and checks them against the contract of {@link

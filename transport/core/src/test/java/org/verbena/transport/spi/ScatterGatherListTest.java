@@ -3,10 +3,10 @@ package org.verbena.transport.spi;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import org.verbena.transport.RegisteredMemory;
 import java.lang.foreign.Arena;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
+import org.verbena.transport.RegisteredMemory;
 
 /** Bounds are checked where an element is added, and nowhere after that. */
 class ScatterGatherListTest {

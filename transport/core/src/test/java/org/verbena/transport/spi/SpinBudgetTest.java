@@ -2,8 +2,8 @@ package org.verbena.transport.spi;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.verbena.transport.CompletionLoopOptions;
 import org.junit.jupiter.api.Test;
+import org.verbena.transport.CompletionLoopOptions;
 
 class SpinBudgetTest {
     private final SpinBudget adaptive = new SpinBudget(CompletionLoopOptions.ADAPTIVE_SPIN, 2);

@@ -4,10 +4,10 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.software.ConnectionMemory;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.SoftwareMemory;
-import org.verbena.transport.MemoryDomain.Access;
 
 /** Decides whether the peer may touch this side's memory, when this side does it for the peer. One thread. */
 final class PeerAccess {

@@ -7,9 +7,9 @@ import java.util.Map;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.software.DirectAccess;
 import org.verbena.transport.software.SoftwareMemory;
-import org.verbena.transport.MemoryDomain.Access;
 
 /**
  * Opens this side's memory to the peer of one connection, in the connection's table. The peer is told of a file when

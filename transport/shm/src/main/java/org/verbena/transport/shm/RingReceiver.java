@@ -3,14 +3,14 @@ package org.verbena.transport.shm;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.software.InboundReads;
 import org.verbena.transport.software.Placement;
 import org.verbena.transport.software.SendRing;
 import org.verbena.transport.software.SoftwareMemory;
 import org.verbena.transport.spi.EndpointHandler;
-import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 
 /** Takes records out of the ring and does what they say. One thread. */
 final class RingReceiver {

@@ -11,9 +11,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.shm.ffm.SharedFile;
 import org.verbena.transport.software.MemorySource;
-import org.verbena.transport.MemoryDomain;
 
 /**
  * Memory of this process that peers can map: that of pools of buffers for reading only, and what was allocated for peers

@@ -8,16 +8,16 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.WorkCompletionException;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.software.ConnectionOutcome;
 import org.verbena.transport.software.InboundReads;
 import org.verbena.transport.software.Placement;
 import org.verbena.transport.software.SoftwareEndpoint;
 import org.verbena.transport.software.SoftwareIoHandler;
-import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.WorkCompletionException;
-import org.verbena.transport.WorkStatus;
 
 /** One connection through shared memory. */
 final class ShmEndpoint extends SoftwareEndpoint

@@ -18,11 +18,11 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.ConnectionException;
 import org.verbena.transport.shm.ffm.ProcessFiles;
 import org.verbena.transport.shm.ffm.SharedFile;
 import org.verbena.transport.shm.ffm.UnixSockets;
 import org.verbena.transport.software.LoopSocket;
-import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.EndpointOptions;
 
 /**

@@ -6,16 +6,16 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.software.ConnectionMemory;
 import org.verbena.transport.software.InboundReads;
 import org.verbena.transport.software.Placement;
 import org.verbena.transport.software.SendRing;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.WorkRing;
-import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 
 /** A receiver with the queues around it, and without a socket, a loop or a second thread: a test writes its ring. */
 final class FedReceiver implements RingReceiver.Owner {

@@ -14,17 +14,17 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.shm.HostilePeerTest.Attacker;
-import org.verbena.transport.shm.ShmFixture.Pair;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
+import org.verbena.transport.shm.HostilePeerTest.Attacker;
+import org.verbena.transport.shm.ShmFixture.Pair;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingEndpointHandler.Completion;
-import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 
 /** A peer that holds back, floods, or is killed, once its connection is up. */
 @Timeout(60)

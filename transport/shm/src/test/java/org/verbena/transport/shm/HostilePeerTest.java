@@ -22,17 +22,17 @@ import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RdmaException;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.shm.ShmFixture.Pair;
 import org.verbena.transport.shm.ffm.ProcessFiles;
 import org.verbena.transport.shm.ffm.SharedFile;
-import org.verbena.transport.ConnectionException;
-import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
-import org.verbena.transport.RdmaException;
 import org.verbena.transport.spi.RecordingEndpointHandler;
-import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 
 /** A peer of this user that writes what it likes into what it shares: it harms its own connection, and no other. */
 @Timeout(120)

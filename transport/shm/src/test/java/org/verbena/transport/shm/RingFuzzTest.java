@@ -14,12 +14,12 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.shm.FedReceiver.Rec;
 import org.verbena.transport.software.ConnectionMemory;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.SoftwareMemory;
-import org.verbena.transport.MemoryDomain.Access;
-import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.WorkRequest;
 
 /**

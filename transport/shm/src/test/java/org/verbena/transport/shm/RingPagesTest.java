@@ -15,14 +15,14 @@ import java.util.SplittableRandom;
 import java.util.concurrent.ThreadLocalRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.ffm.Errno;
 import org.verbena.transport.ffm.ErrnoException;
 import org.verbena.transport.ffm.MappedMemory;
 import org.verbena.transport.shm.ShmFixture.Pair;
 import org.verbena.transport.shm.ffm.SharedFile;
-import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.RecordingEndpointHandler;
-import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.WorkRequest;
 
 /** How much of its rings a connection keeps in memory. */

@@ -7,11 +7,11 @@ import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.shm.FedReceiver.Rec;
 import org.verbena.transport.software.ConnectionMemory;
 import org.verbena.transport.software.SoftwareDomain;
-import org.verbena.transport.MemoryDomain.Access;
-import org.verbena.transport.RegisteredMemory;
 
 /** Messages whose pieces do not belong together: they end their connection, and take no receive from others. */
 class RingReceiverTest {

@@ -11,12 +11,12 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.shm.ShmFixture.Pair;
 import org.verbena.transport.MemoryDomain.Access;
-import org.verbena.transport.spi.Patience;
 import org.verbena.transport.RegisteredMemory;
-import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.WorkStatus;
+import org.verbena.transport.shm.ShmFixture.Pair;
+import org.verbena.transport.spi.Patience;
+import org.verbena.transport.spi.WorkRequest;
 
 /** Mappings grow with processes and their files, and not with connections. */
 @Timeout(120)

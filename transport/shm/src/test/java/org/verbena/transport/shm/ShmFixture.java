@@ -13,15 +13,15 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
-import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingListenerHandler;
-import org.verbena.transport.RegisteredMemory;
 
 /** A provider with a loop for each side and a listener. Closing it checks that nothing is left over. */
 final class ShmFixture implements AutoCloseable {

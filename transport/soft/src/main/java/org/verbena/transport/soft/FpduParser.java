@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.software.ConnectionMemory;
 import org.verbena.transport.software.InboundReads;
 import org.verbena.transport.software.Placement;
@@ -15,7 +16,6 @@ import org.verbena.transport.software.SendRing;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.SoftwareMemory;
 import org.verbena.transport.spi.EndpointHandler;
-import org.verbena.transport.MemoryDomain.Access;
 
 /**
  * The receiving half of a connection without its socket: it is fed bytes, finds the FPDUs, checks every field, and

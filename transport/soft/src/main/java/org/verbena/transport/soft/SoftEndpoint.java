@@ -8,15 +8,15 @@ import java.nio.channels.SocketChannel;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.WorkCompletionException;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.software.InboundReads;
 import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.software.Placement;
 import org.verbena.transport.software.SoftwareEndpoint;
-import org.verbena.transport.ConnectionException;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.EndpointOptions;
-import org.verbena.transport.WorkCompletionException;
-import org.verbena.transport.WorkStatus;
 
 /**
  * One iWARP connection.

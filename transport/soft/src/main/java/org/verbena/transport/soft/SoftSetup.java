@@ -9,8 +9,8 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.software.LoopSocket;
 import org.verbena.transport.spi.EndpointOptions;
 
 /**

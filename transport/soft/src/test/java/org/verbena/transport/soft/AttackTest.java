@@ -17,17 +17,17 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.verbena.transport.software.SoftwareIoHandler;
 import org.verbena.transport.ConnectionException;
-import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkCompletionException;
+import org.verbena.transport.WorkStatus;
+import org.verbena.transport.software.SoftwareIoHandler;
+import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
-import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
-import org.verbena.transport.WorkCompletionException;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 
 /**
  * Hostile peers. Each one must get the Terminate message, or the silence, that it deserves and lose its connection; an honest

@@ -5,12 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.MemoryDomain.Access;
-import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.RegisteredMemory;
-import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.WorkStatus;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.RecordingEndpointHandler;
+import org.verbena.transport.spi.WorkRequest;
 
 /**
  * Large payload is read from the socket into its destination; only what shares a system call with a header is copied.

@@ -15,14 +15,14 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.software.ConnectionMemory;
 import org.verbena.transport.software.InboundReads;
 import org.verbena.transport.software.Placement;
 import org.verbena.transport.software.SendRing;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.SoftwareMemory;
-import org.verbena.transport.MemoryDomain.Access;
-import org.verbena.transport.RegisteredMemory;
 
 /**
  * A peer without a token, but with all that a peer can learn and more: keys that it was given itself, keys that were closed, keys of memory that it may not

@@ -19,15 +19,15 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.spi.ListenOptions;
 import org.verbena.transport.spi.Listener;
-import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.Patience;
 import org.verbena.transport.spi.RecordingEndpointHandler;
 import org.verbena.transport.spi.RecordingListenerHandler;
-import org.verbena.transport.RegisteredMemory;
 
 /**
  * A provider with one loop and one listener that accepts every connection. Closing it checks that nothing is left over.

@@ -11,8 +11,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.CompletionLoopOptions;
+import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.spi.PollCounters;
 
 /** How a loop waits, with scripted sockets. */

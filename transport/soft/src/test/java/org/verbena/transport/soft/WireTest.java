@@ -18,15 +18,15 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.EndpointCapabilities;
-import org.verbena.transport.spi.EndpointHandler;
-import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.MemoryDomain.Access;
-import org.verbena.transport.spi.RecordingEndpointHandler;
-import org.verbena.transport.spi.RecordingEndpointHandler.Completion;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.WorkCompletionException;
-import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.WorkStatus;
+import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.EndpointOptions;
+import org.verbena.transport.spi.RecordingEndpointHandler;
+import org.verbena.transport.spi.RecordingEndpointHandler.Completion;
+import org.verbena.transport.spi.WorkRequest;
 
 /**
  * What goes over the wire, byte by byte, as RFC 5044, 5041, 5040, 6581 and 7306 draw it; the other end is a plain socket.

@@ -1,11 +1,11 @@
 package org.verbena.transport.protocol.connection;
 
-import org.verbena.transport.protocol.Negotiated;
-import org.verbena.transport.protocol.receiving.InboxListener;
-import org.verbena.transport.protocol.receiving.Notice;
 import io.netty.buffer.ByteBuf;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.protocol.Negotiated;
+import org.verbena.transport.protocol.receiving.InboxListener;
+import org.verbena.transport.protocol.receiving.Notice;
 
 /** Calls the listener. An exception that it throws goes to the connection, which ends with it; the caller continues. */
 public final class Callbacks implements InboxListener {

@@ -1,5 +1,16 @@
 package org.verbena.transport.protocol.connection;
 
+import io.netty.buffer.ByteBuf;
+import java.net.InetSocketAddress;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.AuthenticationException;
+import org.verbena.transport.Framing;
+import org.verbena.transport.MessageStatistics;
+import org.verbena.transport.MessageTooLargeException;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.ProtocolException;
+import org.verbena.transport.WorkStatus;
 import org.verbena.transport.protocol.Frame;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.Negotiated;
@@ -7,53 +18,17 @@ import org.verbena.transport.protocol.OperationCallback;
 import org.verbena.transport.protocol.PrivateData;
 import org.verbena.transport.protocol.Role;
 import org.verbena.transport.protocol.TransferBudget;
-import org.verbena.transport.protocol.framing.ControlFrames;
-import org.verbena.transport.protocol.framing.FrameReceiver;
 import org.verbena.transport.protocol.framing.Framer;
-import org.verbena.transport.protocol.framing.MessageFramer;
-import org.verbena.transport.protocol.framing.RawFramer;
-import org.verbena.transport.protocol.framing.StreamFramer;
-import org.verbena.transport.protocol.handshake.Handshake;
 import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.protocol.receiving.Inbound;
-import org.verbena.transport.protocol.receiving.Inbox;
-import org.verbena.transport.protocol.receiving.ReceiveWindow;
-import org.verbena.transport.protocol.receiving.Receives;
-import org.verbena.transport.protocol.rendezvous.RendezvousReceiver;
-import org.verbena.transport.protocol.rendezvous.RendezvousSender;
-import org.verbena.transport.protocol.sending.FrameSender;
-import org.verbena.transport.protocol.sending.FrameTap;
 import org.verbena.transport.protocol.sending.Operation;
-import org.verbena.transport.protocol.sending.Outbox;
-import org.verbena.transport.protocol.sending.SendLedger;
-import org.verbena.transport.protocol.sending.SendMemory;
-import org.verbena.transport.protocol.sending.Transfers;
-import org.verbena.transport.protocol.state.ConnectionCounters;
-import org.verbena.transport.protocol.state.FlightEvents;
-import org.verbena.transport.protocol.state.Lifecycle;
-import org.verbena.transport.protocol.state.Peer;
-import org.verbena.transport.protocol.state.Work;
-import org.verbena.transport.protocol.wire.Credits;
-import org.verbena.transport.protocol.wire.HeaderState;
-import org.verbena.transport.protocol.wire.Wire;
-import org.verbena.transport.AuthenticationException;
-import org.verbena.transport.Framing;
-import org.verbena.transport.MessageStatistics;
-import org.verbena.transport.MessageTooLargeException;
-import org.verbena.transport.PreSharedKeys;
-import org.verbena.transport.ProtocolException;
-import io.netty.buffer.ByteBuf;
-import java.net.InetSocketAddress;
-import java.util.function.Consumer;
-import java.util.function.LongSupplier;
-import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.state.Lifecycle.Phase;
+import org.verbena.transport.protocol.state.Work;
+import org.verbena.transport.protocol.wire.Wire;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.PeerAddress;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 
 /**
  * The message protocol over one endpoint: give it to {@code RdmaProvider.connect} or {@code IncomingConnection.accept}
@@ -78,34 +53,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     private final MessageListener listener;
     private final boolean raw;
 
-    // The parts.
-    private final Lifecycle life = new Lifecycle();
-    private final Peer peer = new Peer();
-    private final Credits credits = new Credits();
-    private final HeaderState header = new HeaderState();
-    private final ConnectionCounters counters = new ConnectionCounters();
-    private final Callbacks callbacks;
-    private final FrameTap tap;
-    private final Transfers transfers;
-    private final Handshake handshake;
-    private final Outbox outbox;
-    private final SendLedger ledger;
-    private final SendMemory sendMemory;
-    private final ReceiveWindow window;
-    private final Inbox inbox;
-    private final FrameSender frames;
-    private final RendezvousSender rendezvousSender;
-    private final RendezvousReceiver rendezvous;
-    private final Framer framer;
-    private final OneSided oneSided;
-    private final ControlFrames control;
-    private final FrameReceiver frameReceiver;
-    private final Outflow outflow;
-    private final Timeouts timeouts;
-    private final Turn turn;
-
-    @SuppressWarnings("NullAway.Init") // set by onPrepared, before anything that reads it
-    private MessageBuffers buffers;
+    private final Parts parts;
+    private final Ending ending;
 
     private TransferBudget.@Nullable Source budgets;
 
@@ -116,8 +65,6 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     /** Of the peer's address; written by the loop before it waits for memory. */
     private volatile long network = PeerAddress.UNKNOWN;
-
-    private int failedOperations;
 
     private byte[] peerPrivateData = {};
 
@@ -146,35 +93,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         this.source = buffers;
         this.listener = listener;
         raw = options.framing() == Framing.RAW;
-        boolean stream = options.framing() == Framing.STREAM;
-        Consumer<Throwable> onThrown = this::threw;
-        callbacks = new Callbacks(this, listener, onThrown);
-        tap = new FrameTap(raw, onThrown);
-        outbox = new Outbox(life, peer, counters, onThrown);
-        transfers = new Transfers(this::wakeAfter, counters, this::onMemoryFreed);
-        ledger = new SendLedger(options.maxInlineBytes(), counters, transfers);
-        sendMemory = new SendMemory(options, ledger, counters);
-        window = new ReceiveWindow(options, credits, counters, header, this);
-        inbox = new Inbox(life, window, counters, callbacks, this, stream, nanoClock);
-        rendezvous = new RendezvousReceiver(peer, options, inbox, ledger, counters, header, this::retry, transfers);
-        frames = new FrameSender(credits, ledger, counters, header, tap);
-        rendezvousSender = new RendezvousSender(peer, options, ledger, sendMemory, frames, counters);
-        handshake = new Handshake(role, options, life, peer, credits, ledger, window, inbox, frames, rendezvousSender);
-        framer = switch (options.framing()) {
-            case MESSAGE ->
-                new MessageFramer(ledger, sendMemory, frames, window, inbox, handshake, rendezvousSender, rendezvous);
-            case STREAM ->
-                new StreamFramer(ledger, sendMemory, frames, window, inbox, handshake, rendezvousSender, rendezvous);
-            case RAW -> new RawFramer(ledger, sendMemory, frames, window, inbox);
-        };
-        oneSided = new OneSided(life, outbox, ledger, credits, handshake, transfers, raw, () -> settle(false));
-        control = new ControlFrames(life, credits, ledger, frames, window, inbox, header, outbox, counters);
-        frameReceiver = new FrameReceiver(
-                life, handshake, credits, window, inbox, framer, rendezvousSender, control, tap, outbox::maybeComplete);
-        timeouts =
-                new Timeouts(role, options, life, peer, nanoClock, credits, window, inbox, rendezvous, outbox, control);
-        outflow = new Outflow(outbox, ledger, framer, oneSided, header, timeouts, counters, peer);
-        turn = new Turn(outbox, control, timeouts, callbacks, this::pump);
+        parts = new Parts(this, role, options, listener, nanoClock);
+        ending = new Ending(parts, raw, this::threw);
     }
 
     /**
@@ -186,7 +106,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @throws IllegalArgumentException the framing is RAW, which has no handshake, or receives are too short for it
      */
     public void authenticate(PreSharedKeys keys) {
-        handshake.authenticate(keys);
+        parts.handshake.authenticate(keys);
     }
 
     /**
@@ -212,7 +132,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (features < 0 || features > 0xff) {
             throw new IllegalArgumentException("features 0x" + Integer.toHexString(features) + " of a program: 8 bits");
         }
-        handshake.announce(features);
+        parts.handshake.announce(features);
     }
 
     /**
@@ -221,7 +141,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return 8 bits; 0 before the listener's {@code onActive}, and with RAW
      */
     public int peerAnnounced() {
-        return handshake.peerAnnounced();
+        return parts.handshake.peerAnnounced();
     }
 
     /**
@@ -232,7 +152,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return a time of {@link System#nanoTime()}
      */
     public long arrivalNanos(long otherwise) {
-        return inbox.arrivalNanos(otherwise);
+        return parts.inbox.arrivalNanos(otherwise);
     }
 
     /**
@@ -241,7 +161,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return empty for RAW
      */
     public byte[] privateData() {
-        return handshake.privateData();
+        return parts.handshake.privateData();
     }
 
     /**
@@ -259,7 +179,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return null before the listener's {@code onPrepared}
      */
     public @Nullable Endpoint endpoint() {
-        return peer.endpoint();
+        return parts.peer.endpoint();
     }
 
     /**
@@ -268,7 +188,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @param value called for each frame from now on, on the loop; null for none
      */
     public void setFrameListener(Frame.@Nullable Listener value) {
-        tap.setListener(value);
+        parts.tap.setListener(value);
     }
 
     /**
@@ -277,7 +197,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return null before the listener's {@code onActive}
      */
     public @Nullable Negotiated negotiated() {
-        return handshake.negotiated();
+        return parts.handshake.negotiated();
     }
 
     /**
@@ -291,7 +211,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @param context passed to the callback
      */
     public void send(ByteBuf message, OperationCallback callback, @Nullable Object context) {
-        send(outbox.newOperation(Operation.Kind.MESSAGE, callback, context), message);
+        send(parts.outbox.newOperation(Operation.Kind.MESSAGE, callback, context), message);
     }
 
     /**
@@ -326,7 +246,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
             }
             throw new IllegalArgumentException(opcode + " with flags " + flags + " is no kind of SEND");
         }
-        Operation operation = outbox.newOperation(Operation.Kind.MESSAGE, callback, context);
+        Operation operation = parts.outbox.newOperation(Operation.Kind.MESSAGE, callback, context);
         operation.sendOpcode = opcode;
         operation.sendFlags = flags;
         operation.immediateData = word;
@@ -339,9 +259,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         operation.index = message.readerIndex();
         operation.totalBytes = message.readableBytes();
         operation.remainingBytes = operation.totalBytes;
-        boolean tooLarge = options.framing() != Framing.STREAM && operation.totalBytes > handshake.maxOutboundBytes();
-        operation.failure = tooLarge ? Framer.tooLarge(operation, handshake.maxOutboundBytes()) : null;
-        outbox.submit(operation);
+        boolean tooLarge =
+                options.framing() != Framing.STREAM && operation.totalBytes > parts.handshake.maxOutboundBytes();
+        operation.failure = tooLarge ? Framer.tooLarge(operation, parts.handshake.maxOutboundBytes()) : null;
+        parts.outbox.submit(operation);
         settle(false);
     }
 
@@ -357,12 +278,12 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
         if (options.framing() != Framing.STREAM) {
             throw new UnsupportedOperationException("half close needs framing STREAM, not " + options.framing());
         }
-        Operation operation = outbox.newOperation(Operation.Kind.MESSAGE, callback, context);
+        Operation operation = parts.outbox.newOperation(Operation.Kind.MESSAGE, callback, context);
         operation.end = true;
         operation.totalBytes = 0;
         operation.remainingBytes = 0;
-        outbox.submit(operation);
-        outbox.endOutput();
+        parts.outbox.submit(operation);
+        parts.outbox.endOutput();
         flush();
     }
 
@@ -372,7 +293,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return those of this connection
      */
     public OneSided oneSided() {
-        return oneSided;
+        return parts.oneSided;
     }
 
     /**
@@ -389,14 +310,14 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * for each flush.
      */
     public void flushNow() {
-        Endpoint current = peer.endpoint();
-        if (turn.isWithin() && current != null && life.isUp()) {
+        Endpoint current = parts.peer.endpoint();
+        if (parts.turn.isWithin() && current != null && parts.life.isUp()) {
             try {
                 postAhead(current);
-                if (handshake.isOver()) {
-                    outflow.post(current);
+                if (parts.handshake.isOver()) {
+                    parts.outflow.post(current);
                 }
-                if (ledger.takeStaged()) {
+                if (parts.ledger.takeStaged()) {
                     current.flush();
                 }
             } catch (Throwable e) {
@@ -412,7 +333,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return false before {@code onActive}, while operations wait for credits or slots, and once closed
      */
     public boolean isWritable() {
-        return outbox.isWritable();
+        return parts.outbox.isWritable();
     }
 
     /**
@@ -421,7 +342,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return the sum of their bytes
      */
     public long queuedBytes() {
-        return outbox.queuedBytes();
+        return parts.outbox.queuedBytes();
     }
 
     /**
@@ -434,11 +355,11 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      *     task of the loop
      */
     public boolean setReading(boolean reading) {
-        inbox.setReading(reading);
-        if (reading && life.isAgreed()) {
+        parts.inbox.setReading(reading);
+        if (reading && parts.life.isAgreed()) {
             flush();
         }
-        return reading && inbox.hasReady();
+        return reading && parts.inbox.hasReady();
     }
 
     /**
@@ -446,7 +367,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * reading is off, or within a callback.
      */
     public void deliverPending() {
-        if (turn.isWithin()) {
+        if (parts.turn.isWithin()) {
             return;
         }
         deliver();
@@ -456,8 +377,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     /** All that the peer had sent has been read. */
     private void endLingering() {
-        if (life.is(Phase.LINGERING) && inbox.isEmpty()) {
-            becomeInactive(null);
+        if (parts.life.is(Phase.LINGERING) && parts.inbox.isEmpty()) {
+            ending.inactive(null);
         }
     }
 
@@ -468,10 +389,10 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return false if an earlier ping is unanswered, or the connection is not active, or RAW: nothing is sent
      */
     public boolean ping(long nonce) {
-        if (!life.is(Phase.ACTIVE) || raw || control.isPinging()) {
+        if (!parts.life.is(Phase.ACTIVE) || raw || parts.control.isPinging()) {
             return false;
         }
-        control.ping(nonce, false);
+        parts.control.ping(nonce, false);
         flush();
         return true;
     }
@@ -481,15 +402,15 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * disconnected and {@code onInactive(null)} follows. Later sends fail. Idempotent.
      */
     public void close() {
-        if (life.isCloseRequested() || life.is(Phase.ABORTED) || life.is(Phase.INACTIVE)) {
+        if (parts.life.isCloseRequested() || parts.life.is(Phase.ABORTED) || parts.life.is(Phase.INACTIVE)) {
             return;
         }
-        life.requestClose();
-        inbox.discard();
-        if (life.is(Phase.LINGERING)) {
-            becomeInactive(life.firstCause());
+        parts.life.requestClose();
+        parts.inbox.discard();
+        if (parts.life.is(Phase.LINGERING)) {
+            ending.inactive(parts.life.firstCause());
             settle(false);
-        } else if (life.isAgreed()) {
+        } else if (parts.life.isAgreed()) {
             flush();
         } else {
             abort(null);
@@ -503,17 +424,17 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @param cause the cause for everything pending; null for a plain close
      */
     public void abort(@Nullable Throwable cause) {
-        if (life.is(Phase.INACTIVE)) {
+        if (parts.life.is(Phase.INACTIVE)) {
             return;
         }
-        if (life.is(Phase.LINGERING)) {
-            life.keepCause(cause);
-            becomeInactive(life.firstCause());
+        if (parts.life.is(Phase.LINGERING)) {
+            parts.life.keepCause(cause);
+            ending.inactive(parts.life.firstCause());
             settle(false);
             return;
         }
-        life.abort(cause);
-        peer.disconnect();
+        parts.life.abort(cause);
+        parts.peer.disconnect();
     }
 
     /**
@@ -524,7 +445,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return a time of {@link System#nanoTime()}, or {@link #NO_DEADLINE}
      */
     public long nextDeadlineNanos() {
-        return timeouts.nextNanos();
+        return parts.timeouts.nextNanos();
     }
 
     /**
@@ -533,23 +454,15 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @param nowNanos {@link System#nanoTime()}
      */
     public void onDeadline(long nowNanos) {
-        timeouts.ring();
-        if (Timeouts.isDue(timeouts.nextNanos(), nowNanos)) {
-            timeouts.endRetry(nowNanos);
-            Throwable late = timeouts.check(nowNanos);
+        parts.timeouts.ring();
+        if (Timeouts.isDue(parts.timeouts.nextNanos(), nowNanos)) {
+            parts.timeouts.endRetry(nowNanos);
+            Throwable late = parts.timeouts.check(nowNanos);
             if (late != null) {
                 abort(late);
             }
         }
         settle(true);
-    }
-
-    private void retry() {
-        timeouts.retry();
-    }
-
-    private long wakeAfter(long nanos) {
-        return timeouts.wakeAfter(nanos);
     }
 
     @Override
@@ -568,8 +481,8 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     /** Continues after {@link MessageListener#onResumable}. The loop's thread only. */
     public void resume() {
         resumable = false;
-        if (turn.isWithin()) {
-            turn.pumpAgain();
+        if (parts.turn.isWithin()) {
+            parts.turn.pumpAgain();
             return;
         }
         deliver();
@@ -579,17 +492,17 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     /** Fragments move into memory that may be there now, and what is ready is delivered, as far as the user reads. */
     private void deliver() {
-        boolean outer = turn.enter();
+        boolean outer = parts.turn.enter();
         try {
-            if (life.isUp() || life.is(Phase.LINGERING)) {
-                inbox.assemble();
+            if (parts.life.isUp() || parts.life.is(Phase.LINGERING)) {
+                parts.inbox.assemble();
             }
-            inbox.deliverReady();
-            inbox.readComplete();
+            parts.inbox.deliverReady();
+            parts.inbox.readComplete();
         } catch (Throwable e) {
             threw(e);
         } finally {
-            turn.leave(outer);
+            parts.turn.leave(outer);
         }
     }
 
@@ -603,95 +516,71 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     @Override
     public void onPrepared(Endpoint endpoint) {
-        peer.setEndpoint(endpoint);
-        if (life.is(Phase.ABORTED)) {
+        parts.peer.setEndpoint(endpoint);
+        if (parts.life.is(Phase.ABORTED)) {
             endpoint.disconnect();
             return;
         }
-        boolean outer = turn.enter();
+        boolean outer = parts.turn.enter();
         try {
             prepare(endpoint);
             listener.onPrepared(this);
         } catch (Throwable e) {
             threw(e);
         } finally {
-            turn.leave(outer);
+            parts.turn.leave(outer);
         }
         endpoint.flush();
         settle(false);
     }
 
     private void prepare(Endpoint endpoint) {
-        peer.setPrepared();
-        EndpointCapabilities capabilities = endpoint.capabilities();
-        buffers = source.forDomain(endpoint.memoryDomain());
         InetSocketAddress remote = endpoint.remoteAddress();
         if (remote != null && remote.getAddress() != null) {
             network = PeerAddress.networkOf(remote.getAddress());
         }
-        TransferBudget.Source limit = budgets;
-        if (limit != null) {
-            transfers.prepare(limit.forDomain(endpoint.memoryDomain()));
-        }
-        ledger.prepare(capabilities, buffers, options.framing());
-        sendMemory.prepare(endpoint, buffers);
-        inbox.prepare(buffers);
-        timeouts.prepare(buffers);
-        handshake.prepare(buffers);
-        learn(capabilities);
-        window.prepare(endpoint, capabilities, buffers, role == Role.ACCEPTOR);
-        if (handshake.isAuthenticating()) {
-            endpoint.allowRemoteAccess(false);
-        }
+        parts.prepare(endpoint, source.forDomain(endpoint.memoryDomain()), budgets, role);
     }
 
     private AuthenticationException refused(String why) {
         return new AuthenticationException(
-                peer + " was disconnected: " + why + ". Both ends need the same pre-shared key, id and secret");
-    }
-
-    /** What the endpoint can do; providers that learn from the peer know more when it is connected. */
-    private void learn(EndpointCapabilities capabilities) {
-        handshake.prepare(capabilities);
-        framer.prepare(capabilities);
-        oneSided.prepare(capabilities);
-        rendezvous.prepare(capabilities, buffers);
+                parts.peer + " was disconnected: " + why + ". Both ends need the same pre-shared key, id and secret");
     }
 
     @Override
     public void onConnected(Endpoint endpoint, byte[] privateData) {
-        if (life.is(Phase.ABORTED)) {
+        if (parts.life.is(Phase.ABORTED)) {
             return;
         }
-        life.connected();
+        parts.life.connected();
         peerPrivateData = privateData;
-        learn(endpoint.capabilities());
+        parts.learn(endpoint.capabilities());
         String violation = raw || role == Role.ACCEPTOR ? null : Wire.violation(options.framing(), privateData);
         if (violation != null) {
-            abort(new ProtocolException(peer + " accepted the connection but is " + violation
+            abort(new ProtocolException(parts.peer + " accepted the connection but is " + violation
                     + ": use the framing that it speaks, RAW for programs that are not Verbena's"));
             return;
         }
-        String refusal = role == Role.ACCEPTOR ? null : handshake.takeAcceptance(privateData);
+        String refusal = role == Role.ACCEPTOR ? null : parts.handshake.takeAcceptance(privateData);
         if (refusal != null) {
             abort(refused(refusal));
             return;
         }
-        handshake.begin();
+        parts.handshake.begin();
         agree(endpoint);
-        if (!turn.isInBatch()) {
+        if (!parts.turn.isInBatch()) {
             deliver();
             settle(true);
         }
     }
 
     private void agree(Endpoint endpoint) {
-        Negotiated agreed = handshake.agree(endpoint);
+        Negotiated agreed = parts.handshake.agree(endpoint);
         if (agreed != null) {
-            outbox.updateWritable();
-            boolean outer = turn.enter();
-            callbacks.active(agreed);
-            turn.leave(outer);
+            parts.outbox.updateWritable();
+            boolean outer = parts.turn.enter();
+            parts.callbacks.active(agreed);
+            parts.turn.leave(outer);
         }
     }
 
@@ -699,21 +588,21 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     @Override
     public void onSendCompletion(Endpoint endpoint, long workId, WorkStatus status, int lengthBytes) {
-        turn.beginBatch();
-        if (!ledger.isNext(workId)) {
+        parts.turn.beginBatch();
+        if (!parts.ledger.isNext(workId)) {
             abort(new IllegalStateException("the provider completed work " + workId
                     + ", which is not next: completions must come in the order posted"));
             return;
         }
-        Work owner = ledger.take();
+        Work owner = parts.ledger.take();
         if (owner instanceof Operation first) {
-            outbox.completed(first, ledger.takenMessages(), status);
+            parts.outbox.completed(first, parts.ledger.takenMessages(), status);
         } else if (owner instanceof Inbound inbound) {
             if (status != WorkStatus.SUCCESS) {
                 workFailed("read of a message of " + inbound.totalBytes + " bytes that the peer advertised", status);
             }
-            if (rendezvous.completed(inbound, status) && life.isCloseRequested()) {
-                inbox.discard();
+            if (parts.rendezvous.completed(inbound, status) && parts.life.isCloseRequested()) {
+                parts.inbox.discard();
             }
         } else {
             workFailed("control frame", status);
@@ -723,30 +612,30 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     @Override
     public void onReceiveCompletion(
             Endpoint endpoint, long workId, WorkStatus status, int lengthBytes, int flags, int immediateData) {
-        turn.beginBatch();
-        ByteBuf buffer = window.take(workId);
+        parts.turn.beginBatch();
+        ByteBuf buffer = parts.window.take(workId);
         if (buffer == null) {
             abort(new IllegalStateException("the provider completed receive " + workId + ", which is not posted"));
             return;
         }
         if (status != WorkStatus.SUCCESS) {
             buffer.release();
-            workFailed("receive of up to " + window.bufferBytes() + " bytes", status);
+            workFailed("receive of up to " + parts.window.bufferBytes() + " bytes", status);
             return;
         }
-        counters.frameReceived();
+        parts.counters.frameReceived();
         heard = true;
-        if (life.is(Phase.ABORTED)) {
+        if (parts.life.is(Phase.ABORTED)) {
             buffer.release();
             return;
         }
         try {
-            String violation = frameReceiver.received(buffer, lengthBytes, flags, immediateData);
-            if (violation != null && handshake.hasRefused()) {
+            String violation = parts.frameReceiver.received(buffer, lengthBytes, flags, immediateData);
+            if (violation != null && parts.handshake.hasRefused()) {
                 abort(refused(violation));
             } else if (violation != null) {
-                abort(new ProtocolException(peer + " violated the message protocol and was disconnected: " + violation
-                        + ". Both ends must run the same protocol; see docs/protocol.md"));
+                abort(new ProtocolException(parts.peer + " violated the message protocol and was disconnected: "
+                        + violation + ". Both ends must run the same protocol; see docs/protocol.md"));
             }
             agree(endpoint);
         } catch (Throwable e) {
@@ -758,29 +647,29 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
     public void onCompletionsHandled(Endpoint endpoint) {
         if (heard) {
             heard = false;
-            timeouts.heard();
+            parts.timeouts.heard();
         }
         deliver();
-        turn.endBatch();
+        parts.turn.endBatch();
         settle(true);
     }
 
     private void workFailed(String what, WorkStatus status) {
         if (status != WorkStatus.SUCCESS && status != WorkStatus.FLUSHED) {
-            life.workFailed(peer, what, status);
+            parts.life.workFailed(parts.peer, what, status);
         }
     }
 
     // The pump: whatever can go, goes, with one call to the device for receives and one for the rest.
 
-    private void settle(boolean pumping) {
-        turn.settle(pumping);
+    void settle(boolean pumping) {
+        parts.turn.settle(pumping);
     }
 
-    private void pump() {
-        Endpoint current = peer.endpoint();
-        if (current == null || !life.isUp()) {
-            transfers.leave();
+    void pump() {
+        Endpoint current = parts.peer.endpoint();
+        if (current == null || !parts.life.isUp()) {
+            parts.transfers.leave();
             return;
         }
         try {
@@ -792,132 +681,70 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
 
     /** Receives come first, then the frames whose headers promise them. */
     private void postAhead(Endpoint endpoint) {
-        if (window.post(endpoint, inbox.undelivered(), inbox.isReading())) {
-            turn.pumpAgain();
+        if (parts.window.post(endpoint, parts.inbox.undelivered(), parts.inbox.isReading())) {
+            parts.turn.pumpAgain();
         }
-        if (handshake.isOver() && !raw) {
-            window.grant(inbox.undelivered());
+        if (parts.handshake.isOver() && !raw) {
+            parts.window.grant(parts.inbox.undelivered());
         }
-        handshake.post(endpoint);
+        parts.handshake.post(endpoint);
     }
 
     private void pump(Endpoint endpoint) {
         postAhead(endpoint);
-        if (handshake.isOver()) {
-            rendezvous.post(endpoint, life.isCloseRequested());
-            if (inbox.assemble()) { // what came behind a message that has its memory now
-                turn.pumpAgain();
+        if (parts.handshake.isOver()) {
+            parts.rendezvous.post(endpoint, parts.life.isCloseRequested());
+            if (parts.inbox.assemble()) { // what came behind a message that has its memory now
+                parts.turn.pumpAgain();
                 onMemoryFreed(); // delivered by a task: this may be within a call of the user's
             }
-            if (life.hasPeerClosed()) {
-                outbox.giveUpWaiting();
+            if (parts.life.hasPeerClosed()) {
+                parts.outbox.giveUpWaiting();
             }
-            outflow.post(endpoint);
+            parts.outflow.post(endpoint);
             if (!raw) {
-                control.post(endpoint);
+                parts.control.post(endpoint);
             }
         }
-        if (ledger.takeStaged()) {
+        if (parts.ledger.takeStaged()) {
             endpoint.flush();
         }
-        counters.present(Math.max(0, credits.available()), credits.outstandingGrant());
-        counters.queued(outbox.queuedBytes());
-        if (life.isClosing()) {
-            finishClose(endpoint);
+        parts.counters.present(Math.max(0, parts.credits.available()), parts.credits.outstandingGrant());
+        parts.counters.queued(parts.outbox.queuedBytes());
+        if (parts.life.isClosing()) {
+            ending.finishClose(endpoint);
         }
-        if (life.isAgreed() && outbox.updateWritable()) {
-            callbacks.writabilityChanged(outbox.isWritable());
+        if (parts.life.isAgreed() && parts.outbox.updateWritable()) {
+            parts.callbacks.writabilityChanged(parts.outbox.isWritable());
         }
     }
 
     // The end.
 
-    private void finishClose(Endpoint endpoint) {
-        if (!life.isUp() || !ledger.isEmpty()) {
-            return;
-        }
-        // The end that sent CLOSE first disconnects; the other waits for that, so that nothing it has sent is lost.
-        // Where nothing would report that, it disconnects as well: its sends are done, so the peer's queue pair has
-        // them.
-        boolean isDone = raw
-                ? life.isCloseRequested() && outbox.unfinished() == 0
-                : life.is(Phase.CLOSED)
-                        && (!life.hasAnswered() || !endpoint.capabilities().reportsPeerEnd());
-        if (isDone) {
-            endpoint.disconnect();
-        }
-    }
-
     /**
      * An exception of a callback or of the provider ends the connection. The first error is rethrown to the caller when
      * all is settled.
      */
-    private void threw(Throwable failure) {
+    void threw(Throwable failure) {
         abort(failure);
-        turn.keep(failure);
+        parts.turn.keep(failure);
     }
 
     @Override
     public void onDisconnected(Endpoint endpoint, @Nullable Throwable cause) {
-        turn.endBatch();
-        if (life.isDisconnected()) {
+        parts.turn.endBatch();
+        if (parts.life.isDisconnected()) {
             return;
         }
-        peer.setEndpoint(endpoint);
-        boolean agreed = life.isAgreed();
-        Throwable ending = life.ending(peer, cause, !raw, handshake.isAuthenticating());
-        boolean lingers = ending == null && !life.isCloseRequested() && !life.is(Phase.ABORTED);
-        try {
-            releaseEndpointMemory();
-        } catch (RuntimeException e) {
-            threw(e); // the device did not release memory: everything pending gets its outcome all the same
-        }
-        inbox.dropIncomplete();
-        rendezvous.clear();
-        rendezvousSender.clear();
-        life.keepCause(ending);
-        life.disconnected();
-        outflow.end();
-        failedOperations = outbox.unfinished();
-        outbox.failAll(ending);
-        outbox.updateWritable();
+        boolean agreed = parts.life.isAgreed();
+        Throwable why = ending.disconnected(endpoint, cause);
         if (agreed) {
             deliver();
         }
-        if (!lingers || inbox.isEmpty()) {
-            becomeInactive(ending);
+        if (!ending.lingers() || parts.inbox.isEmpty()) {
+            ending.inactive(why);
         }
         settle(false);
-    }
-
-    private void releaseEndpointMemory() {
-        if (peer.isPrepared()) {
-            window.release();
-        }
-        while (!ledger.isEmpty()) {
-            // The provider should have reported these completions; their memory is released all the same.
-            if (ledger.take() instanceof Operation first) {
-                outbox.completed(first, ledger.takenMessages(), WorkStatus.FLUSHED);
-            }
-        }
-        ledger.release();
-        transfers.leave();
-    }
-
-    private void becomeInactive(@Nullable Throwable cause) {
-        if (life.is(Phase.INACTIVE)) {
-            return;
-        }
-        life.inactive();
-        outbox.updateWritable();
-        inbox.clear();
-        counters.present(0, 0);
-        if (handshake.negotiated() == null) {
-            handshake.failed(cause);
-        } else {
-            FlightEvents.disconnected(peer, counters, cause, failedOperations);
-        }
-        turn.end(cause);
     }
 
     /**
@@ -926,7 +753,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return a snapshot, weakly consistent: values may lag slightly, and not all by the same amount
      */
     public MessageStatistics statistics() {
-        return counters.snapshot();
+        return parts.counters.snapshot();
     }
 
     /**
@@ -936,7 +763,7 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return since when messages wait for the peer's credits, {@link System#nanoTime()}, or 0
      */
     public long copyStatistics(long[] into) {
-        return counters.copyTo(into);
+        return parts.counters.copyTo(into);
     }
 
     /**
@@ -945,17 +772,16 @@ public final class MessageConnection implements EndpointHandler, MessageBuffers.
      * @return CONNECTING, HANDSHAKE, ACTIVE and so on, as {@code docs/architecture.md} has them; the same string each time
      */
     public String phase() {
-        return life.phase().name();
+        return parts.life.phase().name();
     }
 
     /** For tests: message frames that may be sent now. */
     int creditsAvailable() {
-        return credits.available();
+        return parts.credits.available();
     }
 
     @Override
     public String toString() {
-        return "MessageConnection[" + role + " " + life + " with " + peer + ", work out " + ledger.out() + ", "
-                + credits + ", " + outflow + ", " + inbox + ", " + window + turn + "]";
+        return "MessageConnection[" + role + " " + parts + "]";
     }
 }

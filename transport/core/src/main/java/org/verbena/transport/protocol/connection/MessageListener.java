@@ -1,10 +1,8 @@
 package org.verbena.transport.protocol.connection;
 
-import org.verbena.transport.protocol.Negotiated;
-import org.verbena.transport.protocol.receiving.Receives;
-import org.verbena.transport.protocol.wire.Credits;
 import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.protocol.Negotiated;
 
 /**
  * Receives the events of a {@link MessageConnection}, always on its loop, never from within one of the connection's own

@@ -1,5 +1,10 @@
 package org.verbena.transport.protocol.connection;
 
+import io.netty.util.ReferenceCounted;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.protocol.OperationCallback;
 import org.verbena.transport.protocol.handshake.Handshake;
 import org.verbena.transport.protocol.sending.Obstacle;
@@ -10,12 +15,7 @@ import org.verbena.transport.protocol.sending.Transfers;
 import org.verbena.transport.protocol.state.Lifecycle;
 import org.verbena.transport.protocol.wire.Credits;
 import org.verbena.transport.protocol.wire.Wire;
-import io.netty.util.ReferenceCounted;
-import java.util.Set;
-import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.EndpointCapabilities;
-import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 

@@ -1,18 +1,17 @@
 package org.verbena.transport.protocol.connection;
 
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.framing.Framer;
 import org.verbena.transport.protocol.framing.RawFramer;
 import org.verbena.transport.protocol.sending.Obstacle;
 import org.verbena.transport.protocol.sending.Operation;
 import org.verbena.transport.protocol.sending.Outbox;
 import org.verbena.transport.protocol.sending.SendLedger;
-import org.verbena.transport.protocol.sending.Transfers;
 import org.verbena.transport.protocol.state.ConnectionCounters;
 import org.verbena.transport.protocol.state.FlightEvents;
 import org.verbena.transport.protocol.state.Peer;
 import org.verbena.transport.protocol.wire.Credits;
 import org.verbena.transport.protocol.wire.HeaderState;
-import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
 
 /**

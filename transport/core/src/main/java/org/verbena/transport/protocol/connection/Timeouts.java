@@ -1,5 +1,10 @@
 package org.verbena.transport.protocol.connection;
 
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.ConnectionException;
+import org.verbena.transport.Framing;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.Role;
 import org.verbena.transport.protocol.framing.ControlFrames;
@@ -9,14 +14,9 @@ import org.verbena.transport.protocol.receiving.ReceiveWindow;
 import org.verbena.transport.protocol.rendezvous.RendezvousReceiver;
 import org.verbena.transport.protocol.sending.Outbox;
 import org.verbena.transport.protocol.state.Lifecycle;
+import org.verbena.transport.protocol.state.Lifecycle.Phase;
 import org.verbena.transport.protocol.state.Peer;
 import org.verbena.transport.protocol.wire.Credits;
-import org.verbena.transport.Framing;
-import java.util.concurrent.TimeUnit;
-import java.util.function.LongSupplier;
-import org.jspecify.annotations.Nullable;
-import org.verbena.transport.protocol.state.Lifecycle.Phase;
-import org.verbena.transport.ConnectionException;
 
 /**
  * What a peer must do in time, answer HELLO, CLOSE and PING, and finish a message whose memory others wait for; and the

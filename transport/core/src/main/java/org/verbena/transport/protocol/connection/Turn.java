@@ -1,8 +1,8 @@
 package org.verbena.transport.protocol.connection;
 
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.framing.ControlFrames;
 import org.verbena.transport.protocol.sending.Outbox;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Decides when the connection calls out. Every entry point changes the connection's parts first and ends with {@link
@@ -30,12 +30,7 @@ final class Turn {
     /** The exception of a callback that still has to be thrown to the caller. */
     private @Nullable Error thrown;
 
-    Turn(
-            Outbox outbox,
-            ControlFrames control,
-            Timeouts timeouts,
-            Callbacks callbacks,
-            Runnable pump) {
+    Turn(Outbox outbox, ControlFrames control, Timeouts timeouts, Callbacks callbacks, Runnable pump) {
         this.outbox = outbox;
         this.control = control;
         this.timeouts = timeouts;

@@ -1,5 +1,7 @@
 package org.verbena.transport.protocol.framing;
 
+import io.netty.buffer.ByteBuf;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.receiving.Inbox;
 import org.verbena.transport.protocol.receiving.ReceiveWindow;
 import org.verbena.transport.protocol.sending.FrameSender;
@@ -10,8 +12,6 @@ import org.verbena.transport.protocol.state.Lifecycle;
 import org.verbena.transport.protocol.wire.Credits;
 import org.verbena.transport.protocol.wire.HeaderState;
 import org.verbena.transport.protocol.wire.Wire;
-import io.netty.buffer.ByteBuf;
-import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
 
 /** STATE, PING, PONG, CLOSE, RETURN and ACK: sends those that are due, most urgent first, and handles the peer's. */

@@ -1,5 +1,8 @@
 package org.verbena.transport.protocol.framing;
 
+import io.netty.buffer.ByteBuf;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.handshake.Handshake;
 import org.verbena.transport.protocol.receiving.Inbox;
 import org.verbena.transport.protocol.receiving.Notice;
@@ -10,9 +13,6 @@ import org.verbena.transport.protocol.sending.Operation;
 import org.verbena.transport.protocol.state.Lifecycle;
 import org.verbena.transport.protocol.wire.Credits;
 import org.verbena.transport.protocol.wire.Wire;
-import io.netty.buffer.ByteBuf;
-import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.EndpointHandler;
 
 /** Reads what arrived in a receive, passes it to the parts of the connection, and reports violations. */

@@ -1,5 +1,7 @@
 package org.verbena.transport.protocol.framing;
 
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.MessageTooLargeException;
 import org.verbena.transport.protocol.receiving.Inbox;
 import org.verbena.transport.protocol.receiving.ReceiveWindow;
 import org.verbena.transport.protocol.sending.FrameSender;
@@ -7,9 +9,7 @@ import org.verbena.transport.protocol.sending.Obstacle;
 import org.verbena.transport.protocol.sending.Operation;
 import org.verbena.transport.protocol.sending.SendLedger;
 import org.verbena.transport.protocol.sending.SendMemory;
-import org.verbena.transport.MessageTooLargeException;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.EndpointCapabilities;
 
 /** Turns messages into frames and frames into messages: the part in which the framings differ. */
 public abstract sealed class Framer permits HeadedFramer, RawFramer {

@@ -1,5 +1,8 @@
 package org.verbena.transport.protocol.framing;
 
+import io.netty.buffer.ByteBuf;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.protocol.handshake.Handshake;
 import org.verbena.transport.protocol.receiving.Inbox;
 import org.verbena.transport.protocol.receiving.ReceiveWindow;
@@ -9,9 +12,6 @@ import org.verbena.transport.protocol.sending.FrameSender;
 import org.verbena.transport.protocol.sending.SendLedger;
 import org.verbena.transport.protocol.sending.SendMemory;
 import org.verbena.transport.protocol.wire.Wire;
-import io.netty.buffer.ByteBuf;
-import org.jspecify.annotations.Nullable;
-import org.verbena.transport.EndpointCapabilities;
 
 /** Frames begin with a header, and what is large may be advertised instead of sent. */
 abstract sealed class HeadedFramer extends Framer permits MessageFramer, StreamFramer {

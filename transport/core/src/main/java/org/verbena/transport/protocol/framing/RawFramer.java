@@ -1,5 +1,8 @@
 package org.verbena.transport.protocol.framing;
 
+import io.netty.buffer.ByteBuf;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.protocol.receiving.Inbox;
 import org.verbena.transport.protocol.receiving.Notice;
 import org.verbena.transport.protocol.receiving.ReceiveWindow;
@@ -8,10 +11,7 @@ import org.verbena.transport.protocol.sending.Obstacle;
 import org.verbena.transport.protocol.sending.Operation;
 import org.verbena.transport.protocol.sending.SendLedger;
 import org.verbena.transport.protocol.sending.SendMemory;
-import io.netty.buffer.ByteBuf;
-import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.WorkRequest;
 

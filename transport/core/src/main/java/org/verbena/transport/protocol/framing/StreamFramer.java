@@ -1,5 +1,8 @@
 package org.verbena.transport.protocol.framing;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.handshake.Handshake;
 import org.verbena.transport.protocol.receiving.Inbox;
 import org.verbena.transport.protocol.receiving.ReceiveWindow;
@@ -11,9 +14,6 @@ import org.verbena.transport.protocol.sending.Operation;
 import org.verbena.transport.protocol.sending.SendLedger;
 import org.verbena.transport.protocol.sending.SendMemory;
 import org.verbena.transport.protocol.wire.Wire;
-import io.netty.buffer.ByteBuf;
-import io.netty.buffer.CompositeByteBuf;
-import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;

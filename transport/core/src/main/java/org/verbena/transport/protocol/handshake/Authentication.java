@@ -1,14 +1,14 @@
 package org.verbena.transport.protocol.handshake;
 
-import org.verbena.transport.protocol.Role;
-import org.verbena.transport.protocol.wire.Wire;
-import org.verbena.transport.PreSharedKeys;
 import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.protocol.wire.Wire;
 
 /**
  * The proof, by both ends, that they have the same pre-shared key. Pure: it sends nothing.

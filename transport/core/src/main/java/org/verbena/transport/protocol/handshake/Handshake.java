@@ -1,5 +1,10 @@
 package org.verbena.transport.protocol.handshake;
 
+import io.netty.buffer.ByteBuf;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.Framing;
+import org.verbena.transport.PreSharedKeys;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.Negotiated;
 import org.verbena.transport.protocol.Role;
@@ -14,12 +19,7 @@ import org.verbena.transport.protocol.state.Lifecycle;
 import org.verbena.transport.protocol.state.Peer;
 import org.verbena.transport.protocol.wire.Credits;
 import org.verbena.transport.protocol.wire.Wire;
-import org.verbena.transport.Framing;
-import org.verbena.transport.PreSharedKeys;
-import io.netty.buffer.ByteBuf;
-import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.EndpointCapabilities;
 
 /**
  * HELLO and its answer: sends this end's, checks the peer's, and opens both directions when both ends know each other.
@@ -84,7 +84,6 @@ public final class Handshake {
         this.frames = frames;
         this.sender = sender;
     }
-
 
     /** Makes both ends prove a key before anything else. Before {@link #privateData()}. */
     public void authenticate(PreSharedKeys keys) {

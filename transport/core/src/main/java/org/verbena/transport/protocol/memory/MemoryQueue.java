@@ -1,6 +1,5 @@
 package org.verbena.transport.protocol.memory;
 
-import org.verbena.transport.protocol.receiving.Receives;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashMap;

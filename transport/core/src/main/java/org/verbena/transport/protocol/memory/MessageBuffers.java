@@ -1,6 +1,5 @@
 package org.verbena.transport.protocol.memory;
 
-import org.verbena.transport.protocol.receiving.Receives;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
 import java.util.HashMap;
@@ -11,11 +10,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RdmaException;
 import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.buffer.ReleaseHook;
-import org.verbena.transport.MemoryDomain;
-import org.verbena.transport.RdmaException;
 import org.verbena.transport.spi.PeerAddress;
 import org.verbena.transport.spi.RateLimitedLog;
 import org.verbena.transport.spi.ScatterGatherList;

@@ -1,11 +1,11 @@
 package org.verbena.transport.protocol.receiving;
 
-import org.verbena.transport.protocol.state.FlightEvents;
-import org.verbena.transport.protocol.state.Work;
-import org.verbena.transport.protocol.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.protocol.state.FlightEvents;
+import org.verbena.transport.protocol.state.Work;
+import org.verbena.transport.protocol.wire.Wire;
 
 /**
  * Something that arrived and cannot be delivered yet: it is incomplete, or the user does not read. Recycled by its

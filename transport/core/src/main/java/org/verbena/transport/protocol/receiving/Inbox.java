@@ -1,16 +1,16 @@
 package org.verbena.transport.protocol.receiving;
 
-import org.verbena.transport.protocol.memory.HeldByUser;
-import org.verbena.transport.protocol.memory.MessageBuffers;
-import org.verbena.transport.protocol.state.ConnectionCounters;
-import org.verbena.transport.protocol.state.Lifecycle;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import java.util.ArrayDeque;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.RdmaException;
+import org.verbena.transport.buffer.RegisteredByteBuf;
+import org.verbena.transport.protocol.memory.HeldByUser;
+import org.verbena.transport.protocol.memory.MessageBuffers;
+import org.verbena.transport.protocol.state.ConnectionCounters;
+import org.verbena.transport.protocol.state.Lifecycle;
 
 /**
  * Delivers inbound messages in order: at once if none is before it and the user reads, otherwise from a list. A message
@@ -316,7 +316,8 @@ public final class Inbox {
     }
 
     /** A whole message, or a notice, or both: delivered now if nothing is before it. */
-    public void arrived(@Nullable ByteBuf message, boolean inReceive, Notice notice, int noticeWord, int noticeLengthBytes) {
+    public void arrived(
+            @Nullable ByteBuf message, boolean inReceive, Notice notice, int noticeWord, int noticeLengthBytes) {
         if (head == null && reading && isDeliverable()) {
             deliver(message, inReceive, notice, noticeWord, noticeLengthBytes);
             return;

@@ -1,17 +1,17 @@
 package org.verbena.transport.protocol.receiving;
 
+import io.netty.buffer.ByteBuf;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.Framing;
+import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.memory.HeldByUser;
 import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.protocol.state.ConnectionCounters;
 import org.verbena.transport.protocol.wire.Credits;
 import org.verbena.transport.protocol.wire.HeaderState;
-import org.verbena.transport.Framing;
-import io.netty.buffer.ByteBuf;
-import org.jspecify.annotations.Nullable;
-import org.verbena.transport.buffer.RegisteredByteBuf;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.EndpointCapabilities;
 import org.verbena.transport.spi.SharedReceiveQueue;
 
 /**

@@ -1,8 +1,8 @@
 package org.verbena.transport.protocol.receiving;
 
-import org.verbena.transport.protocol.memory.MessageBuffers;
 import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**

@@ -1,12 +1,12 @@
 package org.verbena.transport.protocol.receiving;
 
-import org.verbena.transport.protocol.memory.MessageBuffers;
-import org.verbena.transport.protocol.wire.Credits;
 import io.netty.buffer.ByteBuf;
 import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.protocol.memory.MessageBuffers;
+import org.verbena.transport.protocol.wire.Credits;
 import org.verbena.transport.spi.SharedReceiveQueue;
 
 /**

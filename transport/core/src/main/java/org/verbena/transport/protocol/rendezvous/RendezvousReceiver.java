@@ -1,5 +1,16 @@
 package org.verbena.transport.protocol.rendezvous;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.Framing;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RdmaException;
+import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
+import org.verbena.transport.buffer.OperationRegistration;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.memory.MessageBuffers;
 import org.verbena.transport.protocol.receiving.Inbound;
@@ -12,20 +23,9 @@ import org.verbena.transport.protocol.state.Peer;
 import org.verbena.transport.protocol.wire.Credits;
 import org.verbena.transport.protocol.wire.HeaderState;
 import org.verbena.transport.protocol.wire.Wire;
-import org.verbena.transport.Framing;
-import io.netty.buffer.ByteBuf;
-import io.netty.buffer.ByteBufAllocator;
-import java.util.Set;
-import org.jspecify.annotations.Nullable;
-import org.verbena.transport.buffer.OperationRegistration;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.EndpointCapabilities;
-import org.verbena.transport.MemoryDomain;
-import org.verbena.transport.RdmaException;
-import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 
 /**
  * Messages that the peer advertised, and that are read out of its memory: in order, several reads at once, within half

@@ -1,5 +1,12 @@
 package org.verbena.transport.protocol.rendezvous;
 
+import io.netty.buffer.ByteBuf;
+import java.util.ArrayDeque;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.protocol.MessageOptions;
 import org.verbena.transport.protocol.sending.FrameSender;
 import org.verbena.transport.protocol.sending.Obstacle;
@@ -10,14 +17,7 @@ import org.verbena.transport.protocol.state.ConnectionCounters;
 import org.verbena.transport.protocol.state.FlightEvents;
 import org.verbena.transport.protocol.state.Peer;
 import org.verbena.transport.protocol.wire.Wire;
-import io.netty.buffer.ByteBuf;
-import java.util.ArrayDeque;
-import java.util.Set;
-import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.MemoryDomain;
-import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**

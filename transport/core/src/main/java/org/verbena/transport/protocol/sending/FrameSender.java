@@ -1,13 +1,13 @@
 package org.verbena.transport.protocol.sending;
 
+import io.netty.buffer.ByteBuf;
+import org.jspecify.annotations.Nullable;
 import org.verbena.transport.protocol.Frame;
 import org.verbena.transport.protocol.state.ConnectionCounters;
 import org.verbena.transport.protocol.state.Work;
 import org.verbena.transport.protocol.wire.Credits;
 import org.verbena.transport.protocol.wire.HeaderState;
 import org.verbena.transport.protocol.wire.Wire;
-import io.netty.buffer.ByteBuf;
-import org.jspecify.annotations.Nullable;
 import org.verbena.transport.spi.Endpoint;
 
 /** Puts a header in front of each frame, with the current state that the peer has to know. */
@@ -21,11 +21,7 @@ public final class FrameSender {
     private boolean asks;
 
     public FrameSender(
-            Credits credits,
-            SendLedger ledger,
-            ConnectionCounters counters,
-            HeaderState header,
-            FrameTap tap) {
+            Credits credits, SendLedger ledger, ConnectionCounters counters, HeaderState header, FrameTap tap) {
         this.credits = credits;
         this.ledger = ledger;
         this.counters = counters;

@@ -1,9 +1,9 @@
 package org.verbena.transport.protocol.sending;
 
-import org.verbena.transport.protocol.Frame;
 import io.netty.buffer.ByteBuf;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.protocol.Frame;
 
 /** Reports each frame to a listener, for debugging. */
 public final class FrameTap {

@@ -1,13 +1,13 @@
 package org.verbena.transport.protocol.sending;
 
-import org.verbena.transport.protocol.OperationCallback;
-import org.verbena.transport.protocol.state.FlightEvents;
-import org.verbena.transport.protocol.state.Work;
 import io.netty.buffer.ByteBuf;
 import io.netty.util.ReferenceCounted;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.protocol.OperationCallback;
+import org.verbena.transport.protocol.state.FlightEvents;
+import org.verbena.transport.protocol.state.Work;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 

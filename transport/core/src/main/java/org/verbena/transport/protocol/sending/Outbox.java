@@ -1,15 +1,14 @@
 package org.verbena.transport.protocol.sending;
 
-import org.verbena.transport.protocol.OperationCallback;
-import org.verbena.transport.protocol.connection.Callbacks;
-import org.verbena.transport.protocol.state.ConnectionCounters;
-import org.verbena.transport.protocol.state.Lifecycle;
-import org.verbena.transport.protocol.state.Peer;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.WorkStatus;
+import org.verbena.transport.protocol.OperationCallback;
+import org.verbena.transport.protocol.state.ConnectionCounters;
+import org.verbena.transport.protocol.state.Lifecycle;
+import org.verbena.transport.protocol.state.Peer;
 
 /**
  * The user's operations, from submission to callback. An operation is in one of these lists, messages in that of all

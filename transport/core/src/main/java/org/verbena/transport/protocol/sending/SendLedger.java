@@ -1,20 +1,20 @@
 package org.verbena.transport.protocol.sending;
 
-import org.verbena.transport.protocol.memory.MessageBuffers;
-import org.verbena.transport.protocol.state.ConnectionCounters;
-import org.verbena.transport.protocol.state.Work;
-import org.verbena.transport.protocol.wire.Credits;
-import org.verbena.transport.Framing;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.Arrays;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.buffer.OperationRegistration;
-import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.Framing;
 import org.verbena.transport.RdmaException;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.buffer.OperationRegistration;
+import org.verbena.transport.protocol.memory.MessageBuffers;
+import org.verbena.transport.protocol.state.ConnectionCounters;
+import org.verbena.transport.protocol.state.Work;
+import org.verbena.transport.protocol.wire.Credits;
+import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 

@@ -1,18 +1,18 @@
 package org.verbena.transport.protocol.sending;
 
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.memory.MessageBuffers;
-import org.verbena.transport.protocol.state.ConnectionCounters;
-import org.verbena.transport.protocol.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.buffer.OperationRegistration;
-import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RdmaException;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.buffer.OperationRegistration;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.memory.MessageBuffers;
+import org.verbena.transport.protocol.state.ConnectionCounters;
+import org.verbena.transport.protocol.wire.Wire;
+import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.ScatterGatherList;
 
 /**

@@ -1,9 +1,9 @@
 package org.verbena.transport.protocol.sending;
 
+import java.util.function.LongUnaryOperator;
 import org.verbena.transport.protocol.TransferBudget;
 import org.verbena.transport.protocol.state.ConnectionCounters;
 import org.verbena.transport.protocol.state.Work;
-import java.util.function.LongUnaryOperator;
 
 /**
  * The turns of one connection in its loop's {@link TransferBudget}. What it fetches of its peer's messages and what its

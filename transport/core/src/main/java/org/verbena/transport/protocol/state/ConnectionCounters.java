@@ -1,8 +1,8 @@
 package org.verbena.transport.protocol.state;
 
-import org.verbena.transport.MessageStatistics;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import org.verbena.transport.MessageStatistics;
 
 /**
  * The counters and current figures of one connection. Its loop writes them; any thread may read them, with a slight

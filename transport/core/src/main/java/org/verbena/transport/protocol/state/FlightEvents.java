@@ -1,9 +1,5 @@
 package org.verbena.transport.protocol.state;
 
-import org.verbena.transport.protocol.Negotiated;
-import org.verbena.transport.protocol.Role;
-import org.verbena.transport.Framing;
-import org.verbena.transport.MessageStatistics;
 import java.net.InetSocketAddress;
 import jdk.jfr.Category;
 import jdk.jfr.DataAmount;
@@ -14,8 +10,11 @@ import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
 import jdk.jfr.Threshold;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.MessageStatistics;
 import org.verbena.transport.WorkStatus;
+import org.verbena.transport.protocol.Negotiated;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.spi.Endpoint;
 
 /**
  * The events for the JDK's Flight Recorder. A disabled event costs one flag check and allocates nothing; the methods
@@ -192,11 +191,7 @@ public final class FlightEvents {
 
     /** Records the outcome of connecting. */
     public static void endConnect(
-            @Nullable Connect begun,
-            Peer peer,
-            Role role,
-            @Nullable Negotiated agreed,
-            @Nullable Throwable cause) {
+            @Nullable Connect begun, Peer peer, Role role, @Nullable Negotiated agreed, @Nullable Throwable cause) {
         if (!CONNECT.isEnabled()) {
             return;
         }
@@ -214,7 +209,8 @@ public final class FlightEvents {
         event.commit();
     }
 
-    public static void disconnected(Peer peer, ConnectionCounters counters, @Nullable Throwable cause, int failedOperations) {
+    public static void disconnected(
+            Peer peer, ConnectionCounters counters, @Nullable Throwable cause, int failedOperations) {
         if (!DISCONNECT.isEnabled()) {
             return;
         }

@@ -1,6 +1,5 @@
 package org.verbena.transport.protocol.wire;
 
-import org.verbena.transport.protocol.receiving.Receives;
 import org.jspecify.annotations.Nullable;
 
 /**

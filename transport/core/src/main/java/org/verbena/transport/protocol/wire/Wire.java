@@ -1,10 +1,10 @@
 package org.verbena.transport.protocol.wire;
 
-import org.verbena.transport.Framing;
 import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.Framing;
 
 /**
  * The wire format. All numbers are in network byte order. {@code docs/protocol.md} describes it.

@@ -3,13 +3,13 @@ package org.verbena.transport.protocol.connection;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.protocol.Role;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.protocol.Role;
 
 /** What a program above the protocol learns of messages and of its peer's program. */
 @Timeout(60)

@@ -3,14 +3,6 @@ package org.verbena.transport.protocol.connection;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.protocol.Role;
-import org.verbena.transport.protocol.handshake.Authentication;
-import org.verbena.transport.protocol.wire.Wire;
-import org.verbena.transport.AuthenticationException;
-import org.verbena.transport.Framing;
-import org.verbena.transport.PreSharedKeys;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.Arrays;
@@ -20,8 +12,16 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
-import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
+import org.verbena.transport.AuthenticationException;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.Framing;
+import org.verbena.transport.PreSharedKeys;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
+import org.verbena.transport.protocol.handshake.Authentication;
+import org.verbena.transport.protocol.wire.Wire;
 
 /** An end without the key is refused, whichever role it plays; ends with the key connect as without keys. */
 @Timeout(240)

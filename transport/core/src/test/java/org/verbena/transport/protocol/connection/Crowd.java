@@ -1,14 +1,14 @@
 package org.verbena.transport.protocol.connection;
 
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.protocol.Role;
-import org.verbena.transport.protocol.TransferBudget;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.protocol.TransferBudget;
 import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
 
 /**

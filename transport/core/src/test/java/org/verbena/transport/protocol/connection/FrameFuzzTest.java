@@ -2,16 +2,6 @@ package org.verbena.transport.protocol.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.Negotiated;
-import org.verbena.transport.protocol.Role;
-import org.verbena.transport.protocol.handshake.Authentication;
-import org.verbena.transport.protocol.memory.MessageBuffers;
-import org.verbena.transport.protocol.wire.Wire;
-import org.verbena.transport.AuthenticationException;
-import org.verbena.transport.Framing;
-import org.verbena.transport.PreSharedKeys;
-import org.verbena.transport.ProtocolException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.lang.foreign.Arena;
@@ -30,17 +20,25 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.buffer.BufferPoolOptions;
-import org.verbena.transport.buffer.RegisteredBufferPool;
-import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
-import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.Framing;
 import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.PreSharedKeys;
 import org.verbena.transport.RdmaException;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
+import org.verbena.transport.buffer.BufferPoolOptions;
+import org.verbena.transport.buffer.RegisteredBufferPool;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.Negotiated;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
+import org.verbena.transport.protocol.handshake.Authentication;
+import org.verbena.transport.protocol.memory.MessageBuffers;
+import org.verbena.transport.protocol.wire.Wire;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 
 /**
  * A peer that knows the message protocol's frames, handshake and proofs included, and gets some of them wrong. Whatever

@@ -2,18 +2,18 @@ package org.verbena.transport.protocol.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.protocol.Role;
-import org.verbena.transport.protocol.memory.HeldByUser;
-import org.verbena.transport.protocol.memory.MessageBuffers;
 import io.netty.buffer.ByteBuf;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Random;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.protocol.Role;
 import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
+import org.verbena.transport.protocol.memory.HeldByUser;
+import org.verbena.transport.protocol.memory.MessageBuffers;
 
 /** A message sent just before a close, to a peer that has no memory for it at that moment. */
 class LastMessageTest {

@@ -2,12 +2,6 @@ package org.verbena.transport.protocol.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.Negotiated;
-import org.verbena.transport.protocol.OperationCallback;
-import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.protocol.Role;
-import org.verbena.transport.protocol.memory.MessageBuffers;
 import com.sun.management.ThreadMXBean;
 import io.netty.buffer.ByteBuf;
 import java.lang.foreign.MemorySegment;
@@ -16,17 +10,23 @@ import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.buffer.BufferPoolOptions;
-import org.verbena.transport.buffer.RegisteredBufferPool;
-import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.EndpointCapabilities;
-import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
+import org.verbena.transport.buffer.BufferPoolOptions;
+import org.verbena.transport.buffer.RegisteredBufferPool;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.Negotiated;
+import org.verbena.transport.protocol.OperationCallback;
+import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.protocol.memory.MessageBuffers;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.SharedReceiveQueue;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 
 /** Once everything is warm, a message allocates no object, over endpoints that allocate none themselves. */
 class MessageConnectionAllocationTest {

@@ -2,11 +2,6 @@ package org.verbena.transport.protocol.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.protocol.Role;
-import org.verbena.transport.protocol.TransferBudget;
-import org.verbena.transport.Framing;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -18,12 +13,17 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.Framing;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RegisteredMemory;
-import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.WorkStatus;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.protocol.TransferBudget;
+import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
+import org.verbena.transport.spi.ScatterGatherList;
 
 /**
  * The protocol under schedules generated from seeds: work, completions, users' actions and failures in every

@@ -3,18 +3,6 @@ package org.verbena.transport.protocol.connection;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
-import org.verbena.transport.protocol.Frame;
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.OperationCallback;
-import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.protocol.Role;
-import org.verbena.transport.protocol.memory.HeldByUser;
-import org.verbena.transport.protocol.memory.MessageBuffers;
-import org.verbena.transport.protocol.sending.SendLedger;
-import org.verbena.transport.protocol.wire.Wire;
-import org.verbena.transport.Framing;
-import org.verbena.transport.MessageTooLargeException;
-import org.verbena.transport.ProtocolException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.lang.foreign.Arena;
@@ -33,14 +21,26 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.Framing;
 import org.verbena.transport.MemoryDomain.Access;
+import org.verbena.transport.MessageTooLargeException;
+import org.verbena.transport.ProtocolException;
 import org.verbena.transport.RegisteredMemory;
-import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.WorkCompletionException;
-import org.verbena.transport.spi.WorkRequest;
 import org.verbena.transport.WorkStatus;
+import org.verbena.transport.protocol.Frame;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.OperationCallback;
+import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
+import org.verbena.transport.protocol.memory.HeldByUser;
+import org.verbena.transport.protocol.memory.MessageBuffers;
+import org.verbena.transport.protocol.sending.SendLedger;
+import org.verbena.transport.protocol.wire.Wire;
+import org.verbena.transport.spi.ScatterGatherList;
+import org.verbena.transport.spi.WorkRequest;
 
 /** What the protocol promises, one fact at a time. The schedule comes from a fixed seed; the random test varies it. */
 @Timeout(240)

@@ -2,11 +2,6 @@ package org.verbena.transport.protocol.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.memory.HeldByUser;
-import org.verbena.transport.protocol.memory.MessageBuffers;
-import org.verbena.transport.protocol.wire.Wire;
-import org.verbena.transport.Framing;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.UnpooledHeapByteBuf;
@@ -16,9 +11,14 @@ import java.util.Random;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.Framing;
 import org.verbena.transport.ProviderException;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
+import org.verbena.transport.protocol.memory.HeldByUser;
+import org.verbena.transport.protocol.memory.MessageBuffers;
+import org.verbena.transport.protocol.wire.Wire;
 
 /** Which connection gets memory to receive into, in which order, and how it is released when something fails. */
 @Timeout(240)

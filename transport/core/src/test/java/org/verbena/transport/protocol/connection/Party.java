@@ -2,11 +2,6 @@ package org.verbena.transport.protocol.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.Negotiated;
-import org.verbena.transport.protocol.Role;
-import org.verbena.transport.protocol.memory.MessageBuffers;
-import org.verbena.transport.Framing;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.CompositeByteBuf;
 import io.netty.buffer.Unpooled;
@@ -17,9 +12,14 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Random;
 import org.jspecify.annotations.Nullable;
+import org.verbena.transport.Framing;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.RegisteredBufferPool;
-import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.Negotiated;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.protocol.memory.MessageBuffers;
 
 /**
  * One end of a test: a connection, its pools, its user. Every message carries its number and a pattern made from it;
@@ -130,12 +130,7 @@ final class Party implements MessageListener {
         return of(name, role, endpoint, options, POOL_BYTES);
     }
 
-    static Party of(
-            String name,
-            Role role,
-            SimulatedEndpoint endpoint,
-            MessageOptions options,
-            long poolBytes) {
+    static Party of(String name, Role role, SimulatedEndpoint endpoint, MessageOptions options, long poolBytes) {
         return new Party(
                 name,
                 role,

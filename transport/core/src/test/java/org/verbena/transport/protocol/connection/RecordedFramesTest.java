@@ -3,11 +3,6 @@ package org.verbena.transport.protocol.connection;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.protocol.Role;
-import org.verbena.transport.protocol.wire.Wire;
-import org.verbena.transport.Framing;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -19,14 +14,19 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
-import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.Framing;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
+import org.verbena.transport.protocol.wire.Wire;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 
 /**
  * Version 1 of the protocol, byte for byte: a peer that knows nothing but recorded frames talks with a connection of

@@ -1,6 +1,5 @@
 package org.verbena.transport.protocol.connection;
 
-import org.verbena.transport.protocol.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.lang.foreign.Arena;
@@ -11,13 +10,14 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
-import org.verbena.transport.spi.Endpoint;
-import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.RegisteredMemory;
+import org.verbena.transport.WorkStatus;
+import org.verbena.transport.protocol.wire.Wire;
+import org.verbena.transport.spi.Endpoint;
+import org.verbena.transport.spi.EndpointHandler;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
-import org.verbena.transport.WorkStatus;
 
 /** A peer that can do the handshake and then sends what a test wants, valid or not. */
 final class Rogue implements EndpointHandler {

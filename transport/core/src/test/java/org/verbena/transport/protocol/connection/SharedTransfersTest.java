@@ -2,16 +2,16 @@ package org.verbena.transport.protocol.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.TransferBudget;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.TransferBudget;
+import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
 import org.verbena.transport.spi.WorkRequest;
 
 /** Connections of one loop that read long messages of their peers within one budget. */

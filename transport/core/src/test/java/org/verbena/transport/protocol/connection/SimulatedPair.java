@@ -2,12 +2,12 @@ package org.verbena.transport.protocol.connection;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.protocol.Role;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.protocol.Role;
 import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
 
 /** Two connections over a simulated network, or one and a peer that a test scripts; time passes when a test says so. */

@@ -3,13 +3,6 @@ package org.verbena.transport.protocol.connection;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import org.verbena.transport.protocol.MessageOptions;
-import org.verbena.transport.protocol.PrivateData;
-import org.verbena.transport.protocol.Role;
-import org.verbena.transport.protocol.wire.Wire;
-import org.verbena.transport.Framing;
-import org.verbena.transport.MessageStatistics;
-import org.verbena.transport.ProtocolException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.EnumSet;
@@ -18,9 +11,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
 import org.verbena.transport.ConnectionException;
+import org.verbena.transport.Framing;
 import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.MessageStatistics;
+import org.verbena.transport.ProtocolException;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.PrivateData;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.protocol.connection.SimulatedNetwork.Device;
+import org.verbena.transport.protocol.wire.Wire;
 
 /**
  * What STREAM framing promises, one fact at a time. The schedule comes from a fixed seed; the random test varies it.

@@ -3,7 +3,6 @@ package org.verbena.transport.protocol.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import org.verbena.transport.protocol.receiving.Receives;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.DefaultEventExecutor;
@@ -21,14 +20,14 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.verbena.transport.MemoryDomain;
+import org.verbena.transport.ProviderException;
+import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.CountingMemoryDomain;
 import org.verbena.transport.buffer.RegisteredBufferPool;
 import org.verbena.transport.spi.ChildJvm;
-import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.spi.Patience;
-import org.verbena.transport.ProviderException;
-import org.verbena.transport.RegisteredMemory;
 
 /** Memory that comes back reaches whoever waits for it, whichever thread or loop it comes from. */
 @Timeout(240)

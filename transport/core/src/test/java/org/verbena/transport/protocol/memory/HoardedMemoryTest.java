@@ -10,10 +10,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.verbena.transport.MemoryDomain;
 import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.CountingMemoryDomain;
 import org.verbena.transport.buffer.RegisteredBufferPool;
-import org.verbena.transport.MemoryDomain;
 
 /** Peers that announce messages and never send them: what they hold leaves room for others. */
 class HoardedMemoryTest {

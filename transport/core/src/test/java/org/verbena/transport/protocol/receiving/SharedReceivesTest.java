@@ -2,18 +2,18 @@ package org.verbena.transport.protocol.receiving;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.verbena.transport.protocol.memory.MessageBuffers;
-import org.verbena.transport.protocol.wire.Credits;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.buffer.BufferPoolOptions;
 import org.verbena.transport.buffer.RegisteredBufferPool;
+import org.verbena.transport.protocol.memory.MessageBuffers;
+import org.verbena.transport.protocol.wire.Credits;
 import org.verbena.transport.software.SoftwareDomain;
 import org.verbena.transport.software.SoftwareReceiveQueue;
-import org.verbena.transport.MemoryDomain.Access;
 
 /** When connections are asked to give receives back. */
 class SharedReceivesTest {

@@ -1,0 +1,149 @@
+package org.verbena.transport.protocol.connection;
+
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.verbena.transport.EndpointCapabilities;
+import org.verbena.transport.Framing;
+import org.verbena.transport.protocol.MessageOptions;
+import org.verbena.transport.protocol.Role;
+import org.verbena.transport.protocol.TransferBudget;
+import org.verbena.transport.protocol.framing.ControlFrames;
+import org.verbena.transport.protocol.framing.FrameReceiver;
+import org.verbena.transport.protocol.framing.Framer;
+import org.verbena.transport.protocol.framing.MessageFramer;
+import org.verbena.transport.protocol.framing.RawFramer;
+import org.verbena.transport.protocol.framing.StreamFramer;
+import org.verbena.transport.protocol.handshake.Handshake;
+import org.verbena.transport.protocol.memory.MessageBuffers;
+import org.verbena.transport.protocol.receiving.Inbox;
+import org.verbena.transport.protocol.receiving.ReceiveWindow;
+import org.verbena.transport.protocol.rendezvous.RendezvousReceiver;
+import org.verbena.transport.protocol.rendezvous.RendezvousSender;
+import org.verbena.transport.protocol.sending.FrameSender;
+import org.verbena.transport.protocol.sending.FrameTap;
+import org.verbena.transport.protocol.sending.Outbox;
+import org.verbena.transport.protocol.sending.SendLedger;
+import org.verbena.transport.protocol.sending.SendMemory;
+import org.verbena.transport.protocol.sending.Transfers;
+import org.verbena.transport.protocol.state.ConnectionCounters;
+import org.verbena.transport.protocol.state.Lifecycle;
+import org.verbena.transport.protocol.state.Peer;
+import org.verbena.transport.protocol.wire.Credits;
+import org.verbena.transport.protocol.wire.HeaderState;
+import org.verbena.transport.spi.Endpoint;
+
+/** The parts of one connection, each made with those that it uses. */
+final class Parts {
+    final Lifecycle life = new Lifecycle();
+    final Peer peer = new Peer();
+    final Credits credits = new Credits();
+    final HeaderState header = new HeaderState();
+    final ConnectionCounters counters = new ConnectionCounters();
+    final Callbacks callbacks;
+    final FrameTap tap;
+    final Transfers transfers;
+    final Handshake handshake;
+    final Outbox outbox;
+    final SendLedger ledger;
+    final SendMemory sendMemory;
+    final ReceiveWindow window;
+    final Inbox inbox;
+    final FrameSender frames;
+    final RendezvousSender rendezvousSender;
+    final RendezvousReceiver rendezvous;
+    final Framer framer;
+    final OneSided oneSided;
+    final ControlFrames control;
+    final FrameReceiver frameReceiver;
+    final Outflow outflow;
+    final Timeouts timeouts;
+    final Turn turn;
+
+    private final MessageOptions options;
+
+    @SuppressWarnings("NullAway.Init") // set by prepare
+    private MessageBuffers buffers;
+
+    Parts(
+            MessageConnection connection,
+            Role role,
+            MessageOptions options,
+            MessageListener listener,
+            LongSupplier nanoClock) {
+        this.options = options;
+        boolean raw = options.framing() == Framing.RAW;
+        boolean stream = options.framing() == Framing.STREAM;
+        Consumer<Throwable> onThrown = connection::threw;
+        callbacks = new Callbacks(connection, listener, onThrown);
+        tap = new FrameTap(raw, onThrown);
+        outbox = new Outbox(life, peer, counters, onThrown);
+        transfers = new Transfers(this::wakeAfter, counters, connection::onMemoryFreed);
+        ledger = new SendLedger(options.maxInlineBytes(), counters, transfers);
+        sendMemory = new SendMemory(options, ledger, counters);
+        window = new ReceiveWindow(options, credits, counters, header, connection);
+        inbox = new Inbox(life, window, counters, callbacks, connection, stream, nanoClock);
+        rendezvous = new RendezvousReceiver(peer, options, inbox, ledger, counters, header, this::retry, transfers);
+        frames = new FrameSender(credits, ledger, counters, header, tap);
+        rendezvousSender = new RendezvousSender(peer, options, ledger, sendMemory, frames, counters);
+        handshake = new Handshake(role, options, life, peer, credits, ledger, window, inbox, frames, rendezvousSender);
+        framer = switch (options.framing()) {
+            case MESSAGE ->
+                new MessageFramer(ledger, sendMemory, frames, window, inbox, handshake, rendezvousSender, rendezvous);
+            case STREAM ->
+                new StreamFramer(ledger, sendMemory, frames, window, inbox, handshake, rendezvousSender, rendezvous);
+            case RAW -> new RawFramer(ledger, sendMemory, frames, window, inbox);
+        };
+        oneSided =
+                new OneSided(life, outbox, ledger, credits, handshake, transfers, raw, () -> connection.settle(false));
+        control = new ControlFrames(life, credits, ledger, frames, window, inbox, header, outbox, counters);
+        frameReceiver = new FrameReceiver(
+                life, handshake, credits, window, inbox, framer, rendezvousSender, control, tap, outbox::maybeComplete);
+        timeouts =
+                new Timeouts(role, options, life, peer, nanoClock, credits, window, inbox, rendezvous, outbox, control);
+        outflow = new Outflow(outbox, ledger, framer, oneSided, header, timeouts, counters, peer);
+        turn = new Turn(outbox, control, timeouts, callbacks, connection::pump);
+    }
+
+    /** The endpoint exists: from now on there is memory, and receives are posted. */
+    void prepare(Endpoint endpoint, MessageBuffers memory, TransferBudget.@Nullable Source budgets, Role role) {
+        peer.setPrepared();
+        EndpointCapabilities capabilities = endpoint.capabilities();
+        buffers = memory;
+        if (budgets != null) {
+            transfers.prepare(budgets.forDomain(endpoint.memoryDomain()));
+        }
+        ledger.prepare(capabilities, memory, options.framing());
+        sendMemory.prepare(endpoint, memory);
+        inbox.prepare(memory);
+        timeouts.prepare(memory);
+        handshake.prepare(memory);
+        learn(capabilities);
+        window.prepare(endpoint, capabilities, memory, role == Role.ACCEPTOR);
+        if (handshake.isAuthenticating()) {
+            endpoint.allowRemoteAccess(false);
+        }
+    }
+
+    /** What the endpoint can do; providers that learn from the peer know more when it is connected. */
+    void learn(EndpointCapabilities capabilities) {
+        handshake.prepare(capabilities);
+        framer.prepare(capabilities);
+        oneSided.prepare(capabilities);
+        rendezvous.prepare(capabilities, buffers);
+    }
+
+    private void retry() {
+        timeouts.retry();
+    }
+
+    private long wakeAfter(long nanos) {
+        return timeouts.wakeAfter(nanos);
+    }
+
+    @Override
+    public String toString() {
+        return life + " with " + peer + ", work out " + ledger.out() + ", " + credits + ", " + outflow + ", " + inbox
+                + ", " + window + turn;
+    }
+}
