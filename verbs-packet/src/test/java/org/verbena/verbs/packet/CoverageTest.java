@@ -70,6 +70,7 @@ class CoverageTest {
             }
         }
         Set<String> table = new TreeSet<>(rows(TABLE, "Verbs").keySet());
+        table.addAll(rows(TABLE, "Verbs with another way in Java").keySet());
         table.addAll(rows(TABLE, "Verbs that are not bound").keySet());
         Set<String> missing = new TreeSet<>(functions);
         missing.removeAll(table);
@@ -83,11 +84,12 @@ class CoverageTest {
     }
 
     @Test
-    void everythingThatManPagesDocumentIsBound() throws Exception {
+    void everythingThatManPagesDocumentCanBeDone() throws Exception {
         Set<String> documented = documented();
         System.out.println(documented.size() + " functions in the synopses of " + MANUAL);
         assertThat(documented).hasSizeGreaterThan(120);
         documented.removeAll(rows(TABLE, "Verbs").keySet());
+        documented.removeAll(rows(TABLE, "Verbs with another way in Java").keySet());
         rows(Path.of("../docs/coverage-librdmacm.md"), "librdmacm").forEach((function, java) -> {
             if (!java.equals("none")) {
                 documented.remove(function);
@@ -96,7 +98,7 @@ class CoverageTest {
         if (isLater()) {
             documented.removeAll(rows(TABLE, "Later than rdma-core 44").keySet());
         }
-        assertThat(documented).as("documented and not bound").isEmpty();
+        assertThat(documented).as("documented, and not to be done").isEmpty();
     }
 
     private static boolean isLater() throws Exception {
@@ -129,7 +131,9 @@ class CoverageTest {
 
     @Test
     void tableNamesMethodsThatExist() throws Exception {
-        rows(TABLE, "Verbs").forEach((function, java) -> {
+        Map<String, String> rows = rows(TABLE, "Verbs");
+        rows.putAll(rows(TABLE, "Verbs with another way in Java"));
+        rows.forEach((function, java) -> {
             String[] name = java.substring(1, java.length() - 1).split("\\.");
             Class<?> type = named(name[0]);
             assertThat(Arrays.stream(type.getMethods()).map(method -> method.getName()))

@@ -3,7 +3,8 @@ package org.verbena.verbs.work;
 import org.verbena.verbs.ffm.NativeConstant;
 
 /**
- * The operations that a {@code WorkRequestBuilder} can build; requested when its queue pair is created.
+ * The operations of {@code ibv_wr_*}, which a queue pair is created for. {@code WorkRequestBuilder} builds SEND,
+ * RDMA_WRITE, FLUSH and ATOMIC_WRITE; a {@code SendQueue} posts all but the last two.
  *
  * <p>Source: ibv_create_qp_ex(3)
  */
