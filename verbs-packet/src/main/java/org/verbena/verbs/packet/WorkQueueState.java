@@ -40,11 +40,6 @@ public enum WorkQueueState implements NativeConstant {
      * @return the constant; UNKNOWN for values that have none
      */
     public static WorkQueueState of(int value) {
-        for (WorkQueueState constant : values()) {
-            if (constant.value == value) {
-                return constant;
-            }
-        }
-        return UNKNOWN;
+        return NativeConstant.of(values(), value, UNKNOWN);
     }
 }

@@ -40,11 +40,6 @@ public enum GidType implements NativeConstant {
      * @return the constant; UNKNOWN for values that have none
      */
     public static GidType of(int value) {
-        for (GidType constant : values()) {
-            if (constant.value == value) {
-                return constant;
-            }
-        }
-        return UNKNOWN;
+        return NativeConstant.of(values(), value, UNKNOWN);
     }
 }

@@ -76,11 +76,6 @@ public enum AsyncEventType implements NativeConstant {
      * @return the constant; UNKNOWN for values that have none
      */
     public static AsyncEventType of(int value) {
-        for (AsyncEventType constant : values()) {
-            if (constant.value == value) {
-                return constant;
-            }
-        }
-        return UNKNOWN;
+        return NativeConstant.of(values(), value, UNKNOWN);
     }
 }

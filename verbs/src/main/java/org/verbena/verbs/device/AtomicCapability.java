@@ -40,11 +40,6 @@ public enum AtomicCapability implements NativeConstant {
      * @return the constant; UNKNOWN for values that have none
      */
     public static AtomicCapability of(int value) {
-        for (AtomicCapability constant : values()) {
-            if (constant.value == value) {
-                return constant;
-            }
-        }
-        return UNKNOWN;
+        return NativeConstant.of(values(), value, UNKNOWN);
     }
 }

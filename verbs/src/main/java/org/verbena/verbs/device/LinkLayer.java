@@ -40,11 +40,6 @@ public enum LinkLayer implements NativeConstant {
      * @return the constant; UNKNOWN for values that have none
      */
     public static LinkLayer of(int value) {
-        for (LinkLayer constant : values()) {
-            if (constant.value == value) {
-                return constant;
-            }
-        }
-        return UNKNOWN;
+        return NativeConstant.of(values(), value, UNKNOWN);
     }
 }

@@ -48,11 +48,6 @@ public enum NodeType implements NativeConstant {
      * @return the constant; UNKNOWN for values that have none
      */
     public static NodeType of(int value) {
-        for (NodeType constant : values()) {
-            if (constant.value == value) {
-                return constant;
-            }
-        }
-        return UNKNOWN;
+        return NativeConstant.of(values(), value, UNKNOWN);
     }
 }

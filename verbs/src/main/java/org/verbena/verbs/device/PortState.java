@@ -46,11 +46,6 @@ public enum PortState implements NativeConstant {
      * @return the constant; UNKNOWN for values that have none
      */
     public static PortState of(int value) {
-        for (PortState constant : values()) {
-            if (constant.value == value) {
-                return constant;
-            }
-        }
-        return UNKNOWN;
+        return NativeConstant.of(values(), value, UNKNOWN);
     }
 }

@@ -44,11 +44,6 @@ public enum TransportType implements NativeConstant {
      * @return the constant; UNKNOWN for values that have none
      */
     public static TransportType of(int value) {
-        for (TransportType constant : values()) {
-            if (constant.value == value) {
-                return constant;
-            }
-        }
-        return UNKNOWN;
+        return NativeConstant.of(values(), value, UNKNOWN);
     }
 }

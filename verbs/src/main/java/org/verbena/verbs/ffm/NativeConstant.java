@@ -19,6 +19,24 @@ public interface NativeConstant {
     String cName();
 
     /**
+     * The constant of a C value.
+     *
+     * @param <E> the kind of constant
+     * @param all to look among
+     * @param value as C has it
+     * @param otherwise for values that have none
+     * @return the constant
+     */
+    static <E extends NativeConstant> E of(E[] all, int value, E otherwise) {
+        for (E constant : all) {
+            if (constant.value() == value) {
+                return constant;
+            }
+        }
+        return otherwise;
+    }
+
+    /**
      * A set of flags as C has it.
      *
      * @param flags any

@@ -48,11 +48,6 @@ public enum QueuePairState implements NativeConstant {
      * @return the constant; UNKNOWN for values that have none
      */
     public static QueuePairState of(int value) {
-        for (QueuePairState constant : values()) {
-            if (constant.value == value) {
-                return constant;
-            }
-        }
-        return UNKNOWN;
+        return NativeConstant.of(values(), value, UNKNOWN);
     }
 }
