@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.ByteBuffer;
 import java.util.SplittableRandom;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.verbena.transport.WorkStatus;
+import org.verbena.transport.spi.FuzzLoop;
 
 /**
  * What is said on the socket, cut anywhere, and changed here and there. What is not changed must be understood word by
@@ -17,9 +17,9 @@ import org.verbena.transport.WorkStatus;
  * <p>{@code -Dverbena.fuzz.controlExecutions=100000000} for long runs; seeds are as in {@link RingFuzzTest}.
  */
 class ControlFuzzTest {
-    private static final long EXECUTIONS = Long.getLong("verbena.fuzz.controlExecutions", 100_000);
     private static final int MOST_WORDS = 12;
 
+    private final FuzzLoop loop = new FuzzLoop("the control socket", "controlExecutions", 100_000);
     private SplittableRandom random = new SplittableRandom(0);
     private final ByteBuffer said = ByteBuffer.allocate(MOST_WORDS * 32);
     private long understood;
@@ -28,28 +28,11 @@ class ControlFuzzTest {
     @Test
     @Timeout(value = 12, unit = TimeUnit.HOURS)
     void survivesChangedWords() {
-        long seed =
-                Long.getLong("verbena.fuzz.seed", ThreadLocalRandom.current().nextLong());
-        System.out.println("fuzzing the control socket: -Dverbena.fuzz.controlExecutions=" + EXECUTIONS
-                + " -Dverbena.fuzz.seed=" + seed);
-        long start = System.nanoTime();
-        for (long i = 0; i < EXECUTIONS; i++) {
-            try {
-                execute(seed + i);
-            } catch (Throwable e) {
-                throw new AssertionError(
-                        "execution " + i + ": -Dverbena.fuzz.controlExecutions=1 -Dverbena.fuzz.seed=" + (seed + i)
-                                + ": " + e,
-                        e);
-            }
-        }
-        double seconds = (System.nanoTime() - start) / 1e9;
-        System.out.printf(
-                "fuzzed the control socket: %d executions in %.1f s, %.0f a second; %d understood, %d broken%n",
-                EXECUTIONS, seconds, EXECUTIONS / seconds, understood, broken);
-        if (EXECUTIONS >= 10_000) {
-            assertThat(understood).as("understood").isGreaterThan(EXECUTIONS / 5);
-            assertThat(broken).as("broken").isGreaterThan(EXECUTIONS / 20);
+        loop.run(this::execute, () -> understood + " understood, " + broken + " broken");
+        long executions = loop.executions();
+        if (executions >= 10_000) {
+            assertThat(understood).as("understood").isGreaterThan(executions / 5);
+            assertThat(broken).as("broken").isGreaterThan(executions / 20);
         }
     }
 

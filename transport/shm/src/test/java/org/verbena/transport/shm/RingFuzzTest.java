@@ -6,20 +6,17 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 import java.util.SplittableRandom;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.shm.FedReceiver.Rec;
 import org.verbena.transport.software.ConnectionMemory;
+import org.verbena.transport.software.GuardedRegions;
 import org.verbena.transport.software.SoftwareDomain;
-import org.verbena.transport.software.SoftwareMemory;
+import org.verbena.transport.spi.FuzzLoop;
 import org.verbena.transport.spi.WorkRequest;
 
 /**
@@ -33,10 +30,7 @@ import org.verbena.transport.spi.WorkRequest;
  * n: a failure names it, and {@code -Dverbena.fuzz.seed=} with one execution repeats it.
  */
 class RingFuzzTest {
-    private static final long EXECUTIONS = Long.getLong("verbena.fuzz.ringExecutions", 10_000);
-    private static final byte GUARD = 0x5b;
-    private static final int GUARD_BYTES = 64;
-    private static final int TABLE_BYTES = 1024;
+    private static final int TABLE_BYTES = GuardedRegions.TABLE_BYTES;
     private static final int SINK_BYTES = 512;
     private static final int RECEIVES = 8;
     private static final long[] INTERESTING = {
@@ -69,22 +63,18 @@ class RingFuzzTest {
     };
 
     private final Arena arena = Arena.ofShared();
-    private final SoftwareDomain domain = new SoftwareDomain();
-    private final ConnectionMemory own = new ConnectionMemory(domain);
+    private final FuzzLoop loop = new FuzzLoop("the ring", "ringExecutions", 10_000);
+    private final GuardedRegions regions =
+            new GuardedRegions(RECEIVES * FedReceiver.RECEIVE_BYTES, FedReceiver.READ_DEPTH * SINK_BYTES);
+    private final SoftwareDomain domain = regions.domain;
+    private final ConnectionMemory own = regions.own;
+    private final RegisteredMemory table = regions.table;
+    private final RegisteredMemory anothers = regions.anothers;
+    private final RegisteredMemory secret = regions.secret;
+    private final RegisteredMemory closed = regions.closed;
+    private final RegisteredMemory receives = regions.receives;
+    private final RegisteredMemory sinks = regions.sinks;
     private final MemorySegment ring = FedReceiver.newMemory(arena);
-    private final List<MemorySegment> guards = new ArrayList<>();
-
-    private final MemorySegment untouched = arena.allocate(TABLE_BYTES).fill(GUARD);
-
-    private MemorySegment memory;
-    private long used;
-    private RegisteredMemory table;
-    private RegisteredMemory lent;
-    private RegisteredMemory anothers;
-    private RegisteredMemory secret;
-    private RegisteredMemory closed;
-    private RegisteredMemory receives;
-    private RegisteredMemory sinks;
 
     // Of the execution.
     private SplittableRandom random = new SplittableRandom(0);
@@ -96,65 +86,20 @@ class RingFuzzTest {
     private long refused;
     private long written;
 
-    @BeforeEach
-    void open() {
-        memory = arena.allocate(64 * 1024, 64);
-        memory.fill(GUARD);
-        table = domain.register(piece(TABLE_BYTES), Set.of(Access.values()));
-        lent = own.register(piece(TABLE_BYTES), Access.REMOTE_WRITE, Access.REMOTE_READ);
-        anothers = new ConnectionMemory(domain).register(piece(TABLE_BYTES), Access.values());
-        secret = domain.register(piece(TABLE_BYTES), Set.of(Access.LOCAL_WRITE));
-        closed = domain.register(piece(TABLE_BYTES), Set.of(Access.values()));
-        closed.close();
-        receives = domain.register(piece(RECEIVES * FedReceiver.RECEIVE_BYTES), Set.of(Access.LOCAL_WRITE));
-        sinks = domain.register(piece(FedReceiver.READ_DEPTH * SINK_BYTES), Set.of(Access.LOCAL_WRITE));
-        piece(0);
-        guards.add(anothers.segment());
-        guards.add(secret.segment());
-        guards.add(closed.segment());
-    }
-
-    private MemorySegment piece(long bytes) {
-        guards.add(memory.asSlice(used, GUARD_BYTES));
-        MemorySegment made = memory.asSlice(used + GUARD_BYTES, bytes);
-        used += GUARD_BYTES + (bytes + 63 & ~63L);
-        return made;
-    }
-
     @AfterEach
     void close() {
-        for (RegisteredMemory region : List.of(table, lent, anothers, secret, receives, sinks)) {
-            region.close();
-        }
-        assertThat(domain.registeredBytes()).as("registered bytes at the end").isZero();
+        regions.close();
         arena.close();
     }
 
     @Test
     @Timeout(value = 12, unit = TimeUnit.HOURS)
     void survivesChangedRecords() {
-        long seed =
-                Long.getLong("verbena.fuzz.seed", ThreadLocalRandom.current().nextLong());
-        System.out.println(
-                "fuzzing the ring: -Dverbena.fuzz.ringExecutions=" + EXECUTIONS + " -Dverbena.fuzz.seed=" + seed);
-        long start = System.nanoTime();
-        for (long i = 0; i < EXECUTIONS; i++) {
-            try {
-                execute(seed + i);
-            } catch (Throwable e) {
-                throw new AssertionError(
-                        "execution " + i + ": -Dverbena.fuzz.ringExecutions=1 -Dverbena.fuzz.seed=" + (seed + i) + ": "
-                                + e,
-                        e);
-            }
-        }
-        double seconds = (System.nanoTime() - start) / 1e9;
-        System.out.printf(
-                "fuzzed the ring: %d executions in %.1f s, %.0f a second; %d passed, %d were refused; %d records%n",
-                EXECUTIONS, seconds, EXECUTIONS / seconds, passed, refused, written);
-        if (EXECUTIONS >= 10_000) {
-            assertThat(passed).as("rings that passed").isGreaterThan(EXECUTIONS / 5);
-            assertThat(refused).as("rings that were refused").isGreaterThan(EXECUTIONS / 5);
+        loop.run(this::execute, () -> passed + " passed, " + refused + " were refused; " + written + " records");
+        long executions = loop.executions();
+        if (executions >= 10_000) {
+            assertThat(passed).as("rings that passed").isGreaterThan(executions / 5);
+            assertThat(refused).as("rings that were refused").isGreaterThan(executions / 5);
         }
     }
 
@@ -167,7 +112,7 @@ class RingFuzzTest {
         feed(fed, true);
         check(fed, changed);
         String events = fed.events.toString();
-        boolean isLentStill = ((SoftwareMemory) lent).isOpenToPeers();
+        boolean isLentStill = regions.isLentOpen();
         fed.close();
         if (fed.end == null) {
             passed++;
@@ -175,8 +120,7 @@ class RingFuzzTest {
             refused++;
         }
         if (!isLentStill) {
-            lent.close();
-            lent = own.register(lent.segment(), Access.REMOTE_WRITE, Access.REMOTE_READ);
+            regions.lendAgain();
         } else if (!changed && seed % 8 == 0) {
             FedReceiver whole = newReceiver();
             for (int i = 0; i < asked.size(); i++) {
@@ -205,13 +149,7 @@ class RingFuzzTest {
             throw new AssertionError("of good records with " + messages + " messages " + fed.reported.size()
                     + " were received: " + fed.end);
         }
-        for (MemorySegment guard : guards) {
-            long touched = MemorySegment.mismatch(guard, 0, guard.byteSize(), untouched, 0, guard.byteSize());
-            if (touched >= 0) {
-                throw new AssertionError(
-                        "byte " + touched + " behind 0x" + Long.toHexString(guard.address()) + " was touched");
-            }
-        }
+        regions.check();
     }
 
     // What this side asks for.
@@ -312,7 +250,7 @@ class RingFuzzTest {
         messages++;
         int total = random.nextInt(FedReceiver.RECEIVE_BYTES + 1);
         int extra = invalidates ? Ring.INVALIDATE : random.nextInt(4) == 0 ? Ring.IMMEDIATE : 0;
-        int word = invalidates ? lent.remoteKey() : random.nextInt();
+        int word = invalidates ? regions.lent.remoteKey() : random.nextInt();
         int done = 0;
         boolean isFirst = true;
         do {
@@ -429,7 +367,7 @@ class RingFuzzTest {
                     case 0 -> anothers;
                     case 1 -> closed;
                     case 2 -> secret;
-                    case 3 -> lent;
+                    case 3 -> regions.lent;
                     default -> table;
                 };
                 int key = region.remoteKey();

@@ -2,7 +2,6 @@ package org.verbena.transport.soft;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.zip.CRC32C;
@@ -31,8 +30,6 @@ import org.verbena.transport.spi.EndpointHandler;
  * With CRC an FPDU is parsed when it is complete, as RFC 5044 (4.4) asks. One thread.
  */
 final class FpduParser {
-
-    private static final VarHandle NATIVE_LONG = ValueLayout.JAVA_LONG.varHandle();
 
     private static final String CLOSED_MEANWHILE =
             "the memory was closed, or its key invalidated, during the operation";
@@ -602,49 +599,14 @@ final class FpduParser {
             MemorySegment segment = target.segment();
             long from = offset - target.address();
             old = operation == Rdmap.ATOMIC_FETCH_ADD
-                    ? fetchAndAdd(segment, from, value, mask)
-                    : compareAndSwap(segment, from, compare, compareMask, value, mask);
+                    ? FieldAtomics.fetchAndAdd(segment, from, value, mask)
+                    : FieldAtomics.compareAndSwap(segment, from, compare, compareMask, value, mask);
         } finally {
             target.exit();
         }
         nextReadNumber++;
         inbound.addAtomic(buffer.getInt(at + 4), old);
         return true;
-    }
-
-    /**
-     * Adds field by field: a bit of the mask ends a field, whose carry goes no further.
-     *
-     * <p>Source: RFC 7306, 5.1.1
-     */
-    static long addFields(long value, long add, long mask) {
-        // Without the top bits of the fields no carry leaves a field; they are added without carry.
-        return ((value & ~mask) + (add & ~mask)) ^ ((value ^ add) & mask);
-    }
-
-    private static long fetchAndAdd(MemorySegment segment, long at, long add, long mask) {
-        if (mask == 0) {
-            return (long) NATIVE_LONG.getAndAdd(segment, at, add);
-        }
-        while (true) {
-            long old = (long) NATIVE_LONG.getVolatile(segment, at);
-            if (NATIVE_LONG.compareAndSet(segment, at, old, addFields(old, add, mask))) {
-                return old;
-            }
-        }
-    }
-
-    private static long compareAndSwap(
-            MemorySegment segment, long at, long compare, long compareMask, long swap, long swapMask) {
-        while (true) {
-            long old = (long) NATIVE_LONG.getVolatile(segment, at);
-            if (((compare ^ old) & compareMask) != 0) {
-                return old;
-            }
-            if (NATIVE_LONG.compareAndSet(segment, at, old, (old & ~swapMask) | (swap & swapMask))) {
-                return old;
-            }
-        }
     }
 
     private boolean atomicResponse(ByteBuffer buffer, int at) {

@@ -14,9 +14,9 @@ class FieldAddTest {
             long value = random.nextLong();
             long add = random.nextLong();
             long mask = random.nextLong() & random.nextLong() & random.nextLong();
-            assertThat(FpduParser.addFields(value, add, mask)).isEqualTo(bitByBit(value, add, mask));
+            assertThat(FieldAtomics.addFields(value, add, mask)).isEqualTo(bitByBit(value, add, mask));
         }
-        assertThat(FpduParser.addFields(-1, 1, 0)).isZero();
+        assertThat(FieldAtomics.addFields(-1, 1, 0)).isZero();
     }
 
     /** RFC 7306, 5.1.1, transcribed. */

@@ -10,24 +10,22 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.SplittableRandom;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.RegisteredMemory;
 import org.verbena.transport.software.ConnectionMemory;
+import org.verbena.transport.software.GuardedRegions;
 import org.verbena.transport.software.InboundReads;
 import org.verbena.transport.software.Placement;
 import org.verbena.transport.software.SendRing;
 import org.verbena.transport.software.SoftwareDomain;
-import org.verbena.transport.software.SoftwareMemory;
 import org.verbena.transport.software.WorkRing;
 import org.verbena.transport.spi.EndpointHandler;
+import org.verbena.transport.spi.FuzzLoop;
 import org.verbena.transport.spi.ScatterGatherList;
 import org.verbena.transport.spi.WorkRequest;
 
@@ -41,10 +39,7 @@ import org.verbena.transport.spi.WorkRequest;
  * {@code -Dverbena.fuzz.seed=} with one execution repeats it.
  */
 class ParserFuzzTest {
-    private static final long EXECUTIONS = Long.getLong("verbena.fuzz.parserExecutions", 150_000);
-    private static final byte GUARD = 0x5b;
-    private static final int GUARD_BYTES = 64;
-    private static final int TABLE_BYTES = 1024;
+    private static final int TABLE_BYTES = GuardedRegions.TABLE_BYTES;
     private static final int RECEIVES = 8;
     private static final int RECEIVE_BYTES = 300;
     private static final int SINK_BYTES = 512;
@@ -74,21 +69,17 @@ class ParserFuzzTest {
         -8
     };
 
-    private final Arena arena = Arena.ofShared();
-    private final SoftwareDomain domain = new SoftwareDomain();
-    private final ConnectionMemory own = new ConnectionMemory(domain);
-    private final List<MemorySegment> guards = new ArrayList<>();
+    private final FuzzLoop loop = new FuzzLoop("the parser", "parserExecutions", 150_000);
+    private final GuardedRegions regions = new GuardedRegions(RECEIVES * RECEIVE_BYTES, READ_DEPTH * SINK_BYTES);
+    private final SoftwareDomain domain = regions.domain;
+    private final ConnectionMemory own = regions.own;
+    private final RegisteredMemory table = regions.table;
+    private final RegisteredMemory anothers = regions.anothers;
+    private final RegisteredMemory secret = regions.secret;
+    private final RegisteredMemory closed = regions.closed;
+    private final RegisteredMemory receives = regions.receives;
+    private final RegisteredMemory sinks = regions.sinks;
     private final CRC32C crc = new CRC32C();
-
-    private MemorySegment memory;
-    private long used;
-    private RegisteredMemory table;
-    private RegisteredMemory lent;
-    private RegisteredMemory anothers;
-    private RegisteredMemory secret;
-    private RegisteredMemory closed;
-    private RegisteredMemory receives;
-    private RegisteredMemory sinks;
 
     // Of the execution.
     private SplittableRandom random = new SplittableRandom(0);
@@ -105,78 +96,33 @@ class ParserFuzzTest {
     private long terminated;
     private long segments;
 
-    @BeforeEach
-    void open() {
-        memory = arena.allocate(64 * 1024, 64);
-        memory.fill(GUARD);
-        table = domain.register(piece(TABLE_BYTES), java.util.Set.of(Access.values()));
-        lent = own.register(piece(TABLE_BYTES), Access.REMOTE_WRITE, Access.REMOTE_READ);
-        anothers = new ConnectionMemory(domain).register(piece(TABLE_BYTES), Access.values());
-        secret = domain.register(piece(TABLE_BYTES), java.util.Set.of(Access.LOCAL_WRITE));
-        closed = domain.register(piece(TABLE_BYTES), java.util.Set.of(Access.values()));
-        closed.close();
-        receives = domain.register(piece(RECEIVES * RECEIVE_BYTES), java.util.Set.of(Access.LOCAL_WRITE));
-        sinks = domain.register(piece(READ_DEPTH * SINK_BYTES), java.util.Set.of(Access.LOCAL_WRITE));
-        piece(0);
-        guards.add(anothers.segment());
-        guards.add(secret.segment());
-        guards.add(closed.segment());
-    }
-
-    private MemorySegment piece(long bytes) {
-        guards.add(memory.asSlice(used, GUARD_BYTES));
-        MemorySegment made = memory.asSlice(used + GUARD_BYTES, bytes);
-        used += GUARD_BYTES + (bytes + 63 & ~63L);
-        return made;
-    }
-
     @AfterEach
     void close() {
-        for (RegisteredMemory region : List.of(table, lent, anothers, secret, receives, sinks)) {
-            region.close();
-        }
-        assertThat(domain.registeredBytes()).isZero();
-        arena.close();
+        regions.close();
     }
 
     @Test
     @Timeout(value = 12, unit = TimeUnit.HOURS)
     void survivesChangedStreams() {
-        long seed =
-                Long.getLong("verbena.fuzz.seed", ThreadLocalRandom.current().nextLong());
-        System.out.println(
-                "fuzzing the parser: -Dverbena.fuzz.parserExecutions=" + EXECUTIONS + " -Dverbena.fuzz.seed=" + seed);
-        long start = System.nanoTime();
-        for (long i = 0; i < EXECUTIONS; i++) {
-            try {
-                execute(seed + i);
-            } catch (Throwable e) {
-                throw new AssertionError(
-                        "execution " + i + ": -Dverbena.fuzz.parserExecutions=1 -Dverbena.fuzz.seed=" + (seed + i)
-                                + ": " + e,
-                        e);
-            }
-        }
-        double seconds = (System.nanoTime() - start) / 1e9;
-        System.out.printf(
-                "fuzzed the parser: %d executions in %.1f s, %.0f a second; %d passed, %d were refused, %d terminated; %d segments%n",
-                EXECUTIONS, seconds, EXECUTIONS / seconds, passed, refused, terminated, segments);
-        if (EXECUTIONS >= 10_000) {
-            assertThat(passed).as("streams that passed").isGreaterThan(EXECUTIONS / 5);
-            assertThat(refused).as("streams that were refused").isGreaterThan(EXECUTIONS / 5);
+        loop.run(
+                this::execute,
+                () -> passed + " passed, " + refused + " were refused, " + terminated + " terminated; " + segments
+                        + " segments");
+        long executions = loop.executions();
+        if (executions >= 10_000) {
+            assertThat(passed).as("streams that passed").isGreaterThan(executions / 5);
+            assertThat(refused).as("streams that were refused").isGreaterThan(executions / 5);
         }
     }
 
     /** Startup frames: any input is either a frame, or rejected with a reason. */
     @Test
     void survivesChangedStartupFrames() {
-        long seed =
-                Long.getLong("verbena.fuzz.seed", ThreadLocalRandom.current().nextLong());
-        System.out.println("fuzzing startup frames: -Dverbena.fuzz.parserExecutions=" + EXECUTIONS
-                + " -Dverbena.fuzz.seed=" + seed);
-        random = new SplittableRandom(seed);
+        FuzzLoop frames = new FuzzLoop("startup frames", "parserExecutions", 150_000);
+        long executions = frames.executions();
+        random = new SplittableRandom(frames.seed());
         long decoded = 0;
-        for (long i = 0; i < EXECUTIONS; i++) {
+        for (long i = 0; i < executions; i++) {
             byte[] privateData = new byte[random.nextInt(60)];
             fill(privateData);
             boolean reply = random.nextBoolean();
@@ -208,7 +154,7 @@ class ParserFuzzTest {
                         .isTrue();
             }
         }
-        assertThat(decoded).isGreaterThan(EXECUTIONS / 4);
+        assertThat(decoded).isGreaterThan(executions / 4);
     }
 
     private void execute(long seed) {
@@ -235,7 +181,7 @@ class ParserFuzzTest {
         } else {
             refused++;
         }
-        boolean lentStill = ((SoftwareMemory) lent).isOpenToPeers();
+        boolean lentStill = regions.isLentOpen();
         if (seed % 8 == 0 && lentStill) {
             Trial whole = new Trial();
             whole.feed(bytes, false);
@@ -249,8 +195,7 @@ class ParserFuzzTest {
         }
         trial.end();
         if (!lentStill) {
-            lent.close();
-            lent = own.register(lent.segment(), Access.REMOTE_WRITE, Access.REMOTE_READ);
+            regions.lendAgain();
         }
     }
 
@@ -258,14 +203,7 @@ class ParserFuzzTest {
         if (!trial.problems.isEmpty()) {
             throw new AssertionError(trial.problems.toString());
         }
-        for (MemorySegment guard : guards) {
-            for (long at = 0; at < guard.byteSize(); at += Long.BYTES) {
-                if (guard.get(ValueLayout.JAVA_LONG_UNALIGNED, at) != 0x5b5b5b5b5b5b5b5bL) {
-                    throw new AssertionError(
-                            "byte " + at + " behind 0x" + Long.toHexString(guard.address()) + " was touched");
-                }
-            }
-        }
+        regions.check();
     }
 
     // ---- the stream
@@ -327,7 +265,12 @@ class ParserFuzzTest {
             byte[] data = new byte[payload];
             fill(data);
             sendLane.add(untagged(
-                    (last ? 0x4140 : 0x0140) | opcode, invalidate ? lent.remoteKey() : 0, 0, number, offset, data));
+                    (last ? 0x4140 : 0x0140) | opcode,
+                    invalidate ? regions.lent.remoteKey() : 0,
+                    0,
+                    number,
+                    offset,
+                    data));
             offset += payload;
             if (last) {
                 break;
@@ -529,12 +472,12 @@ class ParserFuzzTest {
                 stream.add(random.nextInt(stream.size() + 1), noise);
             }
             default -> {
-                // Another's, a closed, a secret, a lent key, in its place or near it.
+                // Another's, a closed, a secret, a regions.lent key, in its place or near it.
                 RegisteredMemory region = switch (random.nextInt(5)) {
                     case 0 -> anothers;
                     case 1 -> closed;
                     case 2 -> secret;
-                    case 3 -> lent;
+                    case 3 -> regions.lent;
                     default -> table;
                 };
                 boolean isTagged = segment.length > 2 && segment[2] < 0;
@@ -622,7 +565,7 @@ class ParserFuzzTest {
             }
         }
 
-        /** Whether the stream may invalidate the key that is lent: once. */
+        /** Whether the stream may invalidate the key that is regions.lent: once. */
         boolean lend() {
             boolean first = !lends;
             lends = true;
