@@ -2,7 +2,7 @@
  * libibverbs and librdmacm without a device, in one library: two devices in memory, and peers that accept whoever connects.
  *
  * stub0 is a RoCE device and serves addresses 10.0.0.x, stub1 an iWARP device for 10.0.1.x. Connects to 10.0.x.250 block in
- * rdma_connect until stub_unblock. stub_hold_events loses the events of one type. What happens on a connection is up to the test: stub_receive and stub_complete make
+ * rdma_connect until stub_unblock, and those to 10.0.x.251 in rdma_resolve_route. stub_hold_events loses the events of one type. What happens on a connection is up to the test: stub_receive and stub_complete make
  * completions. Any function can be told to fail (stub_fail), for all devices ("name") or
  * for one ("name:stub0"), at once or after so many calls. As adapters do, destroying a queue pair throws away what it left in
  * completion queues. What was made and not given back is counted (stub_leaks). A device that stub_remove takes away is open until no
@@ -232,6 +232,8 @@ static const struct personality {
 	/* mlx5/mlx5.c: 16 doorbell registers, 4 of which need no lock (get_total_uuars, get_num_low_lat_uuars). Completions of a destroyed
 	   queue pair go (cq.c, __mlx5_cq_clean), as on each stub. Limits are the firmware's. */
 	{ "mlx5", 0x2c9, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 30, 30, 32, 828, 32768, 8388608, 1, -1, -1, RESIZES, 0, 4 },
+	/* The same on InfiniBand, with an IPoIB interface. */
+	{ "mlx5-ib", 0x2c9, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_INFINIBAND, 1, 1, 30, 30, 32, 828, 32768, 8388608, 1, -1, -1, RESIZES, 0, 4 },
 	/* mlx4/mlx4.c has alloc_mw, qp.c binds type 2, cq.c cleans. Limits are the firmware's; no thread domains in its table. */
 	{ "mlx4", 0x2c9, IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET, 1, 1, 32, 32, 32, 832, 16351, 65472, 1, -1, -1, RESIZES, 0 },
 	/* bnxt_re/verbs.c, bnxt_re_resize_cq; main.c has no alloc_mw: libibverbs' dummy answers EOPNOTSUPP. */
@@ -1273,10 +1275,17 @@ EXPORT int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *from, struc
 	DONE(0);
 }
 
+/* To 10.0.x.251 it blocks until stub_unblock, as where ibacm does not answer. */
 EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout)
 {
 	pthread_mutex_lock(&lock);
 	FAIL_MINUS_ONE("");
+	if ((ntohl(((struct sockaddr_in *) &id->route.addr.dst_addr)->sin_addr.s_addr) & 0xff) == 251) {
+		blocked++;
+		while (blocking)
+			pthread_cond_wait(&unblocked, &lock);
+		blocked--;
+	}
 	tell(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 	DONE(0);
 }

@@ -14,7 +14,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Connect calls that may block in the kernel: siw makes its TCP connection within the call, and a host that does not
+ * Calls of connecting that may block. On InfiniBand resolving a route asks ibacm. On iWARP the connect call does: siw makes its TCP connection within the call, and a host that does not
  * answer holds it for two minutes, whether or not its outcome is still awaited. So each call has a thread, an address
  * has few of them, and further calls wait without a thread and can be cancelled.
  *

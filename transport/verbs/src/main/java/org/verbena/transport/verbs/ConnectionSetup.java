@@ -52,7 +52,10 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
     /** The connect call was made, and no outcome has come. */
     private boolean isConnecting;
 
-    /** The endpoint is gone, and the queue pair waits for the outcome of its connect. */
+    /** The route is being resolved by a call that may block, which uses the id. */
+    private boolean isResolving;
+
+    /** The endpoint is gone, and the queue pair or the id waits for the outcome of a call. */
     private boolean isOrphaned;
 
     /** The connect call, where it may block. */
@@ -143,8 +146,79 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         setStep("resolving the route");
         try {
             setAckTimeout(known); // the kernel puts it into the path, and so into what it asks the peer for
-            known.resolveRoute(options.connectTimeoutMillis());
+            if (isInfiniband(known)) {
+                execute(() -> submit(new RouteCall(known))); // not within an event of the id, which changes channels
+            } else {
+                known.resolveRoute(options.connectTimeoutMillis());
+            }
         } catch (RuntimeException refused) {
+            fail(failureOf(refused));
+        }
+    }
+
+    private static boolean isInfiniband(CmId known) {
+        Context context = known.device();
+        return context != null
+                && context.queryPort(Math.max(1, known.portNumber())).linkLayer() == LinkLayer.INFINIBAND;
+    }
+
+    private void submit(BlockingConnects.Call made) {
+        call = made;
+        provider.connectionLoop().blockingConnects().submit(made);
+    }
+
+    /**
+     * Resolves a route by a call that may block: on InfiniBand librdmacm first asks ibacm, over a socket and without a
+     * timeout (rdma-core 65, librdmacm/cma.c, ucma_set_ib_route; acm.c, ucma_ib_resolve).
+     */
+    private final class RouteCall extends BlockingConnects.Call {
+        private final CmId known;
+
+        RouteCall(CmId known) {
+            super(remoteAddress);
+            this.known = known;
+        }
+
+        @Override
+        boolean begin() {
+            if (isGivenUp()) {
+                return false;
+            }
+            try {
+                ownChannel = provider.connectionLoop().leave(known);
+                isResolving = true;
+                return true;
+            } catch (RuntimeException refused) {
+                fail(failureOf(refused));
+                return false;
+            }
+        }
+
+        @Override
+        void connect() {
+            RuntimeException failure = null;
+            try {
+                known.resolveRoute(options.connectTimeoutMillis());
+            } catch (RuntimeException refused) {
+                failure = refused;
+            }
+            RuntimeException outcome = failure;
+            execute(() -> routeReturned(outcome));
+        }
+
+        @Override
+        void waiting(String reason) {
+            setStep(reason);
+        }
+    }
+
+    /** The route is resolved, about to be, or will not be: an event says so unless the call has failed. */
+    private void routeReturned(@Nullable RuntimeException refused) {
+        isResolving = false;
+        leaveOwnChannel();
+        if (isOrphaned) {
+            destroyOrphan();
+        } else if (refused != null) {
             fail(failureOf(refused));
         }
     }
@@ -234,9 +308,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
             known.connect(parameters);
             return;
         }
-        BlockingConnects.Call made = new BlockingCall(known, parameters);
-        call = made;
-        provider.connectionLoop().blockingConnects().submit(made);
+        submit(new BlockingCall(known, parameters));
     }
 
     /** Connects by a call that may block: of an adapter whose kernel driver makes a TCP connection meanwhile. */
@@ -325,10 +397,12 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
             case ADDR_RESOLVED, ROUTE_RESOLVED, ADDR_CHANGE -> {}
             default -> {
                 isConnecting = false;
-                if (ownChannel != null) {
+                if (isResolving) {
+                    // The call returns, and goes on with it.
+                } else if (ownChannel != null) {
                     execute(this::leaveOwnChannel);
                 }
-                if (isOrphaned) {
+                if (isOrphaned && !isResolving) {
                     destroyOrphan();
                     return;
                 }
@@ -430,6 +504,11 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
         if (call != null && provider.connectionLoop().blockingConnects().cancel(call)) {
             isConnecting = false;
         }
+        if (isResolving) {
+            isOrphaned = true;
+            endpoint.execute(() -> endpoint.finish0(true));
+            return;
+        }
         if (isConnecting && queuePair() != null && isIwarp()) {
             // The kernel holds the queue pair and the id of an iWARP connection until the peer has answered, or for ten
             // seconds, and would hold this thread as well. In its error state the queue pair has given everything back.
@@ -464,7 +543,7 @@ final class ConnectionSetup extends EndpointSetup implements CmEventSink {
                 LOG.warn("The id of {} could not be destroyed", endpoint, refused);
             }
         }
-        if (ownChannel != null && !isConnecting) {
+        if (ownChannel != null && !isConnecting && !isResolving) {
             execute(this::leaveOwnChannel); // this may be within an event of it
         }
     }

@@ -28,6 +28,7 @@ import org.verbena.transport.CompletionLoopOptions;
 import org.verbena.transport.ConnectionException;
 import org.verbena.transport.EndpointCapabilities;
 import org.verbena.cm.CmException;
+import org.verbena.transport.spi.Endpoint;
 import org.verbena.transport.spi.EndpointOptions;
 import org.verbena.transport.MemoryDomain.Access;
 import org.verbena.transport.spi.Patience;
@@ -338,6 +339,36 @@ class PersonalityTest {
         send(client, region, 1);
         client.awaitPrepared().disconnect();
         assertThat(client.awaitDisconnected()).isNull();
+    }
+
+    // ---- what blocks
+
+    /** An ibacm that does not answer. */
+    @Test
+    void aRouteThatIsNotResolvedHoldsUpNobody() {
+        become("mlx5-ib");
+        RecordingEndpointHandler silent = new RecordingEndpointHandler("to a silent host", loop);
+        handlers.add(silent);
+        Endpoint attempt = provider.connect(
+                loop, new InetSocketAddress("10.0.0.251", 7471), EndpointOptions.DEFAULTS, silent);
+        Patience.until("the call blocks", () -> StubDevice.call("stub_blocked") == 1);
+        RecordingEndpointHandler client = connected(EndpointOptions.DEFAULTS);
+        send(client, memory(client), 1);
+        attempt.disconnect();
+        assertThat(silent.awaitDisconnected()).isInstanceOf(ConnectionException.class);
+        assertThat(StubDevice.call("stub_blocked")).isOne();
+        StubDevice.call("stub_unblock");
+        client.awaitPrepared().disconnect();
+        assertThat(client.awaitDisconnected()).isNull();
+        Patience.until("the ids are closed", () -> !StubDevice.leaks().contains("rdma_cm_id"));
+    }
+
+    @Test
+    void aRouteThatIsRefusedEndsTheAttempt() {
+        become("mlx5-ib");
+        StubDevice.fail("rdma_resolve_route", Errno.ENODATA, 1);
+        assertThat(connect(EndpointOptions.DEFAULTS).awaitDisconnected()).isInstanceOf(ConnectionException.class);
+        connected(EndpointOptions.DEFAULTS);
     }
 
     // ---- processors, interrupts and locks

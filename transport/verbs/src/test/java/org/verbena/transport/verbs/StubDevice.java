@@ -110,7 +110,7 @@ final class StubDevice {
     /** What the kernel says of it. */
     private static Path sysfs(String family) {
         String driver = switch (family) {
-            case "mlx5" -> "mlx5_core";
+            case "mlx5", "mlx5-ib" -> "mlx5_core";
             case "mlx4" -> "mlx4_core";
             case "bnxt_re" -> "bnxt_en";
             case "irdma-roce", "irdma-iwarp" -> "ice";
